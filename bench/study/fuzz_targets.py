@@ -390,7 +390,7 @@ def run_kernels(data: bytes) -> None:
     with _file(data, "mine.py") as path:
         if adapter:
             run_file(str(path), data)
-        for module in (*scheduler_entries.SEARCH.modules, "psearch.games.plain_functions", "psearch.own_rule"):
+        for module in (*scheduler_entries.SEARCH.recipe.modules, "psearch.games.plain_functions", "psearch.own_rule"):
             importlib.import_module(module)  # here, once
         kernels = KernelSet(str(path), "", content_hash(data), adapter=adapter)
         ours, theirs = os.pipe()
@@ -414,8 +414,7 @@ def _compile_and_exit(kernels: KernelSet, pipe: int) -> None:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         try:
             group = kernels.group(scheduler_entries.SEARCH)
-            recipe = (group.modules, group.replaced, group.adapter)
-            build = Build(None, {group.name: recipe}, lambda text: None, 1, group.plug_in)
+            build = Build("", {group.name: group.recipe})
             prepare(jit.registry.values())
             for symbol, kernel in build.closures[group.name].items():
                 if build._is_users(kernel):

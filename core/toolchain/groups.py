@@ -15,15 +15,14 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from psearch.core.toolchain import kernel_cache, machine_code
 from psearch.core.toolchain.kernel_cache import KernelError as KernelError
-from psearch.core.toolchain.kernel_cache import Object
+from psearch.core.toolchain.kernel_cache import Object, PlugIn, Recipe
 from psearch.core.toolchain.kernel_cache import PlugInError as PlugInError
 from psearch.core.toolchain.kernel_cache import Progress as Progress
-from psearch.core.toolchain.recipes import PlugIn, Recipe
 
 _lock = threading.RLock()
 _groups: dict[str, Group] = {}
@@ -63,10 +62,7 @@ class Group:
         if name in _groups:
             raise AssertionError(f"there are two groups of kernels named {name}")
         self.name = name
-        self.modules = modules
-        self.replaced = dict(replaced or {})
-        self.plug_in = plug_in
-        self.adapter = adapter
+        self.recipe = Recipe(modules, dict(replaced or {}), adapter, plug_in)
         self._functions: dict[str, Any] = {}
         self._object: Object | None = None
         """with a user's file, which another process may not find as it was"""
@@ -75,11 +71,6 @@ class Group:
     @property
     def is_loaded(self) -> bool:
         return bool(self._functions)
-
-    @property
-    def made_of(self) -> str:
-        """The modules and what is replaced, in words: another program may mean other kernels by the same name."""
-        return repr((self.modules, sorted(self.replaced.items()), *(self.plug_in or ())))
 
     def entry(self, name: str) -> Entry:
         """Return one of its functions, which need not be there yet."""
@@ -104,7 +95,7 @@ class Group:
     def _take(self, found: Object) -> None:
         """Place its machine code. Raises KernelError when the system refuses."""
         functions = functions_of(found)
-        if self.plug_in is not None:
+        if self.recipe.plug_in is not None:
             self._object = found
         self._functions = functions
 
@@ -138,36 +129,32 @@ def key() -> str:
 
 def cache_environment() -> dict[str, str]:
     """Return the environment variables by which another process finds the cache that this one uses."""
-    return {"PSEARCH_CACHE_DIR": kernel_cache.roots()[0]}
+    return {"PSEARCH_CACHE_DIR": kernel_cache.root()}
 
 
-def load(*groups: Group, progress: Progress | None = None, warn: Callable[[str], None] | None = None) -> float:
+def load(*groups: Group, progress: Progress | None = None) -> float:
     """Make the entries of these groups callable; compile those that are not in the cache. Returns seconds.
 
     Safe when several programs start at once: one compiles, the others wait and then load. Safe in several threads, too.
-    `progress` gets one line at a time while compiling, and nothing when all is loaded. `warn` gets a line when what was
-    compiled could not be kept, or not in the folder that was meant for it; without it the line goes to `progress`, or
-    else becomes a Python warning. Raises KernelError.
+    `progress` gets one line at a time while compiling, and nothing when all is loaded. Raises KernelError.
     """
     start = time.perf_counter()
     with _lock:
         missing = _not_in_cache([group for group in groups if not group.is_loaded])
         if missing:
-            _compile(missing, progress, warn or progress or _warn)
+            _compile(missing, progress)
     return time.perf_counter() - start
 
 
 def cached(group: Group, hashes: dict[str, str] | None = None) -> Object | None:
-    """Return the group's machine code, from the first cache that has it. hashes: as for
-    `kernel_cache.recorded_object`."""
-    for root in kernel_cache.roots():
-        with kernel_cache.open_cache(root, key()) as folder:
-            if folder is not None:
-                name = kernel_cache.recorded_object(folder, group.name, hashes, group.made_of)
-                found = None if name is None else kernel_cache.read_object(folder, name)
-                if found is not None:
-                    return found
-    return None
+    """Return the group's machine code from the cache, if none of its files has changed. hashes: found already, by path;
+    filled on the way. Raises KernelError for a cache that cannot be trusted."""
+    return _kept(group, kernel_cache.open_folder(key()), {} if hashes is None else hashes)
+
+
+def _kept(group: Group, folder: str, hashes: dict[str, str] | None) -> Object | None:
+    name = kernel_cache.recorded_object(folder, group.name, group.recipe, hashes)
+    return None if name is None else kernel_cache.read_object(folder, name)
 
 
 def _not_in_cache(groups: Sequence[Group]) -> list[Group]:
@@ -183,41 +170,23 @@ def _not_in_cache(groups: Sequence[Group]) -> list[Group]:
     return missing
 
 
-def _compile(groups: Sequence[Group], progress: Progress | None, warn: Callable[[str], None]) -> None:
+def _compile(groups: Sequence[Group], progress: Progress | None) -> None:
     """In another process: this one may have threads, and need not carry numba with it."""
-    from psearch.core.toolchain.cache_pruning import prune  # not at the head: a warm start does without these
-    from psearch.core.toolchain.compile_lock import compile_lock
-    from psearch.core.toolchain.compiler_client import compile_groups
+    from psearch.core.toolchain.compiler_client import compile_groups, compile_turn  # a warm start does without
 
-    problems: list[str] = []
-    with kernel_cache.open_to_write(key(), problems) as (root, folder), compile_lock(folder, progress) as keep_turn:
+    folder = kernel_cache.open_folder(key(), make=True)
+    with compile_turn(folder, progress):
         missing = _not_in_cache(groups)  # another program may have compiled them while this one waited
-        if not missing:
-            return
         by_plug_in: dict[PlugIn | None, list[Group]] = {}
         for group in missing:
-            by_plug_in.setdefault(group.plug_in, []).append(group)
+            by_plug_in.setdefault(group.recipe.plug_in, []).append(group)
         # a process for each user's file: what it imports, and what it does, is its own affair
-        for plug_in, members in by_plug_in.items():
-            wanted = {group.name: Recipe(group.modules, group.replaced, group.adapter) for group in members}
-            compiled = compile_groups(wanted, plug_in, folder, progress, keep_turn)
+        for members in by_plug_in.values():
+            compile_groups(folder, {group.name: group.recipe for group in members}, progress)
             for group in members:
-                group._take(compiled.objects[group.name])
-            try:
-                if folder is not None and root:
-                    for group in members:
-                        made = compiled.objects[group.name]
-                        kernel_cache.keep(folder, group.name, made, compiled.files, group.made_of)
-                    prune(root)
-            except OSError as error:
-                problems.insert(0, kernel_cache.told(root, error))
-                root = ""
-    if problems:
-        kept = f"are kept in {root}" if root else "cannot be kept: the next start compiles them again"
-        warn(f"the compiled kernels {kept} ({problems[0]})")
-
-
-def _warn(text: str) -> None:
-    import warnings
-
-    warnings.warn(text, RuntimeWarning, stacklevel=4)
+                found = _kept(group, folder, None)  # also where somebody has edited files meanwhile
+                if found is None:
+                    raise KernelError(f"the kernels of {group.name} have gone from {folder}")
+                group._take(found)
+    if missing:
+        kernel_cache.prune()

@@ -11,6 +11,8 @@ release, read-modify-write is sequentially consistent. A plain load in a loop ma
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import llvmlite.binding
@@ -21,7 +23,9 @@ from numba.extending import intrinsic
 from psearch.core.toolchain.jit import CHECK
 
 _I8 = ir.IntType(8)
+_I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
+_VOID = ir.VoidType()
 
 HAS_PEXT = bool(llvmlite.binding.get_host_cpu_features().get("bmi2")) and not os.environ.get("PSEARCH_NO_PEXT")
 
@@ -31,15 +35,48 @@ def process_triple() -> str:
     return str(llvmlite.binding.get_process_triple())
 
 
+def emitted(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that makes an intrinsic of a function which writes its code and returns its value, if any.
+
+    The function gets LLVM's builder, and the values of the signature's arguments. A record goes in and out as its
+    address; no other type of record is taken for it.
+    """
+
+    def decorate(emit: Callable[..., Any]) -> Any:
+        @wraps(emit)  # numba reads names and number of the arguments
+        def typed(typing_context: Any, *given: Any) -> Any:
+            pairs = list(zip(signature.args, given, strict=True))
+            if any(isinstance(wanted, types.Record) and wanted != kind for wanted, kind in pairs):
+                return None
+
+            def codegen(context: Any, builder: Any, _: Any, args: Any) -> Any:
+                kinds = zip(signature.args, args, strict=True)
+                value = emit(
+                    builder,
+                    *[builder.ptrtoint(arg, _I64) if isinstance(kind, types.Record) else arg for kind, arg in kinds],
+                )
+                if isinstance(signature.return_type, types.Record):
+                    return builder.inttoptr(value, context.get_value_type(signature.return_type))
+                return context.get_dummy_value() if value is None else value
+
+            return signature, codegen
+
+        return intrinsic(typed)
+
+    return decorate
+
+
+def _word_at(builder: Any, where: Any, offset: int = 0) -> Any:
+    """The pointer to the word at an address, or so many bytes behind it."""
+    return builder.inttoptr(builder.add(where, ir.Constant(_I64, offset)) if offset else where, _I64.as_pointer())
+
+
 def view(record: types.Record) -> Any:
     """An intrinsic `at(address: int64)` that gives the record of this type at an address."""
 
-    @intrinsic
-    def at(typing_context: Any, address: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.inttoptr(args[0], context.get_value_type(record))
-
-        return record(types.int64), codegen
+    @emitted(record(types.int64))
+    def at(builder: Any, address: Any) -> Any:
+        return address
 
     return at
 
@@ -49,17 +86,10 @@ def element_of(parent: types.Record, base: str, record: types.Record) -> Any:
     `base` of the parent."""
     offset = parent.offset(base)
 
-    @intrinsic
-    def of(typing_context: Any, owner: Any, number: Any) -> Any:
-        if owner != parent:
-            return None
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            first = _load_field(builder, args[0], offset)
-            where = builder.add(first, builder.mul(args[1], ir.Constant(_I64, record.size)))
-            return builder.inttoptr(where, context.get_value_type(record))
-
-        return record(parent, types.int64), codegen
+    @emitted(record(parent, types.int64))
+    def of(builder: Any, owner: Any, number: Any) -> Any:
+        first = builder.load(_word_at(builder, owner, offset))
+        return builder.add(first, builder.mul(number, ir.Constant(_I64, record.size)))
 
     return of
 
@@ -68,16 +98,9 @@ def target_of(parent: types.Record, name: str, record: types.Record) -> Any:
     """An intrinsic `of(parent)`: the record whose address is in a field of the parent."""
     offset = parent.offset(name)
 
-    @intrinsic
-    def of(typing_context: Any, owner: Any) -> Any:
-        if owner != parent:
-            return None
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            where = _load_field(builder, args[0], offset)
-            return builder.inttoptr(where, context.get_value_type(record))
-
-        return record(parent), codegen
+    @emitted(record(parent))
+    def of(builder: Any, owner: Any) -> Any:
+        return builder.load(_word_at(builder, owner, offset))
 
     return of
 
@@ -85,39 +108,20 @@ def target_of(parent: types.Record, name: str, record: types.Record) -> Any:
 def neighbour(record: types.Record, step: int) -> Any:
     """An intrinsic `of(record)`: the record `step` places further on in the array that it lies in."""
 
-    @intrinsic
-    def of(typing_context: Any, instance: Any) -> Any:
-        if instance != record:
-            return None
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            where = builder.add(builder.ptrtoint(args[0], _I64), ir.Constant(_I64, step * record.size))
-            return builder.inttoptr(where, context.get_value_type(record))
-
-        return record(record), codegen
+    @emitted(record(record))
+    def of(builder: Any, instance: Any) -> Any:
+        return builder.add(instance, ir.Constant(_I64, step * record.size))
 
     return of
-
-
-def _load_field(builder: Any, instance: Any, offset: int) -> Any:
-    """The int64 at an offset into a record."""
-    where = builder.add(builder.ptrtoint(instance, _I64), ir.Constant(_I64, offset))
-    return builder.load(builder.inttoptr(where, _I64.as_pointer()))
 
 
 def field_address(record: types.Record, name: str) -> Any:
     """An intrinsic that gives the address of a field, for the atomic operations."""
     offset = record.offset(name)
 
-    @intrinsic
-    def address_of_field(typing_context: Any, instance: Any) -> Any:
-        if instance != record:
-            return None
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.add(builder.ptrtoint(args[0], _I64), ir.Constant(_I64, offset))
-
-        return types.int64(instance), codegen
+    @emitted(types.int64(record))
+    def address_of_field(builder: Any, instance: Any) -> Any:
+        return builder.add(instance, ir.Constant(_I64, offset))
 
     return address_of_field
 
@@ -163,38 +167,19 @@ def clear_record(typing_context: Any, target: Any) -> Any:
     return types.void(target), codegen
 
 
-@intrinsic
-def copy_bytes(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
+@emitted(types.void(types.int64, types.int64, types.int64))
+def copy_bytes(builder: Any, target: Any, source: Any, size: Any) -> None:
     """memcpy(target address, source address, bytes); both aligned to 8."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _I8.as_pointer()
-        cgutils.raw_memcpy(
-            builder,
-            builder.inttoptr(args[0], pointer),
-            builder.inttoptr(args[1], pointer),
-            args[2],
-            1,
-            align=8,
-        )
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), codegen
-
-
-def _word(builder: Any, value: Any) -> Any:
-    return builder.inttoptr(value, _I64.as_pointer())
+    pointers = [builder.inttoptr(where, _I8.as_pointer()) for where in (target, source)]
+    cgutils.raw_memcpy(builder, *pointers, size, 1, align=8)
 
 
 def _load(ordering: str, result: types.Integer) -> Any:
     """An intrinsic that reads a word as one."""
 
-    @intrinsic
-    def load(typing_context: Any, where: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.load_atomic(_word(builder, args[0]), ordering, 8)
-
-        return result(types.int64), codegen
+    @emitted(result(types.int64))
+    def load(builder: Any, where: Any) -> Any:
+        return builder.load_atomic(_word_at(builder, where), ordering, 8)
 
     return load
 
@@ -202,13 +187,9 @@ def _load(ordering: str, result: types.Integer) -> Any:
 def _store(ordering: str, kind: types.Integer) -> Any:
     """An intrinsic that writes a word as one."""
 
-    @intrinsic
-    def store(typing_context: Any, where: Any, value: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            builder.store_atomic(args[1], _word(builder, args[0]), ordering, 8)
-            return context.get_dummy_value()
-
-        return types.void(types.int64, kind), codegen
+    @emitted(types.void(types.int64, kind))
+    def store(builder: Any, where: Any, value: Any) -> None:
+        builder.store_atomic(value, _word_at(builder, where), ordering, 8)
 
     return store
 
@@ -228,28 +209,18 @@ def racing_read(record: types.Record, name: str) -> Any:
         raise AssertionError(f"{name} is {kind}")
     bits = kind.bitwidth
 
-    @intrinsic
-    def read(typing_context: Any, instance: Any) -> Any:
-        if instance != record:
-            return None
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            where = builder.add(builder.ptrtoint(args[0], _I64), ir.Constant(_I64, offset))
-            pointer = builder.inttoptr(where, ir.IntType(bits).as_pointer())
-            return builder.sext(builder.load_atomic(pointer, "monotonic", bits // 8), _I64)
-
-        return types.int64(instance), codegen
+    @emitted(types.int64(record))
+    def read(builder: Any, instance: Any) -> Any:
+        pointer = builder.bitcast(_word_at(builder, instance, offset), ir.IntType(bits).as_pointer())
+        return builder.sext(builder.load_atomic(pointer, "monotonic", bits // 8), _I64)
 
     return read
 
 
 def _read_modify_write(operation: str) -> Any:
-    @intrinsic
-    def modify(typing_context: Any, where: Any, value: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.atomic_rmw(operation, _word(builder, args[0]), args[1], "seq_cst")
-
-        return types.int64(types.int64, types.int64), codegen
+    @emitted(types.int64(types.int64, types.int64))
+    def modify(builder: Any, where: Any, value: Any) -> Any:
+        return builder.atomic_rmw(operation, _word_at(builder, where), value, "seq_cst")
 
     return modify
 
@@ -260,140 +231,75 @@ atomic_or = _read_modify_write("or")
 atomic_and = _read_modify_write("and")
 
 
-@intrinsic
-def compare_and_swap(typing_context: Any, where: Any, expected: Any, new: Any) -> Any:
+@emitted(types.boolean(types.int64, types.int64, types.int64))
+def compare_and_swap(builder: Any, where: Any, expected: Any, new: Any) -> Any:
     """True when the word held `expected` and now holds `new`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pair = builder.cmpxchg(_word(builder, args[0]), args[1], args[2], "seq_cst", "seq_cst")
-        return builder.extract_value(pair, 1)
-
-    return types.boolean(types.int64, types.int64, types.int64), codegen
+    pair = builder.cmpxchg(_word_at(builder, where), expected, new, "seq_cst", "seq_cst")
+    return builder.extract_value(pair, 1)
 
 
-def _bit_count(name: str) -> Any:
-    @intrinsic
-    def count(typing_context: Any, word: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            if name == "ctpop":
-                return builder.ctpop(args[0])
-            undefined_at_zero = ir.Constant(ir.IntType(1), 1)
-            return getattr(builder, name)(args[0], undefined_at_zero)
-
-        return types.int64(types.uint64), codegen
-
-    return count
+@emitted(types.int64(types.uint64))
+def popcount(builder: Any, word: Any) -> Any:
+    """The number of set bits."""
+    return builder.ctpop(word)
 
 
-popcount = _bit_count("ctpop")
-lowest_bit = _bit_count("cttz")
-"""Index of the lowest set bit; undefined for 0."""
+@emitted(types.int64(types.uint64))
+def lowest_bit(builder: Any, word: Any) -> Any:
+    """Index of the lowest set bit; undefined for 0."""
+    return builder.cttz(word, ir.Constant(ir.IntType(1), 1))
 
 
-@intrinsic
-def pext(typing_context: Any, word: Any, mask: Any) -> Any:
+def _called(builder: Any, name: str, result: Any, *args: Any) -> Any:
+    """The call of one of LLVM's own functions."""
+    function_type = ir.FunctionType(result, [arg.type for arg in args])
+    return builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), args)
+
+
+@emitted(types.int64(types.uint64, types.uint64))
+def pext(builder: Any, word: Any, mask: Any) -> Any:
     """Parallel bit extract (BMI2). Only where `HAS_PEXT`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function_type = ir.FunctionType(_I64, [_I64, _I64])
-        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.bmi.pext.64")
-        return builder.call(function, args)
-
-    return types.int64(types.uint64, types.uint64), codegen
+    return _called(builder, "llvm.x86.bmi.pext.64", _I64, word, mask)
 
 
-@intrinsic
-def byte_swap(typing_context: Any, word: Any) -> Any:
+@emitted(types.uint64(types.uint64))
+def byte_swap(builder: Any, word: Any) -> Any:
     """The bytes of a word in reverse order: a bitboard seen from the other side."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function_type = ir.FunctionType(_I64, [_I64])
-        return builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.bswap.i64"), args)
-
-    return types.uint64(types.uint64), codegen
+    return _called(builder, "llvm.bswap.i64", _I64, word)
 
 
-@intrinsic
-def high_product(typing_context: Any, a: Any, b: Any) -> Any:
+@emitted(types.int64(types.uint64, types.uint64))
+def high_product(builder: Any, a: Any, b: Any) -> Any:
     """The upper 64 bits of the 128-bit product: maps a key onto 0 .. b - 1 without a division."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        wide = ir.IntType(128)
-        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
-        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), _I64)
-
-    return types.int64(types.uint64, types.uint64), codegen
+    wide = ir.IntType(128)
+    product = builder.mul(builder.zext(a, wide), builder.zext(b, wide))
+    return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), _I64)
 
 
-@intrinsic
-def prefetch(typing_context: Any, where: Any) -> Any:
+@emitted(types.void(types.int64))
+def prefetch(builder: Any, where: Any) -> None:
     """Begin to load the cache line at an address; never faults."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        i32 = ir.IntType(32)
-        pointer = _I8.as_pointer()
-        function_type = ir.FunctionType(ir.VoidType(), [pointer, i32, i32, i32])
-        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
-        builder.call(
-            function,
-            [
-                builder.inttoptr(args[0], pointer),
-                ir.Constant(i32, 0),
-                ir.Constant(i32, 3),
-                ir.Constant(i32, 1),
-            ],
-        )
-        return context.get_dummy_value()
-
-    return types.void(types.int64), codegen
+    how = [ir.Constant(_I32, number) for number in (0, 3, 1)]
+    _called(builder, "llvm.prefetch.p0", _VOID, builder.inttoptr(where, _I8.as_pointer()), *how)
 
 
-def emit_pause(builder: Any, triple: str) -> None:
-    """The instruction for a spin loop, for a target; nothing for others than these."""
-    void = ir.VoidType()
-    if triple.startswith("x86_64"):
-        function_type = ir.FunctionType(void, [])
-        builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.sse2.pause"), [])
-    elif triple.startswith("aarch64"):
+@emitted(types.void())
+def pause(builder: Any) -> None:
+    """A hint to the processor: this is a spin loop; nothing on others than these."""
+    if process_triple().startswith("x86_64"):
+        _called(builder, "llvm.x86.sse2.pause", _VOID)
+    elif process_triple().startswith("aarch64"):
         # `isb` takes about as long as `pause` does; `yield` is no more than a `nop` on most processors
-        i32 = ir.IntType(32)
-        function_type = ir.FunctionType(void, [i32])
-        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.aarch64.isb")
-        builder.call(function, [ir.Constant(i32, 15)])
+        _called(builder, "llvm.aarch64.isb", _VOID, ir.Constant(_I32, 15))
 
 
-@intrinsic
-def pause(typing_context: Any) -> Any:
-    """A hint to the processor: this is a spin loop."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        emit_pause(builder, process_triple())
-        return context.get_dummy_value()
-
-    return types.void(), codegen
-
-
-def emit_cycle_counter(builder: Any, triple: str) -> Any:
-    """The instruction that reads the counter, for a target.
-
-    LLVM's own intrinsic reads a counter on ARM that Linux does not let programs read, before LLVM 18.
-    """
-    if triple.startswith("aarch64"):
-        function_type = ir.FunctionType(_I64, [ir.MetaDataType()])
-        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.read_volatile_register.i64")
-        return builder.call(function, [builder.module.add_metadata(["cntvct_el0"])])
-    function_type = ir.FunctionType(_I64, [])
-    return builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.readcyclecounter"), [])
-
-
-@intrinsic
-def cycle_counter(typing_context: Any) -> Any:
+@emitted(types.int64())
+def cycle_counter(builder: Any) -> Any:
     """The time stamp counter: for shares of time, never for decisions of the search."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return emit_cycle_counter(builder, process_triple())
-
-    return types.int64(), codegen
+    if process_triple().startswith("aarch64"):
+        # LLVM's own intrinsic reads a counter that Linux does not let programs read, before LLVM 18
+        return _called(builder, "llvm.read_volatile_register.i64", _I64, builder.module.add_metadata(["cntvct_el0"]))
+    return _called(builder, "llvm.readcyclecounter", _I64)
 
 
 @intrinsic(prefer_literal=True)
@@ -417,13 +323,11 @@ def check(typing_context: Any, condition: Any, message: Any) -> Any:
 def abort_unless(builder: Any, condition: Any, message: str) -> None:
     """Code that ends the process, with a line to stderr, where the condition is false. By libc's functions."""
     text = f"psearch: check failed: {message}\n".encode()
-    i32, pointer, void = ir.IntType(32), _I8.as_pointer(), ir.VoidType()
-    write = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_I64, [i32, pointer, _I64]), "write")
-    abort = cgutils.get_or_insert_function(builder.module, ir.FunctionType(void, []), "abort")
     with builder.if_then(builder.not_(condition), likely=False):
         constant = cgutils.global_constant(builder, "check", cgutils.make_bytearray(text))
-        builder.call(write, [ir.Constant(i32, 2), builder.bitcast(constant, pointer), ir.Constant(_I64, len(text))])
-        builder.call(abort, [])
+        pointer = builder.bitcast(constant, _I8.as_pointer())
+        _called(builder, "write", _I64, ir.Constant(_I32, 2), pointer, ir.Constant(_I64, len(text)))
+        _called(builder, "abort", _VOID)
         builder.unreachable()
         builder.position_at_end(builder.append_basic_block())
 

@@ -1,18 +1,20 @@
 """Where machine code is kept, and when it may be used. Needs neither numba nor LLVM.
 
-A folder of the cache is named by all that changes machine code beside the kernels themselves: versions, the processor,
-switches. In it lie
+The cache is the folder that `PSEARCH_CACHE_DIR` names, or this user's folder for caches. A folder in it is named by all
+that changes machine code beside the kernels themselves: versions, the processor, switches. In that lie
 
 - `NAME-DIGEST.o`: the machine code of a group of kernels; the digest covers the text of every function in it, without
   comments and docstrings, and the value of every constant that is frozen into it.
 - `DIGEST.bc`: one kernel as LLVM's bitcode before optimisation. A change of one kernel compiles that kernel only.
 - `NAME-DIGEST.json`: the files that a group was made from, with a hash of each, and its object. The digest covers the
-  installation, and the modules and replaced kernels of the group. While all files are the same nothing has to be
-  imported to know which object is right.
+  installation and the group's recipe. While all files are the same nothing has to be imported to know which object is
+  right.
 
 Every file is sealed with a checksum and replaced as a whole: one that is torn, cut short, emptied by a power cut or of
-another make is as good as none, and is made again. Only folders that nobody else can change are used
-(`trusted_folder`), and nothing in them is unpickled.
+another make is as good as none, and is made again. Nothing is unpickled.
+
+Whoever can write there can have other code run. So the folder and each file in it must belong to this user, or to root,
+and nobody else may be able to write to them; anything else is refused.
 """
 
 from __future__ import annotations
@@ -21,23 +23,32 @@ import contextlib
 import hashlib
 import json
 import os
+import re
+import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from psearch.core.toolchain.trusted_folder import Folder, NotTrusted, open_folder
 
 Progress = Callable[[str], None]
 
 SWITCHES = ("PSEARCH_NO_PEXT", "PSEARCH_CHECK", "PSEARCH_YIELDS")
 """Environment variables that change machine code."""
+MOST_BYTES = 512 << 20
+"""Size of the whole cache: some hundred versions, processors and switches."""
 _FORMAT = b"psearch kernels 1\n"
-_PUBLIC_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
-"""Where everybody may make a folder; the last one is memory, and there when no file system can be written."""
-_TRIAL_BYTES = 1 << 18
-"""A folder is written to if it takes so much: more than the objects of a search."""
+_ROOT = 0
+_MOST_FILE_BYTES = 1 << 26
+"""Limit of a file's size; what is kept is a thousandth of that."""
+_NOT_TOUCHED_S = 3600.0
+"""A file's time of last use is written at most this often, not at every start of a program."""
+_SPARED_S = 86400.0
+"""A file that was used this recently stays, however full the cache is: it may be in use."""
+_FILE = re.compile(r"[\w.-]+-[0-9a-f]{32}\.o|[0-9a-f]{32}\.bc|[\w.-]+-[0-9a-f]{12}\.json|\.new-\w+")
+_NEW = ".new-"
+"""Begins the name of a file that is being written; one that stays was left by a program that was killed."""
 
 
 class KernelError(Exception):
@@ -46,6 +57,31 @@ class KernelError(Exception):
 
 class PlugInError(KernelError):
     """A user's file of kernels has a mistake; the text begins with the file, and the line where there is one."""
+
+
+class PlugIn(NamedTuple):
+    """A user's file whose kernels stand in for hooks."""
+
+    file: str
+    """absolute path"""
+    module: str
+    """by which it is imported; empty: it is no module of a package"""
+    digest: str
+    """`content_hash` of the file"""
+    beside: tuple[str, ...] = ()
+    """file, module and digest of a second file, whose kernels stand in for other hooks: a game's policy"""
+
+
+class Recipe(NamedTuple):
+    """Says from what a group is compiled."""
+
+    modules: tuple[str, ...]
+    """those that define its entries"""
+    replaced: Mapping[str, str] = {}
+    """kernels of which it has another version, by symbol; a user's file does not replace these"""
+    adapter: str = ""
+    """the module that makes kernels of a user's plain functions, by `adapt`, and tries them out, by `try_out`"""
+    plug_in: PlugIn | None = None
 
 
 class Object(NamedTuple):
@@ -59,92 +95,85 @@ class Object(NamedTuple):
     """an object file"""
 
 
-# -- the place -----------------------------------------------------------------------------------------------------
+# -- the folder ----------------------------------------------------------------------------------------------------
 
-_roots: tuple[str, ...] | None = None
-
-
-def roots() -> tuple[str, ...]:
-    """Return the folders that may hold the cache, the most wanted first; absolute, and the same to the program's
-    end."""
-    global _roots
-    if _roots is None:
-        user = f"psearch-{os.geteuid()}"
-        public = (os.environ.get("TMPDIR"), *_PUBLIC_FOLDERS)
-        wanted = [_wanted_root(), *(os.path.join(folder, user) for folder in public if folder)]
-        absolute = [_absolute(path) for path in wanted if path]
-        _roots = tuple(dict.fromkeys(path for path in absolute if path))
-    return _roots
+_root: str | None = None
 
 
-def _wanted_root() -> str | None:
-    chosen = os.environ.get("PSEARCH_CACHE_DIR")
-    if chosen:
-        chosen = os.path.expanduser(chosen)
-        return None if chosen.startswith("~") else chosen  # a user who has no home
-    home = os.environ.get("XDG_CACHE_HOME")
-    if home:
-        return os.path.join(home, "psearch")
-    home = os.path.expanduser("~")
-    # a home that is not there (`/nonexistent` of a service) is none: it is not for us to make
-    return os.path.join(home, ".cache", "psearch") if os.path.isabs(home) and os.path.lexists(home) else None
-
-
-def _absolute(path: str) -> str | None:
-    """Not normalised: `..` behind a link is the folder above its target."""
-    if os.path.isabs(path):
-        return path
-    try:
-        return os.path.join(os.getcwd(), path)
-    except OSError:  # the working folder has been removed
-        return None
-
-
-def _folder_name(key: str) -> str:
-    return f"kernels-{key}"
-
-
-@contextlib.contextmanager
-def open_cache(root: str, key: str) -> Iterator[Folder | None]:
-    """Open the folder for this key under one of the roots; None when there is none, or none that can be trusted."""
-    try:
-        with open_folder(root) as outer:
-            folder = outer.inner(_folder_name(key))
-    except OSError:
-        yield None
-        return
-    with folder:
-        yield folder
-
-
-@contextlib.contextmanager
-def open_to_write(key: str, problems: list[str]) -> Iterator[tuple[str, Folder | None]]:
-    """Open the first root under which files can be kept, and the folder for this key there, made if need be.
-
-    Without a name, and None, when there is none. problems: gets the reason of each root that was passed over.
-    """
-    for root in roots():
+def root() -> str:
+    """Return the folder of the cache: absolute, and the same to the program's end. Raises KernelError for a user who
+    has none."""
+    global _root
+    if _root is None:
+        chosen = os.path.expanduser(os.environ.get("PSEARCH_CACHE_DIR", ""))
         try:
-            with open_folder(root, make=True) as outer:
-                folder = outer.inner(_folder_name(key), make=True)
-        except OSError as error:
-            problems.append(told(root, error))
-            continue
-        with folder:
-            try:
-                folder.check_room(_TRIAL_BYTES)
-            except OSError as error:
-                problems.append(told(root, error))
-            else:
-                yield root, folder
-                return
-    yield "", None
+            if not chosen:
+                from platformdirs import user_cache_dir
+
+                chosen = user_cache_dir("psearch")
+            if chosen.startswith("~"):
+                raise RuntimeError  # as some versions of platformdirs do
+            _root = os.path.abspath(chosen)
+        except RuntimeError:
+            text = "there is no home to keep compiled kernels in: PSEARCH_CACHE_DIR must name a folder"
+            raise KernelError(text) from None
+        except OSError as error:  # the working folder has been removed
+            raise refusal(chosen, error) from error
+    return _root
 
 
-def told(path: str, error: OSError) -> str:
-    """Return why a folder is not used."""
-    return str(error.strerror) if isinstance(error, NotTrusted) else f"{path}: {error.strerror or error}"
+def open_folder(key: str, make: bool = False) -> str:
+    """Return the path of this key's folder. make: if there is none. Raises KernelError for one that cannot be had, or
+    that others can write to."""
+    path = os.path.join(root(), f"kernels-{key}")
+    try:
+        if make:
+            os.makedirs(path, 0o700, exist_ok=True)
+        status = os.lstat(path)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and not make:
+            return path  # in which nothing is found
+        raise refusal(path, error) from error
+    if not stat.S_ISDIR(status.st_mode):
+        raise refusal(path, "it is no folder")
+    if not _is_own(status):
+        raise refusal(path, "it belongs to somebody else, or others can write to it")
+    return path
 
+
+def refusal(path: str, reason: OSError | str) -> KernelError:
+    """Return what is said where the cache cannot be used."""
+    text = (reason.strerror or str(reason)) if isinstance(reason, OSError) else reason
+    return KernelError(f"kernels cannot be kept in {path}: {text} (PSEARCH_CACHE_DIR may name another folder)")
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Whether nobody but root and this user can write there."""
+    return status.st_uid in (_ROOT, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def prune() -> None:
+    """Drop the least recently used files of the cache beyond its size.
+
+    What has another name than the files of the cache is left alone. Other programs may use the cache meanwhile, and
+    prune it too; what cannot be done is left.
+    """
+    files = []
+    for path in Path(root()).glob("kernels-" + "[0-9a-f]" * 24 + "/*"):
+        with contextlib.suppress(OSError):
+            status = path.lstat()
+            if _FILE.fullmatch(path.name) and stat.S_ISREG(status.st_mode) and not path.parent.is_symlink():
+                files.append((status.st_mtime, status.st_size, path))
+    spared = time.time() - _SPARED_S
+    size = 0
+    for used_s, bytes_, path in sorted(files, reverse=True):
+        size += bytes_
+        if used_s < spared and (size > MOST_BYTES or path.name.startswith(_NEW)):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+# -- the key -------------------------------------------------------------------------------------------------------
 
 _PROCESSOR_FIELDS = {
     "vendor_id",
@@ -182,7 +211,7 @@ def processor() -> str:
 
 
 def environment_key(processor: str) -> str:
-    """Return the name of a cache folder. processor: see `processor`."""
+    """Return the key of a folder. processor: see `processor`."""
     digest = hashlib.sha256(_FORMAT)
     for part in (sys.version, processor, *(os.environ.get(name, "") for name in SWITCHES)):
         digest.update(part.encode() + b"\0")
@@ -206,22 +235,45 @@ def _version_file(package: str) -> bytes:
 # -- sealed files --------------------------------------------------------------------------------------------------
 
 
-def write_sealed(folder: Folder, name: str, content: bytes) -> None:
-    """Replace a file as a whole. Not forced to the disk: what a power cut leaves half written is not believed."""
-    folder.replace(name, _FORMAT + _digest(name, content) + content)
+def write_sealed(folder: str, name: str, content: bytes) -> None:
+    """Replace a file as a whole: who reads it gets the old content or the new. Raises KernelError.
 
+    Not forced to the disk: what a power cut leaves half written is not believed.
+    """
+    import tempfile  # not at the head: a warm start writes nothing
 
-def read_sealed(folder: Folder, name: str) -> bytes | None:
-    """Return the content of a file that `write_sealed` wrote; None when there is none, or none that can be trusted."""
+    new = ""
     try:
-        text = folder.read(name)
+        descriptor, new = tempfile.mkstemp(prefix=_NEW, dir=folder)
+        with open(descriptor, "wb") as file:
+            file.write(_FORMAT + _digest(name, content) + content)
+        os.replace(new, os.path.join(folder, name))
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(new)
+        if isinstance(error, OSError):
+            raise refusal(folder, error) from error
+        raise
+
+
+def read_sealed(folder: str, name: str) -> bytes | None:
+    """Return the content of a file that `write_sealed` wrote, which counts as used now; None when there is none, or
+    none that can be trusted."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a named pipe has perhaps no writer
+    try:
+        with open(os.open(os.path.join(folder, name), flags), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_FILE_BYTES or not _is_own(status):
+                return None
+            if time.time() - status.st_mtime > _NOT_TOUCHED_S:
+                with contextlib.suppress(OSError):
+                    os.utime(file.fileno())
+            text = file.read(status.st_size)
     except OSError:
         return None
     begin = len(_FORMAT) + hashlib.sha256().digest_size
     content = text[begin:]
-    if text[:begin] != _FORMAT + _digest(name, content):
-        return None
-    return content
+    return content if text[:begin] == _FORMAT + _digest(name, content) else None
 
 
 def _digest(name: str, content: bytes) -> bytes:
@@ -229,13 +281,15 @@ def _digest(name: str, content: bytes) -> bytes:
     return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 
-# -- the files that an object was made from ------------------------------------------------------------------------
+# -- objects, and the files that they were made from ---------------------------------------------------------------
 
 
-def _record_name(group: str, made_of: str) -> str:
-    """Two installations may share a cache, and the objects in it: each has a record of its own."""
-    place = hashlib.sha256(f"{__file__}\0{made_of}".encode()).hexdigest()[:12]
-    return f"{group}-{place}.json"
+def _record_name(group: str, recipe: Recipe) -> str:
+    """Two installations may share a cache, and the objects in it: each has a record of its own. And another program may
+    mean other kernels by the same name."""
+    made_of = repr((recipe.modules, sorted(recipe.replaced.items()), recipe.adapter, recipe.plug_in))
+    place = text_hash(f"{__file__}\0{made_of}")
+    return f"{group}-{place[:12]}.json"
 
 
 def file_hash(path: str) -> str:
@@ -254,26 +308,25 @@ def content_hash(content: bytes) -> str:
 
 def text_hash(text: str) -> str:
     """Return a hash of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    return content_hash(text.encode())
 
 
-def write_record(folder: Folder, group: str, files: Mapping[str, str], object_name: str, made_of: str = "") -> None:
-    """Note that the group is `object_name` while these files have these hashes. made_of: see `Group`."""
+def write_record(folder: str, group: str, recipe: Recipe, files: Mapping[str, str], object_name: str) -> None:
+    """Note that the group is `object_name` while these files have these hashes."""
     record = json.dumps({"files": dict(files), "object": object_name})
-    write_sealed(folder, _record_name(group, made_of), record.encode())
+    write_sealed(folder, _record_name(group, recipe), record.encode())
 
 
-def recorded_object(folder: Folder, group: str, known: dict[str, str] | None = None, made_of: str = "") -> str | None:
+def recorded_object(folder: str, group: str, recipe: Recipe, known: dict[str, str] | None) -> str | None:
     """Return the name of the group's object, if none of the files that it was made from has changed.
 
-    known: hashes found already, by path; filled on the way. made_of: see `Group`.
+    known: hashes found already, by path; filled on the way. None: whatever has changed.
     """
-    content = read_sealed(folder, _record_name(group, made_of))
+    content = read_sealed(folder, _record_name(group, recipe))
     if content is None:
         return None
     record: dict[str, Any] = json.loads(content)
-    known = {} if known is None else known
-    for path, wanted in record["files"].items():
+    for path, wanted in record["files"].items() if known is not None else ():
         if path not in known:
             known[path] = file_hash(path)
         if known[path] != wanted:
@@ -281,15 +334,12 @@ def recorded_object(folder: Folder, group: str, known: dict[str, str] | None = N
     return str(record["object"])
 
 
-# -- objects -------------------------------------------------------------------------------------------------------
-
-
-def write_object(folder: Folder, found: Object) -> None:
+def write_object(folder: str, found: Object) -> None:
     """Keep the machine code of a group."""
     write_sealed(folder, found.name, packed(found))
 
 
-def read_object(folder: Folder, name: str) -> Object | None:
+def read_object(folder: str, name: str) -> Object | None:
     """Return the machine code of a group; None when there is no such object, or it is damaged."""
     content = read_sealed(folder, name)
     return None if content is None else unpacked(name, content)
@@ -304,9 +354,3 @@ def unpacked(name: str, content: bytes) -> Object:
     """Return what `packed` has packed."""
     entries, _, code = content.partition(b"\n")
     return Object(name, json.loads(entries), code)
-
-
-def keep(folder: Folder, group: str, found: Object, files: Mapping[str, str], made_of: str = "") -> None:
-    """Keep what was compiled for a group, of these files. made_of: see `Group`. Raises OSError."""
-    write_object(folder, found)
-    write_record(folder, group, files, found.name, made_of)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from psearch.core.toolchain import kernel_cache
 from psearch.core.toolchain.groups import Group
-from psearch.core.toolchain.recipes import PlugIn
+from psearch.core.toolchain.kernel_cache import PlugIn
 
 _DIGITS, _MOST_LETTERS = 12, 32
 _lock = threading.Lock()
@@ -57,7 +57,7 @@ class KernelSet:
             if (base.name, plug_in, self.adapter) not in _groups:
                 stem = re.sub(r"[^A-Za-z0-9_]", "_", Path(self.file).stem)[:_MOST_LETTERS]
                 mark = kernel_cache.text_hash(repr((*plug_in, self.adapter)))[:_DIGITS]
-                modules, replaced = base.modules, base.replaced
+                modules, replaced = base.recipe.modules, base.recipe.replaced
                 if self.adapter:
                     adapter = import_module(self.adapter)
                     modules, replaced = (*modules, *adapter.MODULES), {**replaced, **adapter.REPLACED}

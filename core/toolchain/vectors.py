@@ -13,7 +13,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
+
+from psearch.core.toolchain.intrinsics import emitted
 
 LANES = 16
 """16-bit integers of a vector: 32 bytes, a register of AVX2, two of SSE2 and NEON."""
@@ -34,24 +35,6 @@ def _load(builder: Any, where: Any, index: int) -> Any:
     return builder.load(_vector_at(builder, where, index), align=2)
 
 
-def _emit_add(builder: Any, args: Any, size: int) -> None:
-    target, source, added, added_count, removed, removed_count = args
-    vectors = size // LANES
-    for begin in range(0, vectors, _CHUNK):
-        chunk = range(begin, min(begin + _CHUNK, vectors))
-        sums = [cgutils.alloca_once(builder, _ROW) for _ in chunk]
-        for place, index in zip(sums, chunk, strict=True):
-            builder.store(_load(builder, source, index), place)
-        for rows, count, operation in ((added, added_count, builder.add), (removed, removed_count, builder.sub)):
-            first = builder.inttoptr(rows, _I64.as_pointer())
-            with cgutils.for_range(builder, count) as loop:
-                row = builder.load(builder.gep(first, [loop.index]))
-                for place, index in zip(sums, chunk, strict=True):
-                    builder.store(operation(builder.load(place), _load(builder, row, index)), place)
-        for place, index in zip(sums, chunk, strict=True):
-            builder.store(builder.load(place), _vector_at(builder, target, index), align=2)
-
-
 def row_adder(size: int) -> Any:
     """Make an intrinsic `add(target, source, added, added_count, removed, removed_count)`: rows of `size` int16 each.
 
@@ -61,32 +44,26 @@ def row_adder(size: int) -> Any:
     if size % LANES:
         raise AssertionError(f"rows of {size} are no multiple of {LANES}")
 
-    @intrinsic
+    @emitted(types.void(*[types.int64] * 6))
     def add(
-        typing_context: Any, target: Any, source: Any, added: Any, added_count: Any, removed: Any, removed_count: Any
-    ) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _emit_add(builder, args, size)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 6), codegen
+        builder: Any, target: Any, source: Any, added: Any, added_count: Any, removed: Any, removed_count: Any
+    ) -> None:
+        vectors = size // LANES
+        for begin in range(0, vectors, _CHUNK):
+            chunk = range(begin, min(begin + _CHUNK, vectors))
+            sums = [cgutils.alloca_once(builder, _ROW) for _ in chunk]
+            for place, index in zip(sums, chunk, strict=True):
+                builder.store(_load(builder, source, index), place)
+            for rows, count, operation in ((added, added_count, builder.add), (removed, removed_count, builder.sub)):
+                first = builder.inttoptr(rows, _I64.as_pointer())
+                with cgutils.for_range(builder, count) as loop:
+                    row = builder.load(builder.gep(first, [loop.index]))
+                    for place, index in zip(sums, chunk, strict=True):
+                        builder.store(operation(builder.load(place), _load(builder, row, index)), place)
+            for place, index in zip(sums, chunk, strict=True):
+                builder.store(builder.load(place), _vector_at(builder, target, index), align=2)
 
     return add
-
-
-def _emit_dot(builder: Any, units: Any, weights: Any, size: int, top: int) -> Any:
-    zero, most = ir.Constant(_ROW, [0] * LANES), ir.Constant(_ROW, [top] * LANES)
-    total = ir.Constant(_WIDE, [0] * LANES)
-    for index in range(size // LANES):
-        clipped = _load(builder, units, index)
-        clipped = builder.select(builder.icmp_signed(">", clipped, zero), clipped, zero)
-        clipped = builder.select(builder.icmp_signed("<", clipped, most), clipped, most)
-        product = builder.mul(clipped, _load(builder, weights, index))  # in 16 bits
-        # of this LLVM makes one multiplication and addition of pairs (pmaddwd, smlal)
-        total = builder.add(total, builder.mul(builder.sext(product, _WIDE), builder.sext(clipped, _WIDE)))
-    name = f"llvm.vector.reduce.add.v{LANES}i32"
-    reduce = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_I32, [_WIDE]), name)
-    return builder.sext(builder.call(reduce, [total]), _I64)
 
 
 def square_dot(size: int, top: int) -> Any:
@@ -95,22 +72,26 @@ def square_dot(size: int, top: int) -> Any:
     if size % LANES:
         raise AssertionError(f"{size} units are no multiple of {LANES}")
 
-    @intrinsic
-    def dot(typing_context: Any, units: Any, weights: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return _emit_dot(builder, args[0], args[1], size, top)
-
-        return types.int64(types.int64, types.int64), codegen
+    @emitted(types.int64(types.int64, types.int64))
+    def dot(builder: Any, units: Any, weights: Any) -> Any:
+        zero, most = ir.Constant(_ROW, [0] * LANES), ir.Constant(_ROW, [top] * LANES)
+        total = ir.Constant(_WIDE, [0] * LANES)
+        for index in range(size // LANES):
+            clipped = _load(builder, units, index)
+            clipped = builder.select(builder.icmp_signed(">", clipped, zero), clipped, zero)
+            clipped = builder.select(builder.icmp_signed("<", clipped, most), clipped, most)
+            product = builder.mul(clipped, _load(builder, weights, index))  # in 16 bits
+            # of this LLVM makes one multiplication and addition of pairs (pmaddwd, smlal)
+            total = builder.add(total, builder.mul(builder.sext(product, _WIDE), builder.sext(clipped, _WIDE)))
+        name = f"llvm.vector.reduce.add.v{LANES}i32"
+        reduce = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_I32, [_WIDE]), name)
+        return builder.sext(builder.call(reduce, [total]), _I64)
 
     return dot
 
 
-@intrinsic
-def differing_bytes(typing_context: Any, first: Any, second: Any) -> Any:
+@emitted(types.uint64(types.int64, types.int64))
+def differing_bytes(builder: Any, first: Any, second: Any) -> Any:
     """Which of 64 bytes at two addresses differ: a bit for each, the first byte's lowest."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        one, other = (builder.load(builder.inttoptr(where, _BOARD.as_pointer()), align=1) for where in args)
-        return builder.bitcast(builder.icmp_unsigned("!=", one, other), _I64)
-
-    return types.uint64(types.int64, types.int64), codegen
+    one, other = (builder.load(builder.inttoptr(where, _BOARD.as_pointer()), align=1) for where in (first, second))
+    return builder.bitcast(builder.icmp_unsigned("!=", one, other), _I64)

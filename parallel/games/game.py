@@ -52,7 +52,7 @@ class Game:
         self.name: str = self._module.NAME
         self.kernels = KernelSet(self.file, "", content_hash(source), adapter=_ADAPTER)
         group = self.kernels.group(SEARCH)
-        load_kernels(group, progress=progress, warn=progress)
+        load_kernels(group, progress=progress)
         self._rules = Rules(group) if is_apart else RulesProcess(self.kernels, partial(_place_of, self._module))
 
     def __reduce__(self) -> tuple[Any, ...]:

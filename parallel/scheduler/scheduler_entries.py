@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from psearch.core.chess.chess_entries import CHESS
 from psearch.core.toolchain import groups
 from psearch.core.toolchain.groups import Group, KernelError, Progress
@@ -21,12 +19,12 @@ PREDICTION = Group("prediction", "psearch.scheduler.policy")
 merge_now = PREDICTION.entry("merge_now")
 
 
-def load_kernels(*more: Group, progress: Progress | None = None, warn: Callable[[str], None] | None = None) -> float:
+def load_kernels(*more: Group, progress: Progress | None = None) -> float:
     """Load what every search needs, and these groups; returns seconds. See `psearch.core.toolchain.groups.load`.
 
     Raises PsearchError when they cannot be had.
     """
     try:
-        return groups.load(CHESS, SEARCH, *more, progress=progress, warn=warn)
+        return groups.load(CHESS, SEARCH, *more, progress=progress)
     except KernelError as error:
         raise PsearchError(str(error)) from error

@@ -13,7 +13,7 @@ from psearch.core.chess.search.decisions import evaluation_of, extension_of, pru
 from psearch.core.toolchain import jit
 from psearch.core.toolchain.compiler.build import Build
 from psearch.core.toolchain.compiler.front_end import prepare
-from psearch.core.toolchain.kernel_cache import PlugInError, file_hash
+from psearch.core.toolchain.kernel_cache import PlugIn, PlugInError, Recipe, file_hash
 from psearch.core.views import context_at, frame_of, i64, worker_of
 from psearch.scheduler.policy import claim_depth, may_open, open_priority
 
@@ -33,9 +33,9 @@ def ask(context):
 
 def mistake_of(path: Path) -> str:
     """The line; empty if there is nothing wrong."""
-    plug_in = (str(path), "", file_hash(str(path)))
+    plug_in = PlugIn(str(path), "", file_hash(str(path)))
     try:
-        build = Build(None, {"work-bad": ((__name__,), {})}, print, 1, plug_in)
+        build = Build("", {"work-bad": Recipe((__name__,), plug_in=plug_in)})
         assert build.loaded is not None
         prepare(jit.registry.values())
         for symbol in sorted(build.loaded.symbols):

@@ -9,9 +9,12 @@ the functions that are called without being there. --objects: those for the firs
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
 import re
-from collections import Counter, deque
+import shutil
+import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from cold_build import GROUPS
 from llvmlite.binding.targets import FeatureMap
 from numba.core.registry import cpu_target
 
+from psearch.core.toolchain import kernel_cache
 from psearch.core.toolchain.compiler import back_end
 from psearch.core.toolchain.compiler.build import Build
 
@@ -84,8 +88,9 @@ def main() -> None:
     options = parser.parse_args()
     objects: list[bytes] | None = None if options.objects is None else []
     pretend(options.triple, objects)
-    recipes = {name: (GROUPS[name].modules, {}) for name in options.groups}
-    build = Build(None, recipes, lambda line: None, most_processes=8)
+    cache = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, cache)
+    build = Build(cache, {name: GROUPS[name].recipe for name in options.groups}, most_processes=8)
     found: dict[str, Any] = {}
     for number, processor in enumerate(options.processors):
         name, _, features = processor.partition(":")
@@ -93,9 +98,10 @@ def main() -> None:
         llvm.get_host_cpu_name = lambda name=name: name
         llvm.get_host_cpu_features = lambda on=on: on
         if number == 0:
-            deque(build.run(), maxlen=0)
+            build.run()
         for group in options.groups:
-            bitcodes = [build.bitcodes[symbol] for symbol in sorted(build.closures[group])]
+            names = [build.bitcode_name(symbol) for symbol in build.closures[group]]
+            bitcodes = [content for name in names if (content := kernel_cache.read_sealed(cache, name))]
             assembly = back_end.object_code(bitcodes, build.entries[group]).decode()
             found[f"{processor} {group}"] = facts(assembly)
             if number == 0 and objects is not None:

@@ -9,7 +9,9 @@ instruction: it comes from the cache of this one, as far as it is there.
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from llvmlite import binding
@@ -39,11 +41,15 @@ def main(name: str, features: str, folder: str) -> None:
     from psearch.scheduler.scheduler_entries import SEARCH
 
     groups = {group.name: group for group in (CHESS, SEARCH)}
-    with kernel_cache.open_to_write(key_here, []) as (_, cache):
-        build = Build(cache, {name: (group.modules, {}) for name, group in groups.items()}, lambda line: None, 16)
-        for made in build.run():
+    with tempfile.TemporaryDirectory() as cache:
+        shutil.copytree(kernel_cache.open_folder(key_here), cache, dirs_exist_ok=True)
+        build = Build(cache, {name: group.recipe for name, group in groups.items()}, most_processes=16)
+        build.run()
+        for name, group in groups.items():
+            made = kernel_cache.read_object(cache, build.object_name(name))
+            assert made is not None
             (Path(folder) / made.name).write_bytes(made.code)
-            groups[made.name.rpartition("-")[0]]._take(made)
+            group._take(made)
 
     from psearch.bench import run_bench
 

@@ -1,7 +1,6 @@
 """Run by the tests of the cache in processes of their own: load `tiny_kernels`, print what happened as JSON.
 
-In the environment: TINY_PATIENCE_S, for which it waits for a program that is stopped; TINY_PUBLIC, the one folder in
-which everybody may make a folder.
+TINY_PATIENCE_S in the environment: for which it waits for a program that is stopped.
 """
 
 from __future__ import annotations
@@ -9,38 +8,23 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 
-from psearch.core.toolchain import compile_lock, groups, kernel_cache
+from psearch.core.toolchain import compiler_client, groups
 from psearch.core.toolchain.groups import Group, KernelError
 
 TINY = Group("tiny_kernels", "tiny_kernels")
 
 
 def main() -> None:
-    compile_lock._PATIENCE_S = float(os.environ.get("TINY_PATIENCE_S", compile_lock._PATIENCE_S))
-    if "TINY_PUBLIC" in os.environ:
-        kernel_cache._PUBLIC_FOLDERS = (os.environ["TINY_PUBLIC"],)
+    compiler_client._LOCK_PATIENCE_S = float(os.environ.get("TINY_PATIENCE_S", compiler_client._LOCK_PATIENCE_S))
     lines: list[str] = []
-    warned: list[str] = []
-    start = time.perf_counter()
-    error = ""
-    value = 0
+    error, value = "", 0
     try:
-        groups.load(TINY, progress=lines.append, warn=warned.append)
+        groups.load(TINY, progress=lines.append)
         value = TINY.entry("twice")(21)
     except KernelError as failure:
         error = str(failure)
-    report = {
-        "value": value,
-        "lines": lines,
-        "warned": warned,
-        "error": error,
-        "seconds": time.perf_counter() - start,
-        "roots": kernel_cache.roots(),
-        "numba": "numba" in sys.modules,
-    }
-    print(json.dumps(report))
+    print(json.dumps({"value": value, "lines": lines, "error": error, "numba": "numba" in sys.modules}))
 
 
 if __name__ == "__main__":

@@ -1,71 +1,66 @@
-"""A whole build: run by `psearch.core.toolchain.compiler_client` in a process of its own."""
+"""A whole build: run by `psearch.core.toolchain.compiler_client` in a process of its own, on all cores."""
 
 from __future__ import annotations
 
-import base64
 import contextlib
+import ctypes
 import gc
 import hashlib
 import json
+import multiprocessing
+import os
 import signal
 import sys
-import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import IO, Any
 
 from psearch.core.toolchain import jit, kernel_cache
 from psearch.core.toolchain.compiler.back_end import object_code, processor
-from psearch.core.toolchain.compiler.compiler_processes import (
-    ProcessKilled,
-    WorkFailed,
-    end_with,
-    in_processes,
-    summary,
-)
 from psearch.core.toolchain.compiler.dependencies import circle, closure, digest_of, toolchain
 from psearch.core.toolchain.compiler.front_end import bitcode_of, prepare
 from psearch.core.toolchain.compiler.plug_ins import Loaded, mistake_in
 from psearch.core.toolchain.groups import functions_of
 from psearch.core.toolchain.jit import EntryKernel, Kernel
-from psearch.core.toolchain.kernel_cache import Object, PlugInError
-from psearch.core.toolchain.recipes import PlugIn, Recipe
-from psearch.core.toolchain.trusted_folder import Folder
+from psearch.core.toolchain.kernel_cache import KernelError, Object, PlugInError, Recipe
 
-Groups = Mapping[str, Sequence[Any]]
-"""By name: the fields of a `Recipe`."""
+Report = Callable[[str, str], None]
+"""Tells the program what happens, by a kind and a text: `total`, how much there is to do; `done`, a part of it;
+`importing`, the user's file, then an empty text; at the end, if it is one, `mistake`, in a user's file, `error`, or
+`killed`, where memory may have been short."""
+_NUMBER_BYTES = 4
+_PR_SET_PDEATHSIG = 1
+
+
+class ProcessEnded(Exception):
+    """A process ended before its work was done; `is_killed`, or it has reported why."""
+
+    def __init__(self, exit_code: int) -> None:
+        self.is_killed = exit_code < 0
+        super().__init__(f"one of the compiler's processes ended by signal {-exit_code}")
 
 
 class Build:
-    """Compiles groups; `tell` gets one line at a time.
-
-    folder: of the cache, where bitcode is kept; None: nowhere; plug_in: fields of a `PlugIn`, a user's file that
-    replaces kernels of these groups; importing: called with its path before it is imported, and with "" after that.
-    """
+    """Compiles groups into a folder of the cache. The recipes, by name, have the same user's file, or none."""
 
     def __init__(
         self,
-        folder: Folder | None,
-        groups: Groups,
-        tell: Callable[[str], None],
-        most_processes: int,
-        plug_in: Sequence[Any] | None = None,
-        importing: Callable[[str], None] = lambda file: None,
+        folder: str,
+        recipes: Mapping[str, Recipe],
+        report: Report = lambda kind, text: None,
+        most_processes: int = 1,
     ) -> None:
         self.folder = folder
-        self.tell = tell
+        self.recipes = recipes
+        self.report = report
         self.most_processes = most_processes
-        self.start = time.perf_counter()
         self.entries: dict[str, list[Kernel]] = {}
         self.replaced: dict[str, Mapping[str, str]] = {}
         self.loaded: Loaded | None = None
         """the user's file"""
-        self.adapter = ""
-        """of all groups with the file"""
-        for name, fields in groups.items():
-            recipe = Recipe(*fields)
+        for name, recipe in recipes.items():
             for module in (*recipe.modules, *(symbol.rpartition(".")[0] for symbol in recipe.replaced.values())):
                 import_module(module)
             self.entries[name] = [
@@ -74,11 +69,11 @@ class Build:
                 if isinstance(kernel, EntryKernel) and kernel.py_func.__module__ in recipe.modules
             ]
             self.replaced[name] = recipe.replaced
-            self.adapter = recipe.adapter
-        if plug_in is not None:
-            importing(plug_in[0])
-            self.loaded = Loaded(PlugIn(*plug_in), self.adapter)
-            importing("")
+        recipe = next(iter(recipes.values()))
+        if recipe.plug_in is not None:
+            report("importing", recipe.plug_in.file)
+            self.loaded = Loaded(recipe.plug_in, recipe.adapter)
+            report("importing", "")
             self.replaced = {name: {**self.loaded.replaced, **own} for name, own in self.replaced.items()}
         # now, and not when all is compiled: somebody may be editing them
         self.files = {file: kernel_cache.file_hash(file) for file in self._imported_files()}
@@ -91,18 +86,14 @@ class Build:
         self.digests = {
             symbol: self._digest_of(kernel) for members in self.closures.values() for symbol, kernel in members.items()
         }
-
-        self.bitcodes: dict[str, bytes] = {}
-        """by symbol"""
+        changed = [file for file, known in self.files.items() if kernel_cache.file_hash(file) != known]
+        if changed:  # what is in memory may be of neither
+            raise (KernelError if self.loaded is None else PlugInError)(
+                f"{changed[0]}: it has changed since it was read"
+            )
 
     def _is_users(self, kernel: Kernel) -> bool:
         return self.loaded is not None and kernel.py_func.__module__ in self.loaded.imported
-
-    def check_unchanged(self) -> None:
-        """Raise PlugInError where files were edited while a user's file was compiled: what is made is of neither."""
-        changed = [file for file, known in self.files.items() if kernel_cache.file_hash(file) != known]
-        if self.loaded is not None and changed:
-            raise PlugInError(f"{changed[0]}: it has changed since it was read")
 
     def _digest_of(self, kernel: Kernel) -> str:
         try:
@@ -112,38 +103,26 @@ class Build:
                 raise mistake_in(kernel, error) from error
             raise
 
-    def run(self) -> Iterator[Object]:
-        """Yield the object of each group, from the cache or made."""
-        missing = []
-        for name in self.entries:
-            kept = None if self.folder is None else kernel_cache.read_object(self.folder, self.object_name(name))
-            if kept is None:
-                missing.append(name)
-            else:
-                yield kept
-        needed = sorted({symbol for name in missing for symbol in self.closures[name]})
-        self.bitcodes = {symbol: found for symbol in needed if (found := self._kept_bitcode(symbol)) is not None}
+    def run(self) -> None:
+        """Make the objects that the cache lacks, and note what they were made from."""
+        missing = [name for name in self.entries if self._is_missing(self.object_name(name))]
+        symbols = {symbol for name in missing for symbol in self.closures[name]}
         # the longest first: no process is left with one at the end
-        order = sorted(
-            set(needed) - set(self.bitcodes), key=lambda symbol: -len(jit.registry[symbol].py_func.__code__.co_code)
+        needed = sorted(
+            (symbol for symbol in symbols if self._is_missing(self.bitcode_name(symbol))),
+            key=lambda symbol: (-len(jit.registry[symbol].py_func.__code__.co_code), symbol),
         )
-        if order:
+        if needed:
             prepare(jit.registry.values())
-        total = len(order) + len(missing)
-        done = 0
+        self.report("total", str(len(needed) + len(missing)))
         # kernels first: a group needs all of them
-        for symbol, bitcode in in_processes(self.front_end, order, self.most_processes):
-            self.bitcodes[symbol] = bitcode
-            self._keep_bitcode(symbol)
-            done += 1
-            self._tell_of(done, total, symbol.rpartition(".")[2])
-        for name, made in in_processes(self.back_end, missing, self.most_processes):
-            done += 1
-            self._tell_of(done, total, f"all of {name}")
-            yield made
+        share_out(self._make_bitcode, needed, self.most_processes, self.report)
+        share_out(self._make_object, missing, self.most_processes, self.report)
+        for name, recipe in self.recipes.items():
+            kernel_cache.write_record(self.folder, name, recipe, self.files, self.object_name(name))
 
-    def _tell_of(self, done: int, total: int, what: str) -> None:
-        self.tell(f"compiling kernels, once: {done}/{total} {what} ({time.perf_counter() - self.start:.0f} s)")
+    def _is_missing(self, file: str) -> bool:
+        return kernel_cache.read_sealed(self.folder, file) is None
 
     def _imported_files(self) -> list[str]:
         """Every file of this package that was imported to compile, and every one beside kernels elsewhere: they may
@@ -160,18 +139,9 @@ class Build:
             if name.partition(".")[0] == "psearch" or Path(file).parent in folders or name in of_user
         )
 
-    def _bitcode_name(self, symbol: str) -> str:
+    def bitcode_name(self, symbol: str) -> str:
+        """Return the name of a kernel's bitcode."""
         return f"{self.digests[symbol]}.bc"
-
-    def _kept_bitcode(self, symbol: str) -> bytes | None:
-        return None if self.folder is None else kernel_cache.read_sealed(self.folder, self._bitcode_name(symbol))
-
-    def _keep_bitcode(self, symbol: str) -> None:
-        """Keep bitcode for the next change of another kernel. Not told when there is no room: so will be the object's
-        fate."""
-        if self.folder is not None:
-            with contextlib.suppress(OSError):
-                kernel_cache.write_sealed(self.folder, self._bitcode_name(symbol), self.bitcodes[symbol])
 
     def object_name(self, group: str) -> str:
         """Return the name of a group's object: it is named by all that is in it, and the processor that it is made
@@ -183,11 +153,11 @@ class Build:
         prefix = group if self.loaded is None else group.rpartition("-")[0]
         return f"{prefix}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:32]}.o"
 
-    def front_end(self, symbol: str) -> tuple[str, bytes]:
+    def front_end(self, symbol: str) -> bytes:
         """Compile one kernel to bitcode."""
         kernel = jit.registry[symbol]
         try:
-            return symbol, bitcode_of(kernel)
+            return bitcode_of(kernel)
         except Exception as error:  # whatever numba says of it
             if self._is_users(kernel):
                 raise mistake_in(kernel, error) from error
@@ -195,74 +165,115 @@ class Build:
         finally:
             gc.collect(0)  # what this kernel has left, and nothing older
 
-    def try_out(self, made: Object) -> None:
-        """Have the user's functions run for a while, where they are such as can be. Raises PlugInError."""
-        if self.loaded is not None:
-            self.loaded.try_out(functions_of(made))
+    def _make_bitcode(self, symbol: str) -> None:
+        kernel_cache.write_sealed(self.folder, self.bitcode_name(symbol), self.front_end(symbol))
+        self.report("done", symbol.rpartition(".")[2])
 
-    def back_end(self, group: str) -> tuple[str, Object]:
-        """Link and optimise one group."""
+    def _make_object(self, group: str) -> None:
+        """Link and optimise one group; have the user's functions run for a while, where they are such as can be."""
         entries = self.entries[group]
         counts = {kernel.py_func.__name__: len(kernel.arguments) for kernel in entries}
-        bitcodes = [self.bitcodes[symbol] for symbol in sorted(self.closures[group])]
-        return group, Object(self.object_name(group), counts, object_code(bitcodes, entries, self.replaced[group]))
+        bitcodes = [kernel_cache.read_sealed(self.folder, self.bitcode_name(each)) for each in self.closures[group]]
+        code = object_code([bitcode for bitcode in bitcodes if bitcode], entries, self.replaced[group])
+        made = Object(self.object_name(group), counts, code)
+        if self.loaded is not None:
+            self.loaded.try_out(functions_of(made))
+        kernel_cache.write_object(self.folder, made)
+        self.report("done", f"all of {group}")
 
 
-def main(
-    descriptor: int,
-    folder: int | None,
-    groups: Groups,
-    plug_in: Sequence[Any] | None,
-    most_processes: int,
-    parent: int,
-) -> int:
-    """Compile groups, and write what happens to a pipe, a line of JSON for each message.
+def main(folder: str, recipes: Mapping[str, Recipe], most_processes: int, parent: int) -> int:
+    """Compile groups, and report to stdout what happens, a line of JSON for each message; see `Report`.
 
-    folder: descriptor of the folder in the cache; plug_in: see `Build`; parent: the process that waits for it. The
-    messages: `tell`, a line of progress; `importing`, the user's file, then an empty text; `group`, with `name`,
-    `entries` and `code` of its object; and one at last: `files`, with a hash of each, `mistake`, in a user's file, or
-    `error`, one line, with `killed` if memory may have been short. What else there is to say goes to stderr.
+    folder: of the cache; parent: the process that waits for this one. What else there is to say goes to stderr.
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with(parent)
     gc.disable()  # what numba keeps is looked at again and again, a tenth of the time; see `front_end`
-    with open(descriptor, "w", encoding="ascii") as pipe:
-        try:
-            _build(None if folder is None else Folder(folder, "the cache"), groups, plug_in, most_processes, pipe)
-        except (KeyboardInterrupt, BrokenPipeError):
-            return 1
-        except PlugInError as error:
-            _send(pipe, mistake=str(error))
-            return 1
-        except WorkFailed as error:
-            print(error.words, file=sys.stderr)
-            _send(pipe, error=str(error), killed=False)
-            return 1
-        except ProcessKilled as error:
-            _send(pipe, error=f"one of its processes ended by {error}", killed=True)
-            return 1
-        except Exception as error:
-            traceback.print_exc()
-            _send(pipe, error=summary(error), killed=isinstance(error, MemoryError))
-            return 1
+    channel = os.dup(1)
+    os.dup2(2, 1)  # what the user's file prints is no report
+
+    def report(kind: str, text: str) -> None:
+        os.write(channel, json.dumps([kind, text]).encode() + b"\n")
+
+    try:
+        Build(folder, recipes, report, most_processes).run()
+    except (KeyboardInterrupt, BrokenPipeError):
+        return 1
+    except Exception as error:
+        _tell(report, error)
+        return 1
     return 0
 
 
-def _build(
-    folder: Folder | None, groups: Groups, plug_in: Sequence[Any] | None, most_processes: int, pipe: IO[str]
-) -> None:
-    def tell(text: str) -> None:
-        _send(pipe, tell=text)
+def share_out(work: Callable[[str], None], items: Sequence[str], most_processes: int, report: Report) -> None:
+    """Do the work for every item, in forked processes that take one item after another.
 
-    build = Build(folder, groups, tell, most_processes, plug_in, lambda file: _send(pipe, importing=file))
-    names = {build.object_name(group): group for group in groups}
-    for made in build.run():
-        build.try_out(made)
-        code = base64.b64encode(made.code).decode()
-        _send(pipe, group=names[made.name], name=made.name, entries=made.entries, code=code)
-    build.check_unchanged()
-    _send(pipe, files=build.files)
+    A process for each core, or as many as the system allows; their numbers come through a pipe, since semaphores and
+    shared memory need a place to write to. Raises ProcessEnded; no process outlives this call, nor this process.
+    """
+    count = min(len(os.sched_getaffinity(0)), most_processes, len(items))
+    processes: list[multiprocessing.process.BaseProcess] = []
+    numbers, fill = os.pipe()
+    try:
+        with open(fill, "wb") as pipe:
+            pipe.write(b"".join(number.to_bytes(_NUMBER_BYTES, "little") for number in range(len(items))))
+        with contextlib.suppress(OSError):
+            while 1 < count != len(processes):
+                process = multiprocessing.get_context("fork").Process(
+                    target=_work_off, args=(work, items, numbers, os.getpid(), report), daemon=True
+                )
+                process.start()
+                processes.append(process)
+        if not processes:
+            for item in items:
+                work(item)
+        running = {process.sentinel: process for process in processes}
+        while running:
+            for sentinel in wait(list(running)):
+                process = running.pop(sentinel)  # type: ignore[call-overload]  # a descriptor, as it came
+                process.join()
+                if process.exitcode:
+                    raise ProcessEnded(process.exitcode)
+    finally:
+        os.close(numbers)
+        for process in processes:
+            process.kill()
+            process.join()
 
 
-def _send(pipe: IO[str], **message: Any) -> None:
-    print(json.dumps(message), file=pipe, flush=True)
+def _work_off(work: Callable[[str], None], items: Sequence[str], numbers: int, parent: int, report: Report) -> None:
+    """One process: leaves Ctrl-C to its parent, and ends with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with(parent)
+    while number := os.read(numbers, _NUMBER_BYTES):
+        try:
+            work(items[int.from_bytes(number, "little")])
+        except Exception as error:
+            _tell(report, error)
+            raise SystemExit(1) from None
+
+
+def _tell(report: Report, error: Exception) -> None:
+    """Report what has ended the work."""
+    if isinstance(error, PlugInError):
+        report("mistake", str(error))
+    elif isinstance(error, KernelError):
+        report("error", str(error))
+    elif isinstance(error, ProcessEnded):
+        if error.is_killed:
+            report("killed", str(error))
+    else:
+        traceback.print_exc()
+        words = ": ".join(part for part in (type(error).__name__, str(error)) if part)
+        if isinstance(error, MemoryError):
+            report("killed", words)
+        else:
+            report("error", f"compiling the kernels failed: {words}")
+
+
+def end_with(parent: int) -> None:
+    """Be killed when the parent ends, or at once if it has."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)

@@ -160,6 +160,15 @@ def _dump(nodes: Iterable[ast.AST]) -> str:
 _sources = _Sources()
 
 
+def _enclosed(function: Callable[..., Any]) -> list[str]:
+    """What a function takes from those that it is defined in, as text."""
+    found = []
+    for cell in function.__closure__ or ():
+        value = cell.cell_contents
+        found += _enclosed(value) if isinstance(value, python_types.FunctionType) else [str(value)]
+    return found
+
+
 def _frozen(kernel: Kernel, name: str, value: Any) -> str:
     """What a global of a kernel puts into its machine code, as text."""
     if isinstance(value, Kernel):
@@ -171,9 +180,7 @@ def _frozen(kernel: Kernel, name: str, value: Any) -> str:
     if isinstance(value, types.Type):
         return str(value)
     if isinstance(value, _Intrinsic):
-        definition = value._defn
-        cells = [cell.cell_contents for cell in definition.__closure__ or ()]
-        return f"{_sources.module(definition.__module__)} {[str(cell) for cell in cells]}"
+        return f"{_sources.module(value._defn.__module__)} {value._defn.__name__} {_enclosed(value._defn)}"
     if isinstance(value, python_types.BuiltinFunctionType | type):
         return value.__name__
     if isinstance(value, python_types.ModuleType) and value is np:

@@ -78,10 +78,5 @@ def _progress(loading: Loading) -> Iterator[Progress]:
 def _load(groups: tuple[Group, ...], loading: Loading) -> None:
     from psearch.scheduler.scheduler_entries import load_kernels
 
-    problems: list[str] = []
     with _progress(loading) as progress:
-        load_kernels(*groups, progress=progress, warn=problems.append)
-    if problems:
-        loading.end()
-    for text in problems:
-        complain(text)
+        load_kernels(*groups, progress=progress)

@@ -229,13 +229,9 @@ class Player:
             self._notices.tell(text)
 
     def _load_kernels(self, resources: Resources) -> None:
-        problems: list[str] = []
-        seconds = resources.load_kernels(self._tell_progress, problems.append)
+        seconds = resources.load_kernels(self._tell_progress)
         if self._is_compiling:
-            kept = "" if problems else ", they are kept for the next start"
-            self._notices.tell(f"kernels compiled in {seconds:.0f} s{kept}")
-        for problem in problems:
-            self._notices.tell(problem)
+            self._notices.tell(f"kernels compiled in {seconds:.0f} s, they are kept for the next start")
 
     def _load_again(self, most_s: float = float("inf")) -> None:
         """Try again what has failed, if that took it no longer than `most_s` the last time."""

@@ -57,12 +57,12 @@ class Resources:
         self.dice = random.Random()
         """draws book moves, and the weaker moves of a limited strength"""
 
-    def load_kernels(self, progress: Progress, warn: Callable[[str], None]) -> float:
+    def load_kernels(self, progress: Progress) -> float:
         """Load the kernels, which compiles them on the first run; the seconds that took. Raises whatever prevents it,
-        and may be tried again then. warn: gets a line when they could not be kept where they should."""
+        and may be tried again then."""
         with suppress(OSError, PsearchError):  # comes back when the workers are started, and is told then
             prepare_launch()
-        seconds = load_kernels(progress=progress, warn=warn)
+        seconds = load_kernels(progress=progress)
         self.has_kernels = True
         return seconds
 

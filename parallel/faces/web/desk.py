@@ -261,10 +261,7 @@ class Desk:
         def progress(text: str) -> None:
             loop.call_soon_threadsafe(self._enter, "compiling", text)
 
-        def warn(text: str) -> None:
-            loop.call_soon_threadsafe(self.note, text)
-
-        await in_thread(lambda: load_kernels(progress=progress, warn=warn))
+        await in_thread(lambda: load_kernels(progress=progress))
         engine = AsyncEngine(threads=self.settings.threads, hash_mb=self.settings.hash_mb, watched=True)
         self._engine = engine
         await engine.initialize()

@@ -10,9 +10,9 @@ search_uniform = UNIFORM_TREE.entry("search_uniform")
 
 ONE_TREE = Group(
     "one_tree",
-    *VIRTUAL.modules,
+    *VIRTUAL.recipe.modules,
     replaced={
-        **VIRTUAL.replaced,
+        **VIRTUAL.recipe.replaced,
         "psearch.scheduler.policy.may_open": "psearch.lab.studies.one_tree.may_open_as_kannan",
         "psearch.scheduler.policy.open_priority": "psearch.lab.studies.one_tree.priority_as_kannan",
     },

@@ -46,7 +46,7 @@ def main(descriptor: int, parent: int) -> None:
         return
     try:
         with ended_with_parent(parent, link):
-            load_kernels(warn=lambda problem: None)  # the program tells of it
+            load_kernels()
     except (OSError, PsearchError) as error:
         _answer(link, {"number": 0, "error": f"cannot load the kernels: {error}"})
         return

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import json
+import multiprocessing
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import types as python_types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +25,9 @@ from paths import REPOSITORY, SUPPORT
 
 import psearch
 from psearch.core.toolchain import groups, jit, machine_code
+from psearch.core.toolchain.compiler import build
 from psearch.core.toolchain.compiler.back_end import object_code
+from psearch.core.toolchain.compiler.build import ProcessEnded, share_out
 from psearch.core.toolchain.compiler.dependencies import closure, digest_of
 from psearch.core.toolchain.compiler.front_end import bitcode_of, prepare
 from psearch.core.views import i64, u64
@@ -186,27 +192,6 @@ def test_a_frozen_constant_compiles_what_it_is_frozen_into(builds, two_at_once):
     assert "generate_captures" not in done and "all of perft" not in done
 
 
-@pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "delete", "record"])
-def test_a_damaged_object_is_made_again(builds, two_at_once, damage):
-    assert builds.run("chess", "perft")["is_cached"]
-    path = max(builds.folder().glob("perft-*.o"), key=lambda found: found.stat().st_mtime)
-    text = path.read_bytes()
-    if damage == "truncate":
-        path.write_bytes(text[: len(text) // 2])
-    elif damage == "flip":
-        path.write_bytes(text[:-100] + bytes([text[-100] ^ 1]) + text[-99:])
-    elif damage == "empty":
-        path.write_bytes(b"")
-    elif damage == "delete":
-        path.unlink()
-    else:
-        for record in builds.folder().glob("perft-*.json"):
-            record.write_bytes(b"{}")
-    report = builds.run("chess", "perft")
-    assert compiled(report) == ([] if damage == "record" else ["all of perft"])
-    assert path.read_bytes()[:64] == text[:64]
-
-
 def test_a_compiler_that_fails_says_why(builds, two_at_once):
     builds.change("core/chess/board/perft.py", "leaves = 0", "leaves = unheard_of")
     try:
@@ -287,11 +272,11 @@ from psearch.core.toolchain import groups, jit
 from psearch.core.toolchain.compiler.dependencies import closure
 found = {}
 for group in list(groups._groups.values()):
-    for module in (*group.modules, *(symbol.rpartition(".")[0] for symbol in group.replaced.values())):
+    for module in (*group.recipe.modules, *(symbol.rpartition(".")[0] for symbol in group.recipe.replaced.values())):
         import_module(module)
     entries = [kernel for kernel in jit.registry.values()
-               if isinstance(kernel, jit.EntryKernel) and kernel.py_func.__module__ in group.modules]
-    found[group.name] = len(entries), len(closure(entries, group.replaced))
+               if isinstance(kernel, jit.EntryKernel) and kernel.py_func.__module__ in group.recipe.modules]
+    found[group.name] = len(entries), len(closure(entries, group.recipe.replaced))
 print(json.dumps(found))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
@@ -453,3 +438,65 @@ def test_the_type_walk_passes_clean_code():
     dispatcher.compile("(uint64, int64)")
     (compiled_function,) = dispatcher.overloads.values()
     assert list(suspicious("here", compiled_function.type_annotation)) == []
+
+
+# -- processes that share the work -------------------------------------------------------------------------------------
+
+ITEMS = [str(number) for number in range(100)]
+needs_two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="nothing is forked on one core")
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Path:
+    """A folder in which processes leave a file for each item."""
+    (tmp_path / "done").mkdir()
+    return tmp_path / "done"
+
+
+def share(work: Callable[[str], object], most_processes: int = 16) -> list[tuple[str, str]]:
+    """Share the items out; what is reported."""
+    reports: list[tuple[str, str]] = []
+    share_out(work, ITEMS, most_processes, lambda kind, text: reports.append((kind, text)))
+    assert multiprocessing.active_children() == []
+    return reports
+
+
+@pytest.mark.parametrize("most", [1, 16])
+def test_every_item_is_done_once(done, most):
+    share(lambda item: (done / item).touch(exist_ok=False), most)
+    assert sorted(path.name for path in done.iterdir()) == sorted(ITEMS)
+
+
+@needs_two_cores
+def test_a_process_that_fails_reports_it_and_one_that_is_killed_hangs_nobody(done):
+    def fail(item: str) -> None:
+        if item == "17":
+            raise ValueError("no such kernel")
+
+    with pytest.raises(ProcessEnded) as raised, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "_tell", lambda report, error: (done / "said").write_text(str(error)))
+        share(fail)
+    assert not raised.value.is_killed
+    assert (done / "said").read_text() == "no such kernel"
+    with pytest.raises(ProcessEnded, match="signal 9") as raised:
+        share(lambda item: os.kill(os.getpid(), signal.SIGKILL) if item == "3" else time.sleep(0.01))
+    assert raised.value.is_killed
+    assert multiprocessing.active_children() == []
+
+
+@needs_two_cores
+@pytest.mark.parametrize("allowed", [0, 1])
+def test_where_no_process_can_be_had_the_work_is_done_with_fewer(monkeypatch, done, allowed):
+    """As under a limit of processes, or of descriptors."""
+    kind = multiprocessing.get_context("fork").Process
+    start, started = kind.start, []
+
+    def start_few(process):
+        if len(started) == allowed:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        started.append(process)
+        start(process)
+
+    monkeypatch.setattr(kind, "start", start_few)
+    share(lambda item: (done / item).write_text(str(os.getpid())))
+    assert {(done / item).read_text() == str(os.getpid()) for item in ITEMS} == {not allowed}

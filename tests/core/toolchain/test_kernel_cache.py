@@ -1,214 +1,119 @@
-"""The cache of machine code: where it lies, and what is believed. Whom it trusts: `test_trusted_folder.py`."""
+"""The cache of machine code: where it lies, whom it trusts, what is believed, what is dropped."""
 
 from __future__ import annotations
 
-import errno
 import os
 import random
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
 from pathlib import Path
 
 import pytest
 
 from psearch.core.toolchain import kernel_cache
-from psearch.core.toolchain.kernel_cache import Object
-from psearch.core.toolchain.trusted_folder import Folder, open_folder
+from psearch.core.toolchain.kernel_cache import KernelError, Object, Recipe
 
 OBJECT = Object("search-00000000000000000000000000000000.o", {"work": 3}, b"\n{machine\ncode}")
-
-
-def mode(folder: Path) -> int:
-    return stat.S_IMODE(folder.stat().st_mode)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Folder]:
-    (tmp_path / "cache").mkdir(mode=0o700)
-    with open_folder(str(tmp_path / "cache")) as opened:
-        yield opened
-
-
-# -- the place -------------------------------------------------------------------------------------------------
+RECIPE = Recipe(("some_module",))
+STRANGER = 54321
+KB, DAY_S = 1024, 86400
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="gives files to another user")
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home without a cache and an empty folder for temporary files, under the folder that is returned."""
-    for name in ("PSEARCH_CACHE_DIR", "XDG_CACHE_HOME", "TMPDIR"):
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home without a cache."""
+    for name in ("PSEARCH_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    for name in ("home", "temporary"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "temporary").chmod(0o1777)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(kernel_cache, "_PUBLIC_FOLDERS", (str(tmp_path / "temporary"),))
-    monkeypatch.setattr(kernel_cache, "_roots", None)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(kernel_cache, "_root", None)
     return tmp_path
 
 
-def temporary_root(places: Path) -> Path:
-    return places / "temporary" / f"psearch-{os.getuid()}"
+@pytest.fixture
+def folder(home: Path) -> str:
+    """The folder of a key in an empty cache."""
+    return kernel_cache.open_folder("0" * 24, make=True)
 
 
-def folder_made(problems: list[str] | None = None) -> Path | None:
-    """Where kernels would be kept now."""
-    with kernel_cache.open_to_write("key", [] if problems is None else problems) as (root, opened):
-        if opened is None:
-            assert root == ""
-            return None
-        assert opened.path == f"{root}/kernels-key"
-        assert opened.names() == []
-        return Path(opened.path)
+# -- the folder ------------------------------------------------------------------------------------------------------
 
 
-def test_the_cache_lies_in_the_home_folder(places):
-    made = folder_made()
-    assert made == places / "home" / ".cache" / "psearch" / "kernels-key"
-    assert mode(made) == mode(made.parent) == mode(made.parent.parent) == 0o700
+def test_the_cache_lies_in_the_home_folder_and_is_the_user_s_alone(folder, home):
+    assert Path(folder) == home / ".cache" / "psearch" / f"kernels-{'0' * 24}"
+    assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
 
 
-def test_the_environment_chooses_the_folder(places, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(places / "xdg"))
-    assert kernel_cache.roots()[0] == str(places / "xdg" / "psearch")
-    monkeypatch.setenv("PSEARCH_CACHE_DIR", str(places / "chosen"))
-    assert kernel_cache.roots()[0] == str(places / "xdg" / "psearch")  # as when it was first asked for
-    monkeypatch.setattr(kernel_cache, "_roots", None)
-    assert kernel_cache.roots()[0] == str(places / "chosen")
+def test_the_environment_chooses_the_folder_once(home, monkeypatch):
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("PSEARCH_CACHE_DIR", "chosen")
+    assert kernel_cache.root() == f"{home}/chosen"
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("PSEARCH_CACHE_DIR", "other")
+    assert kernel_cache.root() == f"{home}/chosen"
 
 
-def test_tmpdir_comes_before_the_folders_of_everybody(places, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(places / "own"))
-    user = f"psearch-{os.getuid()}"
-    assert kernel_cache.roots()[1:] == (str(places / "own" / user), str(places / "temporary" / user))
-
-
-def test_a_tmpdir_that_is_missing_is_made_for_this_user_alone(places, monkeypatch):
-    monkeypatch.setenv("HOME", "/dev/null")
-    monkeypatch.setenv("TMPDIR", str(places / "missing"))
-    made = folder_made()
-    assert made == places / "missing" / f"psearch-{os.getuid()}" / "kernels-key"
-    assert mode(places / "missing") == 0o700
-
-
-@pytest.mark.parametrize("name", ["PSEARCH_CACHE_DIR", "XDG_CACHE_HOME"])
-def test_a_relative_folder_stays_where_it_was_at_first(places, monkeypatch, name):
-    (places / "elsewhere").mkdir()
-    monkeypatch.chdir(places)
-    monkeypatch.setenv(name, "relative")
-    first = folder_made()
-    assert first is not None and first.is_relative_to(places / "relative")
-    monkeypatch.chdir(places / "elsewhere")
-    assert folder_made() == first
-    assert list((places / "elsewhere").iterdir()) == []
-
-
-def test_a_working_folder_that_is_gone_is_no_place(places, monkeypatch):
-    (places / "gone").mkdir()
-    monkeypatch.chdir(places / "gone")
-    (places / "gone").rmdir()
-    monkeypatch.setenv("PSEARCH_CACHE_DIR", "relative")
-    assert kernel_cache.roots() == (str(temporary_root(places)),)
-
-
-@pytest.mark.parametrize("chosen", [None, "~/cache", "~nobody-of-that-name/cache"])
-def test_a_user_without_a_home_gets_no_folder_of_that_name(places, monkeypatch, chosen):
-    """Without HOME, of a number that is in no list of users."""
-    monkeypatch.chdir(places)
+@pytest.mark.parametrize("chosen", ["", "~nobody-of-that-name/cache"])
+def test_a_user_without_a_home_is_told(home, monkeypatch, chosen):
+    """And gets no folder named `~`."""
+    monkeypatch.chdir(home)
     monkeypatch.delenv("HOME")
-    monkeypatch.setattr(os, "getuid", lambda: 54321)
-    if chosen:
-        monkeypatch.setenv("PSEARCH_CACHE_DIR", chosen)
-    assert [Path(root).parent for root in kernel_cache.roots()] == [places / "temporary"]
-    assert {path.name for path in places.iterdir()} == {"home", "temporary"}
+    monkeypatch.setattr(os, "getuid", lambda: STRANGER)
+    monkeypatch.setenv("PSEARCH_CACHE_DIR", chosen)
+    with pytest.raises(KernelError, match="no home to keep compiled kernels in: PSEARCH_CACHE_DIR must name a folder"):
+        kernel_cache.root()
+    assert list(home.iterdir()) == []
 
 
-def test_an_empty_home_is_none(places, monkeypatch):
-    monkeypatch.setenv("HOME", "")
-    assert kernel_cache.roots() in [("/.cache/psearch", str(temporary_root(places))), (str(temporary_root(places)),)]
+def refused(make: bool) -> str:
+    with pytest.raises(KernelError) as raised:
+        kernel_cache.open_folder("0" * 24, make)
+    return str(raised.value)
 
 
-def test_a_home_that_is_not_there_is_not_made(places, monkeypatch):
-    monkeypatch.setenv("HOME", str(places / "nonexistent"))
-    made = folder_made()
-    assert made is not None and made.parent == temporary_root(places)
-    assert not (places / "nonexistent").exists()
-
-
-def test_a_home_that_cannot_be_written_falls_back(places, monkeypatch):
-    # a file, not a folder without write permission: that would not stop root
-    (places / "file").touch()
-    monkeypatch.setenv("HOME", str(places / "file"))
-    problems: list[str] = []
-    made = folder_made(problems)
-    assert made is not None and made.parent == temporary_root(places)
-    assert mode(made) == mode(made.parent) == 0o700
-    assert problems == [f"{places}/file/.cache/psearch: Not a directory"]
-
-
+@pytest.mark.parametrize("make", [False, True])
 @pytest.mark.parametrize("bits", [0o770, 0o707, 0o720, 0o702, 0o1777])
-def test_a_folder_that_others_can_write_to_is_refused(places, monkeypatch, bits):
-    shared = places / "shared"
-    shared.mkdir()
-    shared.chmod(bits)
-    monkeypatch.setenv("PSEARCH_CACHE_DIR", str(shared))
-    problems: list[str] = []
-    made = folder_made(problems)
-    assert made is not None and made.parent == temporary_root(places)
-    assert list(shared.iterdir()) == []
-    assert problems == [f"{shared} can be changed by others"]
+def test_a_folder_that_others_can_write_to_is_refused(folder, bits, make):
+    Path(folder).chmod(bits)
+    assert refused(make) == (
+        f"kernels cannot be kept in {folder}: it belongs to somebody else, or others can write to it "
+        "(PSEARCH_CACHE_DIR may name another folder)"
+    )
 
 
-def test_no_folder_at_all_is_said(places, monkeypatch):
-    """And none is made: it would be one more at every start."""
-    monkeypatch.setenv("HOME", "/dev/null")
-    temporary_root(places).mkdir()
-    temporary_root(places).chmod(0o777)
-    problems: list[str] = []
-    assert folder_made(problems) is None
-    assert problems == [
-        "/dev/null/.cache/psearch: Not a directory",
-        f"{temporary_root(places)} can be changed by others",
-    ]
-    assert list(temporary_root(places).iterdir()) == []
-    assert [path.name for path in (places / "temporary").iterdir()] == [temporary_root(places).name]
+@needs_root
+@pytest.mark.parametrize("make", [False, True])
+def test_a_folder_of_somebody_else_is_refused(folder, make):
+    os.chown(folder, STRANGER, STRANGER)
+    assert "it belongs to somebody else" in refused(make)
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS])
-def test_where_nothing_can_be_written_the_next_folder_is_taken(places, monkeypatch, number):
-    write = Folder._write_new
-
-    def fail_at_home(self, content):
-        if "home" in self.path:
-            raise OSError(number, os.strerror(number))
-        return write(self, content)
-
-    monkeypatch.setattr(Folder, "_write_new", fail_at_home)
-    problems: list[str] = []
-    made = folder_made(problems)
-    assert made is not None and made.parent == temporary_root(places)
-    assert problems == [f"{places}/home/.cache/psearch: {os.strerror(number)}"]
+def test_a_link_to_a_folder_is_refused(folder, home):
+    """Whoever made the link may have chosen which."""
+    Path(folder).rename(home / "elsewhere")
+    Path(folder).symlink_to(home / "elsewhere")
+    assert "it is no folder" in refused(False)
 
 
-def test_a_cache_is_read_though_it_cannot_be_written(places, monkeypatch):
-    """As one in a read-only image."""
-    made = folder_made()
-    assert made is not None
-    with open_folder(str(made)) as opened:
-        kernel_cache.keep(opened, "search", OBJECT, {})
-    monkeypatch.setattr(os, "access", lambda *arguments, **others: pytest.fail("asked whether it can be written to"))
-    for path in (*made.iterdir(), made, made.parent):
-        path.chmod(0o555)
-    with kernel_cache.open_cache(kernel_cache.roots()[0], "key") as opened_again:
-        assert opened_again is not None
-        assert kernel_cache.recorded_object(opened_again, "search") == OBJECT.name
-        assert kernel_cache.read_object(opened_again, OBJECT.name) == OBJECT
-    for path in (made, made.parent):
+def test_what_lies_in_the_way_is_told(home):
+    (home / ".cache").write_text("mine")
+    assert "/.cache/psearch/kernels-" in refused(True)
+    assert refused(True).endswith(": Not a directory (PSEARCH_CACHE_DIR may name another folder)")
+    assert (home / ".cache").read_text() == "mine"
+
+
+def test_a_folder_of_root_s_is_read_by_all(folder, monkeypatch):
+    """As one in an image."""
+    kernel_cache.write_object(folder, OBJECT)
+    for path in (Path(folder), *Path(folder).iterdir()):
         path.chmod(0o755)
+    monkeypatch.setattr(os, "geteuid", lambda: STRANGER if os.getuid() == 0 else os.getuid())
+    assert kernel_cache.read_object(kernel_cache.open_folder("0" * 24), OBJECT.name) == OBJECT
 
 
-# -- the key -----------------------------------------------------------------------------------------------------
+# -- the key ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", kernel_cache.SWITCHES)
@@ -218,12 +123,6 @@ def test_the_key_covers_what_changes_the_machine_code(monkeypatch, name):
     assert kernel_cache.environment_key("a processor") == before
     assert kernel_cache.environment_key("another processor") != before
     monkeypatch.setenv(name, "1")
-    assert kernel_cache.environment_key("a processor") != before
-
-
-def test_the_key_covers_versions(monkeypatch):
-    before = kernel_cache.environment_key("a processor")
-    monkeypatch.setattr(kernel_cache, "_version_file", lambda package: f"{package} of the future".encode())
     assert kernel_cache.environment_key("a processor") != before
 
 
@@ -255,35 +154,15 @@ def test_the_key_of_other_pythons(tmp_path):
     assert key_of(PYTHONPATH=str(tmp_path)) not in ("", plain)
 
 
-# -- sealed files ----------------------------------------------------------------------------------------------
-
-
-def test_a_sealed_file_comes_back(folder):
-    kernel_cache.write_sealed(folder, "file", b"content")
-    assert kernel_cache.read_sealed(folder, "file") == b"content"
-    assert folder.names() == ["file"]
-
-
-def test_every_byte_of_a_sealed_file_counts(folder):
-    path = Path(folder.path) / "file"
-    kernel_cache.write_sealed(folder, "file", b"machine code")
-    whole = path.read_bytes()
-    for place in range(len(whole)):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
-        assert kernel_cache.read_sealed(folder, "file") is None
-        path.write_bytes(whole[:place])
-        assert kernel_cache.read_sealed(folder, "file") is None
-    path.write_bytes(whole + b"x")
-    assert kernel_cache.read_sealed(folder, "file") is None
-    path.write_bytes(whole)
-    assert kernel_cache.read_sealed(folder, "file") == b"machine code"
+# -- sealed files ----------------------------------------------------------------------------------------------------
 
 
 def test_files_that_are_changed_anywhere_are_no_files(folder):
     """Cut, filled with zeros as after a power cut, overwritten, joined: each counts as none, and none raises."""
-    kernel_cache.keep(folder, "search", OBJECT, {})
+    kernel_cache.write_object(folder, OBJECT)
+    kernel_cache.write_record(folder, "search", RECIPE, {}, OBJECT.name)
     dice = random.Random(1)
-    wholes = {path: path.read_bytes() for path in Path(folder.path).iterdir()}
+    wholes = {path: path.read_bytes() for path in Path(folder).iterdir()}
     assert len(wholes) == 2
     for _ in range(1000):
         for path, whole in wholes.items():
@@ -296,60 +175,117 @@ def test_files_that_are_changed_anywhere_are_no_files(folder):
             )
             path.write_bytes(changed)
             assert (kernel_cache.read_sealed(folder, path.name) is not None) == (changed == whole)
-        kernel_cache.recorded_object(folder, "search")
+        kernel_cache.recorded_object(folder, "search", RECIPE, {})
         kernel_cache.read_object(folder, OBJECT.name)
 
 
-def test_a_write_that_fails_leaves_the_old_file(folder, monkeypatch):
+@pytest.mark.parametrize("damage", ["link", "pipe", "large", "writable", pytest.param("stranger", marks=needs_root)])
+def test_a_file_that_is_none_of_the_cache_s_is_not_read(folder, damage):
+    kernel_cache.write_object(folder, OBJECT)
+    assert kernel_cache.read_object(folder, OBJECT.name) == OBJECT
+    path = Path(folder, OBJECT.name)
+    if damage == "link":
+        path.symlink_to(path.rename(path.with_name("other")))
+    elif damage == "pipe":
+        path.unlink()
+        os.mkfifo(path)
+    elif damage == "large":
+        os.truncate(path, 1 << 27)
+    elif damage == "writable":
+        path.chmod(0o620)
+    else:
+        os.chown(path, STRANGER, STRANGER)
+    assert kernel_cache.read_object(folder, OBJECT.name) is None
+
+
+def test_a_write_that_fails_is_a_line_and_leaves_the_old_file(folder, monkeypatch):
     kernel_cache.write_sealed(folder, "file", b"old")
 
-    def fail(source, target, **others):
+    def fail(source, target):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "rename", fail)
-    with pytest.raises(OSError, match="No space"):
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(KernelError, match=rf"kernels cannot be kept in {folder}: No space left on device"):
         kernel_cache.write_sealed(folder, "file", b"new")
     assert kernel_cache.read_sealed(folder, "file") == b"old"
-    assert folder.names() == ["file"]
+    assert os.listdir(folder) == ["file"]
 
 
-def test_no_file_is_no_content(folder):
-    assert kernel_cache.read_sealed(folder, "file") is None
-    assert kernel_cache.read_object(folder, "file") is None
-    assert kernel_cache.recorded_object(folder, "search") is None
-
-
-# -- records and objects -----------------------------------------------------------------------------------------
+# -- records ---------------------------------------------------------------------------------------------------------
 
 
 def test_an_object_is_recorded_for_the_sources_as_they_are(folder, tmp_path):
     source = tmp_path / "source.py"
     source.write_text("a = 1\n")
     files = {str(source): kernel_cache.file_hash(str(source))}
-    kernel_cache.write_record(folder, "search", files, "search-1.o")
-    assert kernel_cache.recorded_object(folder, "search") == "search-1.o"
-    assert kernel_cache.recorded_object(folder, "chess") is None
-    source.write_text("a = 2\n")
-    assert kernel_cache.recorded_object(folder, "search") is None
-    source.write_text("a = 1\n")
-    assert kernel_cache.recorded_object(folder, "search") == "search-1.o"
-    source.unlink()
-    assert kernel_cache.recorded_object(folder, "search") is None
-
-
-def test_files_are_read_once_for_several_groups(folder, tmp_path):
-    source = tmp_path / "source.py"
-    source.write_text("a = 1\n")
-    files = {str(source): kernel_cache.file_hash(str(source))}
-    for group in ("search", "chess"):
-        kernel_cache.write_record(folder, group, files, f"{group}.o")
+    kernel_cache.write_record(folder, "search", RECIPE, files, "search-1.o")
     known: dict[str, str] = {}
-    assert kernel_cache.recorded_object(folder, "search", known) == "search.o"
+    assert kernel_cache.recorded_object(folder, "search", RECIPE, known) == "search-1.o"
     assert known == files
+    assert kernel_cache.recorded_object(folder, "chess", RECIPE, {}) is None
     source.write_text("a = 2\n")
-    assert kernel_cache.recorded_object(folder, "chess", known) == "chess.o"
+    assert kernel_cache.recorded_object(folder, "search", RECIPE, {}) is None
+    assert kernel_cache.recorded_object(folder, "search", RECIPE, known) == "search-1.o", "read once for all groups"
+    assert kernel_cache.recorded_object(folder, "search", RECIPE, None) == "search-1.o"
 
 
-def test_an_object_comes_back(folder):
+@pytest.mark.parametrize("other", [Recipe(("other",)), Recipe(("some_module",), {"a.half": "b.half"})])
+def test_two_programs_may_mean_different_kernels_by_one_name(folder, other):
+    kernel_cache.write_record(folder, "search", RECIPE, {}, "search-1.o")
+    assert kernel_cache.recorded_object(folder, "search", other, {}) is None
+
+
+# -- what is dropped -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(folder: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache that has room for ten files of ten kilobytes."""
+    monkeypatch.setattr(kernel_cache, "MOST_BYTES", 100 * KB)
+    return Path(folder).parent
+
+
+def add(root: Path, name: str, days: float, number: int = 0, size: int = 10 * KB) -> Path:
+    """A file of some size that was used so many days ago."""
+    path = root / f"kernels-{number:024x}" / name
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.write_bytes(bytes(size))
+    os.utime(path, (time.time() - days * DAY_S,) * 2)
+    return path
+
+
+def object_name(number: int) -> str:
+    return f"search-{number:032x}.o"
+
+
+def test_the_least_recently_used_files_go(small):
+    names = [f"{5:032x}.bc", f"search-{5:012x}.json", f"tests.module-{5:032x}.o", f"search-my-{5:012x}-{5:012x}.json"]
+    names += map(object_name, range(10))
+    paths = [add(small, name, days=2 + number, number=number % 3) for number, name in enumerate(names)]
+    kernel_cache.prune()
+    assert [path.exists() for path in paths] == [True] * 10 + [False] * 4
+
+
+def test_what_was_used_today_stays(small):
+    paths = [add(small, object_name(number), days=0.5) for number in range(20)]
+    kernel_cache.prune()
+    assert all(path.exists() for path in paths)
+
+
+def test_what_is_read_counts_as_used(small, folder):
     kernel_cache.write_object(folder, OBJECT)
-    assert kernel_cache.read_object(folder, OBJECT.name) == OBJECT
+    path = Path(folder, OBJECT.name)
+    os.utime(path, (0, 0))
+    assert kernel_cache.read_object(folder, OBJECT.name) is not None
+    assert time.time() - path.stat().st_mtime < DAY_S
+
+
+def test_what_is_unknown_or_new_is_left_alone(small):
+    unknown = [add(small, name, days=1000) for name in ("notes.txt", "search.o", "lock")]
+    (small / f"kernels-{9:024x}").symlink_to(add(small, object_name(7), days=1000).parent)
+    (unknown[0].parent / object_name(78)).mkdir()
+    left, new = add(small, ".new-left", days=2), add(small, ".new-now", days=0.1)
+    known = [add(small, object_name(number), days=500, size=200 * KB) for number in range(3)]
+    kernel_cache.prune()
+    assert not any(path.exists() for path in (*known, left))
+    assert all(path.exists() for path in (*unknown, new, unknown[0].parent / object_name(78)))

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,10 +19,12 @@ from typing import Any
 import pytest
 from limits import open_files
 from paths import SUPPORT
+from programs import WAITING
 
 from psearch.core.toolchain import compiler_client, groups, kernel_cache
+from psearch.core.toolchain.compiler_client import compile_turn
 from psearch.core.toolchain.groups import Group, KernelError
-from psearch.core.toolchain.recipes import Recipe
+from psearch.core.toolchain.kernel_cache import Progress, Recipe
 
 PROGRAM = SUPPORT / "tiny_program.py"
 TIMEOUT_S = 240
@@ -77,7 +79,6 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cache = tmp_path_factory.mktemp("filled") / "cache"
     report = Programs(cache).run()
     assert len(report["lines"]) == 3
-    assert report["warned"] == []
     return cache
 
 
@@ -93,7 +94,7 @@ def copied(filled: Path, tmp_path: Path) -> Programs:
 
 def test_what_was_compiled_is_loaded(copied):
     report = copied.run()
-    assert report["lines"] == report["warned"] == []
+    assert report["lines"] == []
     assert not report["numba"]
 
 
@@ -126,115 +127,63 @@ def test_a_cache_of_which_nothing_is_whole_is_made_again(copied):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", [halve, flip, zero, empty, Path.unlink])
+@pytest.mark.parametrize("damage", [flip, zero, Path.unlink])
 @pytest.mark.parametrize("kinds", [("object",), ("record",), ("bitcode",), ("object", "bitcode"), ("object", "record")])
 def test_what_is_damaged_is_made_again(copied, damage, kinds):
     for kind in kinds:
         for path in copied.files(kind):
             damage(path)
     report = copied.run()
-    assert report["warned"] == []
     made = 3 if kinds == ("object", "bitcode") else 1 if "object" in kinds else 0
     assert len(report["lines"]) == made
     assert copied.run()["lines"] == []
 
 
-@pytest.mark.slow
-def test_files_that_a_cleaner_deletes_one_by_one_are_missed_by_nobody(copied):
-    """As the system's cleaner of temporary files does."""
-    for kind in SUFFIXES:
-        copied.files(kind)[0].unlink()
-        assert copied.run()["warned"] == []
-    assert copied.run()["lines"] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["folder", "object"])
-def test_what_lies_in_the_way_is_left_alone(copied, name):
-    """A file for a folder, a folder for a file: what was compiled is kept elsewhere, or not at all, and said."""
-    (folder,) = copied.cache.iterdir()
-    if name == "folder":
-        shutil.rmtree(folder)
-        folder.write_text("mine")
-        way = folder
-    else:
-        (way,) = copied.files("object")
-        way.unlink()
-        way.mkdir()
-    report = copied.run(env={"TMPDIR": str(copied.cache.parent)})
-    assert len(report["warned"]) == 1
-    assert str(copied.cache) in report["warned"][0]
-    assert way.exists()
-
-
 # -- the system ------------------------------------------------------------------------------------------------------
 
 
-def limit(what: int, most: int) -> Callable[[], None]:
-    return lambda: resource.setrlimit(what, (most, most))
-
-
-def test_a_limit_on_the_size_of_files_costs_the_cache_alone(programs, tmp_path):
-    report = programs.run(preexec_fn=limit(resource.RLIMIT_FSIZE, 0), env={"TINY_PUBLIC": str(tmp_path)})
-    (warning,) = report["warned"]
-    assert warning == (
-        f"the compiled kernels cannot be kept: the next start compiles them again ({programs.cache}: File too large)"
+def test_a_folder_that_cannot_be_written_to_is_one_line(programs):
+    """As a full disk, a quota, a read-only image: the first file that cannot be kept ends the compiling."""
+    report = programs.finish(programs.start(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))))
+    (folder,) = programs.cache.iterdir()
+    assert report["error"] == (
+        f"kernels cannot be kept in {folder}: File too large (PSEARCH_CACHE_DIR may name another folder)"
     )
-    assert len(report["lines"]) == 3
-
-
-NEW_MOUNTS = ("unshare", "--mount", "--propagation=private", "sh", "-c")
+    assert not programs.files("object")
+    assert not list(folder.glob(".new-*"))
 
 
 def mounted(*commands: str) -> tuple[str, ...]:
     """Words before a program that mount for it alone; nothing over /tmp, where the interpreter itself may lie."""
-    words = (*NEW_MOUNTS, " && ".join([*commands, 'exec "$@"']), "sh")
+    mounts = ("unshare", "--mount", "--propagation=private", "sh", "-c")
+    words = (*mounts, " && ".join([*commands, 'exec "$@"']), "sh")
     if subprocess.run([*words, "true"], capture_output=True).returncode:
         pytest.skip("nothing can be mounted here")
     return words
 
 
-FULL = ("mount -t tmpfs -o size=64k,mode=1777 none {0}", "dd if=/dev/zero of={0}/full bs=1k 2>/dev/null; true")
-
-
 @needs_root
-def test_a_full_disk_costs_the_cache_alone(programs):
-    """The home is full, and so is the folder that all can write to."""
-    programs.cache = Path("/mnt/home/cache")
-    words = mounted(*[command.format("/mnt") for command in FULL])
-    report = programs.run(*words, cwd="/", env={"TMPDIR": None, "TINY_PUBLIC": "/mnt"})
-    (warning,) = report["warned"]
-    assert warning.startswith("the compiled kernels cannot be kept")
-    assert "No space left on device" in warning
-    assert len(report["lines"]) == 3
-
-
-@needs_root
-@pytest.mark.slow
-def test_with_a_full_disk_kernels_are_kept_in_another_place(programs, tmp_path):
+def test_a_full_disk_is_one_line(programs):
+    full = ("mount -t tmpfs -o size=64k none /mnt", "dd if=/dev/zero of=/mnt/full bs=1k 2>/dev/null; true")
     programs.cache = Path("/mnt/cache")
-    words = mounted(*[command.format("/mnt") for command in FULL])
-    more = {"cwd": "/", "env": {"TMPDIR": str(tmp_path)}}
-    report = programs.run(*words, **more)
-    (warning,) = report["warned"]
-    place = tmp_path / f"psearch-{os.geteuid()}"
-    assert warning == f"the compiled kernels are kept in {place} (/mnt/cache: No space left on device)"
-    again = programs.run(*words, **more)
-    assert again["lines"] == again["warned"] == []
+    report = programs.finish(programs.start(*mounted(*full), cwd="/"))
+    assert report["error"].startswith("kernels cannot be kept in /mnt/cache")
+    assert ": No space left on device (" in report["error"]
 
 
 @needs_root
-def test_a_cache_in_a_read_only_image_is_used(copied, filled, tmp_path):
-    """By root and by another user: it need not belong to whoever runs, and nobody asks whether it can be written to."""
-    (tmp_path / "image").mkdir()
-    commands = [f"mount --bind {copied.cache} /mnt", "mount -o remount,bind,ro /mnt"]
-    words = mounted(*commands)
-    copied_from, copied.cache = copied.cache, Path("/mnt")
-    for path in (copied_from, *copied_from.rglob("*")):
+def test_a_cache_in_a_read_only_image_is_used(copied):
+    """By root and by another user: it need not belong to whoever runs. What it lacks is a line."""
+    for path in (copied.cache, *copied.cache.rglob("*")):
         path.chmod(0o755)
+    words = mounted(f"mount --bind {copied.cache} /mnt", "mount -o remount,bind,ro /mnt")
+    whole, copied.cache = copied.cache, Path("/mnt")
     for before in ((), as_user(NOBODY)):
-        report = copied.run(*words, *before, cwd="/", env={"HOME": None})
-        assert report["lines"] == report["warned"] == []
+        assert copied.run(*words, *before, cwd="/", env={"HOME": None})["lines"] == []
+    next(whole.glob("*/*.o")).unlink()
+    report = copied.finish(copied.start(*words, cwd="/"))
+    assert report["error"].startswith("kernels cannot be kept in /mnt/")
+    assert ": Read-only file system (" in report["error"]
 
 
 def as_user(number: int) -> tuple[str, ...]:
@@ -245,45 +194,13 @@ def as_user(number: int) -> tuple[str, ...]:
     return ("setpriv", *who, "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
 
 
-@pytest.fixture
-def outside() -> Iterator[Path]:
-    """A folder that all can reach and write to, as /tmp is."""
-    with tempfile.TemporaryDirectory(dir="/run") as place:
-        Path(place).chmod(0o1777)
-        yield Path(place)
-
-
-HOMELESS = {name: None for name in ("HOME", "PSEARCH_CACHE_DIR", "XDG_CACHE_HOME")}
-
-
 @needs_root
-def test_a_user_without_name_and_home_gets_no_folder_of_that_name(programs, outside):
-    """As in a container: no HOME, a number that nobody has; the folder for temporary files is missing, too."""
-    words = as_user(NOBODY)
-    more: dict[str, Any] = {
-        "cwd": outside,
-        "env": {**HOMELESS, "TMPDIR": "/missing/folder", "TINY_PUBLIC": str(outside)},
-    }
-    report = programs.run(*words, **more)
-    assert report["roots"] == [f"{place}/psearch-{NOBODY}" for place in ("/missing/folder", outside)]
-    assert [path.name for path in outside.iterdir()] == [f"psearch-{NOBODY}"]
-    again = programs.run(*words, **more)
-    assert again["lines"] == again["warned"] == []
-
-
-@needs_root
-@pytest.mark.slow
-def test_a_name_taken_by_another_user_is_given_up(programs, outside):
-    """Kernels are compiled at each start then; no folder is left for each of them, and nothing of his is used."""
-    squatted = outside / f"psearch-{os.geteuid()}"
-    squatted.mkdir(mode=0o755)
-    os.chown(squatted, NOBODY, NOBODY)
-    homeless = {**HOMELESS, "HOME": "/dev/null", "TMPDIR": None}
-    report = programs.run(env={**homeless, "TINY_PUBLIC": str(outside)})
-    assert report["lines"]
-    (warning,) = report["warned"]
-    assert warning.startswith("the compiled kernels cannot be kept: the next start compiles them again")
-    assert list(outside.rglob("*")) == [squatted]
+def test_a_folder_of_somebody_else_is_one_line_and_nothing_of_it_is_loaded(copied):
+    for path in copied.cache.rglob("*"):
+        os.chown(path, NOBODY, NOBODY)
+    report = copied.finish(copied.start())
+    assert "it belongs to somebody else" in report["error"]
+    assert report["lines"] == []
 
 
 # -- numba in the host program ---------------------------------------------------------------------------------------
@@ -320,9 +237,8 @@ def test_the_compiler_sees_no_switch_of_numba(monkeypatch):
     program = """
 import os
 assert not [name for name in os.environ if name.startswith("NUMBA_")] and os.getcwd() == "/"
-os.write(pipe, b'{"files": {}}\\n')
 """
-    assert compile_with(monkeypatch, program).objects == {}
+    compile_with(monkeypatch, program)
 
 
 HOST = """
@@ -356,7 +272,6 @@ def test_many_programs_at_once_compile_once(programs, count):
             process.kill()
     assert {report["value"] for report in reports} == {42}
     assert {report["error"] for report in reports} == {""}
-    assert not any(report["warned"] for report in reports)
     compiling = [report for report in reports if any("compiling kernels" in line for line in report["lines"])]
     assert len(compiling) == 1
     assert not any(path.name.startswith(".new-") for path in programs.cache.rglob("*"))
@@ -406,7 +321,7 @@ def test_a_program_that_is_killed_takes_its_compiler_along(programs):
         process.kill()
         process.communicate()
     wait_until(lambda: not any(is_running(pid) for pid in compiler))
-    assert programs.run()["warned"] == []
+    programs.run()
 
 
 def is_running(pid: int) -> bool:
@@ -416,16 +331,57 @@ def is_running(pid: int) -> bool:
         return False
 
 
+# -- the turn --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler_client, "_LOCK_PATIENCE_S", 0.5)
+
+
+def test_whoever_comes_later_waits_as_long_as_the_first_one_compiles(tmp_path, patience):
+    lines: list[str] = []
+    with compile_turn(str(tmp_path)):
+        until = time.monotonic() + 2
+
+        def compiles() -> None:
+            while time.monotonic() < until:
+                os.utime(tmp_path)
+                time.sleep(0.05)
+
+        first = threading.Thread(target=compiles)
+        first.start()
+        with compile_turn(str(tmp_path), lines.append):
+            assert time.monotonic() > until
+        first.join()
+    assert lines == [WAITING]
+
+
+def test_of_those_who_wait_for_a_stopped_one_one_compiles_and_the_others_wait_again(tmp_path, patience):
+    folder = str(tmp_path)
+    with compile_turn(folder), compile_turn(folder), compile_turn(folder), compile_turn(folder):
+        assert {path.name for path in tmp_path.iterdir()} == set(compiler_client._LOCKS)
+
+
+def test_where_nothing_can_be_locked_everybody_compiles(tmp_path):
+    for name in compiler_client._LOCKS:
+        (tmp_path / name).mkdir()
+    before = open_files()
+    with compile_turn(str(tmp_path)), compile_turn(str(tmp_path)):
+        pass
+    assert open_files() == before
+
+
 # -- a compiler that fails -------------------------------------------------------------------------------------------
 
 GROUPS = {"tiny": Recipe(("tiny_kernels",))}
 
 
-def compile_with(monkeypatch: pytest.MonkeyPatch, program: str) -> compiler_client.Compiled:
-    """By a compiler that is this program; `pipe` is the descriptor that it answers to."""
-    text = "pipe, most_processes = {pipe}, {most_processes}\n" + program.replace("{", "{{").replace("}", "}}")
+def compile_with(monkeypatch: pytest.MonkeyPatch, program: str, progress: Progress | None = None) -> None:
+    """By a compiler that is this program, which knows `most_processes`."""
+    text = "most_processes = {most_processes}\n" + program.replace("{", "{{").replace("}", "}}")
     monkeypatch.setattr(compiler_client, "_PROGRAM", text)
-    return compiler_client.compile_groups(GROUPS, None, None, None, lambda: None)
+    compiler_client.compile_groups("/nowhere", GROUPS, progress)
 
 
 @pytest.mark.parametrize(
@@ -446,8 +402,8 @@ def compile_with(monkeypatch: pytest.MonkeyPatch, program: str) -> compiler_clie
             "compiling the kernels failed: the compiler was ended by signal 6; perhaps there is too little memory",
         ),
         (
-            """import os; os.write(pipe, b'{"error": "Odd:\\\\n  two\\\\n lines", "killed": true}\\n'); os._exit(1)""",
-            "compiling the kernels failed: Odd: two lines",
+            """import os; os.write(1, b'["error", "Odd:\\\\n  two\\\\n lines"]\\n'); os._exit(1)""",
+            "Odd: two lines",
         ),
     ],
 )
@@ -469,44 +425,26 @@ def test_a_compiler_that_fails_is_one_line(monkeypatch, program, error):
 )
 def test_a_compiler_that_hangs_is_killed(monkeypatch, program):
     monkeypatch.setattr(compiler_client, "_PATIENCE_S", 0.3)
-    monkeypatch.setattr(compiler_client, "_POLL_MS", 100)
     with pytest.raises(KernelError, match="the compiler does nothing for 0 s"):
         compile_with(monkeypatch, program)
 
 
 def test_a_compiler_that_is_killed_once_is_tried_again_alone(monkeypatch):
-    program = """
-import json, os
-if most_processes > 1:
-    os.kill(os.getpid(), 9)
-os.write(pipe, b'{"group": "tiny", "name": "tiny.o", "entries": {"twice": 1}, "code": "eHl6"}\\n{"files": {}}\\n')
-"""
-    compiled = compile_with(monkeypatch, program)
-    assert compiled.objects == {"tiny": kernel_cache.Object("tiny.o", {"twice": 1}, b"xyz")}
+    compile_with(monkeypatch, "import os; most_processes > 1 and os.kill(os.getpid(), 9)")
+    compile_with(monkeypatch, """most_processes > 1 and print('["killed", "no memory"]', flush=True)""")
+    with pytest.raises(KernelError, match="compiling the kernels failed: no memory"):
+        compile_with(monkeypatch, """print('["killed", "no memory"]', flush=True)""")
 
 
-def test_a_compiler_that_does_not_end_has_done_its_work(monkeypatch):
-    monkeypatch.setattr(compiler_client, "_EXIT_S", 0.2)
-    program = """
-import os, time
-os.write(pipe, b'{"files": {}}\\n')
-os.close(pipe)
-os.close(2)
-time.sleep(600)
-"""
-    assert compile_with(monkeypatch, program).objects == {}
-
-
-@pytest.mark.parametrize("call", ["os.pipe", "subprocess.Popen"])
-def test_a_compiler_that_cannot_be_started_is_one_line(monkeypatch, call):
+def test_a_compiler_that_cannot_be_started_is_one_line(monkeypatch):
     def fail(*arguments: Any, **others: Any) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     before = open_files()
     with monkeypatch.context() as patch:
-        patch.setattr(call, fail)
+        patch.setattr(subprocess, "Popen", fail)
         with pytest.raises(KernelError, match="cannot be started: Resource temporarily unavailable"):
-            compiler_client.compile_groups(GROUPS, None, None, None, lambda: None)
+            compiler_client.compile_groups("/nowhere", GROUPS, None)
     assert open_files() == before
 
 
@@ -521,17 +459,15 @@ def test_a_program_that_is_no_python_does_not_start_itself(monkeypatch, way):
         monkeypatch.setattr(sys, "executable", way)
     monkeypatch.setattr(subprocess, "Popen", lambda *arguments, **others: pytest.fail("started"))
     with pytest.raises(KernelError, match="need a Python interpreter"):
-        compiler_client.compile_groups(GROUPS, None, None, None, lambda: None)
+        compiler_client.compile_groups("/nowhere", GROUPS, None)
 
 
 def test_an_exception_of_whoever_hears_the_progress_goes_on(monkeypatch):
     def leave(line: str) -> None:
         raise BrokenPipeError(line)
 
-    text = """import os, time; os.write({pipe}, b'{{"tell": "a line"}}\\n'); time.sleep(600)"""
-    monkeypatch.setattr(compiler_client, "_PROGRAM", text)
-    with pytest.raises(BrokenPipeError, match="a line"):
-        compiler_client.compile_groups(GROUPS, None, None, leave, lambda: None)
+    with pytest.raises(BrokenPipeError, match="compiling kernels, once: 1/0 a line"):
+        compile_with(monkeypatch, """import time; print('["done", "a line"]', flush=True); time.sleep(600)""", leave)
 
 
 # -- what the caller hears -------------------------------------------------------------------------------------------
@@ -540,7 +476,7 @@ def test_an_exception_of_whoever_hears_the_progress_goes_on(monkeypatch):
 @pytest.fixture
 def never_compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Group]:
     """A group that no cache has, and whose compiler fails."""
-    monkeypatch.setattr(kernel_cache, "_roots", (str(tmp_path / "cache"),))
+    monkeypatch.setattr(kernel_cache, "_root", str(tmp_path / "cache"))
     monkeypatch.setattr(compiler_client, "_PROGRAM", "raise ValueError('no such luck')")
     yield Group("never_compiled", "tiny_kernels")
     groups._groups.pop("never_compiled")
@@ -578,39 +514,3 @@ def test_memory_that_cannot_be_executed_is_one_line(monkeypatch):
         assert not group.is_loaded
     finally:
         groups._groups.pop("never_placed")
-
-
-def test_what_a_group_replaces_is_part_of_its_record(monkeypatch, tmp_path):
-    """Two programs may mean different kernels by one name."""
-    made = compiler_client.Compiled({"of_one_name": kernel_cache.Object("of_one_name-1.o", {}, b"code")}, {})
-    monkeypatch.setattr(kernel_cache, "_roots", (str(tmp_path / "cache"),))
-    monkeypatch.setattr(compiler_client, "compile_groups", lambda *arguments: made)
-    monkeypatch.setattr(Group, "_take", lambda self, found: None)
-
-    def group(*modules: str, replaced: dict[str, str] | None = None) -> Group:
-        try:
-            return Group("of_one_name", *modules, replaced=replaced)
-        finally:
-            groups._groups.pop("of_one_name")
-
-    groups.load(group("tiny_kernels"))
-    assert groups.cached(group("tiny_kernels")) is not None
-    assert groups.cached(group("tiny_kernels", replaced={"tiny_kernels.half": "other.half"})) is None
-    assert groups.cached(group("tiny_kernels", "other")) is None
-
-
-def test_whoever_gives_no_ear_gets_a_warning(monkeypatch, tmp_path):
-    """That what was compiled could not be kept."""
-    group = Group("not_kept", "tiny_kernels")
-    made = compiler_client.Compiled({"not_kept": kernel_cache.Object("x.o", {}, b"")}, {})
-    monkeypatch.setattr(kernel_cache, "_roots", ("/dev/null/cache",))
-    monkeypatch.setattr(compiler_client, "compile_groups", lambda *arguments: made)
-    monkeypatch.setattr(Group, "_take", lambda self, found: None)
-    try:
-        with pytest.warns(RuntimeWarning, match=r"cannot be kept.*/dev/null/cache: Not a directory"):
-            groups.load(group)
-        lines: list[str] = []
-        groups.load(group, progress=lines.append)
-        assert len(lines) == 1 and "cannot be kept" in lines[0]
-    finally:
-        groups._groups.pop("not_kept")

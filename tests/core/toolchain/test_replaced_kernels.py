@@ -34,7 +34,7 @@ def test_a_stand_in_that_calls_what_it_replaces_brings_it_along() -> None:
 
 
 def test_files_of_stand_ins_and_of_what_they_import_are_among_those_of_the_record() -> None:
-    build = Build(None, {ARTIFICIAL.name: (ARTIFICIAL.modules, ARTIFICIAL.replaced)}, print, 1)
+    build = Build("", {ARTIFICIAL.name: ARTIFICIAL.recipe})
     assert {"artificial_kernels.py", "artificial_tree.py"} <= {Path(file).name for file in build.files}
 
 

@@ -22,7 +22,7 @@ examples:
   psearch version
   psearch version --json"""
 
-_LIBRARIES = ("numba", "llvmlite", "numpy", "chess", "multiprocess", "rich")
+_LIBRARIES = ("numba", "llvmlite", "numpy", "chess", "filelock", "platformdirs", "rich")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
