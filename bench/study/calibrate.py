@@ -38,7 +38,7 @@ from psearch.core.constants import ALL_NODE
 from psearch.core.records import CACHE_LINE
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.files.raw_log import machine, machine_name
-from psearch.lab.studies.progress import StudyProgress
+from psearch.lab.studies import StudyProgress
 from psearch.lab.studies.speedup_study import hardware_ceiling
 from psearch.lab.studies.tree_sizes import scale_line
 from psearch.options import SearchOptions

@@ -33,7 +33,7 @@ from cost_kernels.timings import (
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.lab.studies.progress import StudyProgress
+from psearch.lab.studies import StudyProgress
 from psearch.options import SearchOptions
 from psearch.results import Limits
 

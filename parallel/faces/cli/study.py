@@ -229,9 +229,8 @@ def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
 
 def show(options: argparse.Namespace, found: StudyFound) -> int:
     """Print the table, write `--plot`; returns the most workers that share a tree."""
-    from psearch.lab.studies.pairs import pair_lines, pair_objects
+    from psearch.lab.studies.comparisons import fit_lines, fit_times, pair_lines, pair_objects
     from psearch.lab.studies.speedup_study import how_searched, legend, most_workers, summarise, table
-    from psearch.lab.studies.time_fit import fit_lines, fit_times
     from psearch.lab.studies.tree_sizes import scale, scale_line, searched, warnings
 
     rows = summarise(found.samples)

@@ -25,7 +25,7 @@ from psearch.core.constants import CUT_NODE, TYPE_NAMES
 from psearch.core.records import BINS, CERTAIN, DEPTHS
 from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.defaults import PREDICTING_POLICIES
-from psearch.lab.studies.progress import StudyProgress
+from psearch.lab.studies import StudyProgress
 from psearch.lab.studies.study_entries import ONE_TREE
 from psearch.options import SearchOptions, options_with
 from psearch.processes.worker_main import work_alone

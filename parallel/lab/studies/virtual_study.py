@@ -17,8 +17,8 @@ import chess
 from psearch.arena.subject import Subject, board_text
 from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.games.suite import GameSuitePosition
+from psearch.lab.studies import StudyProgress
 from psearch.lab.studies.depths import is_decided, nearest_depth, sample_seed, survey_seed
-from psearch.lab.studies.progress import StudyProgress
 from psearch.options import SearchOptions, options_with
 from psearch.processes.tasks.task_sharing import share_out
 from psearch.results import PsearchError

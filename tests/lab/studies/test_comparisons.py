@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from psearch.lab.studies.pairs import Pair, pair_lines, pairs
+from psearch.lab.studies.comparisons import Pair, pair_lines, pairs
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
 
