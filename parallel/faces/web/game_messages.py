@@ -29,7 +29,7 @@ from psearch.faces.web.payloads import text_of
 from psearch.games.game import Game, GamePosition
 from psearch.games.report import final_text, iteration_text
 from psearch.games.searching import GameResult, options_for, search_with, supervisor_for
-from psearch.lab.watching.game_lines import GameLines
+from psearch.lab.watching.node_lines import GameLines
 from psearch.processes.control import SearchControl
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
