@@ -7,8 +7,7 @@ Begin with `searching`; `game` is a file, its rules and positions as Python has 
 says what it may be). In the search `node_kernels` stand in for those of `psearch.core.game`, and call the hooks of
 `rules`; `user_game` tells the toolchain so. In the compiler's process `plain_functions` makes kernels of the file's
 functions, after the patterns of `stubs`, and `trial` plays some games with them. `rule_entries` is what Python calls of
-the rules, in a process apart (`rules_process`); `found` and `levels` are two records. `report` puts results into words,
-`suite` makes positions for the studies.
+the rules, in a process apart (`rules_process`). `report` puts results into words.
 """
 
 from __future__ import annotations

@@ -74,7 +74,6 @@ from psearch.core.views import (
     u64,
     void,
 )
-from psearch.games.found import found_at
 from psearch.games.limits import (
     LARGE_EVALUATION,
     LARGE_MOVE,
@@ -85,7 +84,7 @@ from psearch.games.limits import (
     POSITION_BYTES,
     TOO_MANY_MOVES,
 )
-from psearch.games.rules import ended, evaluate, key, make, most_moves, moves, result
+from psearch.games.rules import ended, evaluate, found_at, key, make, most_moves, moves, result
 from psearch.scheduler.splitting import stop_all
 
 _list_of = field_address(Node, "moves")

@@ -262,6 +262,6 @@ def test_the_function_is_there_whatever_has_been_imported() -> None:
     """No module has its name, which would take its place."""
     import psearch.games
     import psearch.games.report
-    import psearch.games.suite
+    import psearch.games.searching
 
     assert callable(psearch.games.search)

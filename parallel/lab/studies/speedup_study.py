@@ -31,7 +31,7 @@ from psearch.terminal.table import glossary, text_table
 from psearch.text.epd_text import SuitePosition
 
 if TYPE_CHECKING:
-    from psearch.games.suite import GameSuitePosition
+    from psearch.games.searching import GameSuitePosition
     from psearch.simulation.simulator import VirtualSample
 
 _LONGEST = 12

@@ -16,7 +16,7 @@ import chess
 
 from psearch.arena.subject import Subject, board_text
 from psearch.core.toolchain.kernel_sets import KernelSet
-from psearch.games.suite import GameSuitePosition
+from psearch.games.searching import GameSuitePosition
 from psearch.lab.studies import StudyProgress
 from psearch.lab.studies.depths import is_decided, nearest_depth, sample_seed, survey_seed
 from psearch.options import SearchOptions, options_with
