@@ -74,7 +74,7 @@ from psearch.core.views import (
     u64,
     void,
 )
-from psearch.games.limits import (
+from psearch.games.game_limits import (
     LARGE_EVALUATION,
     LARGE_MOVE,
     LARGE_RESULT,

@@ -20,7 +20,7 @@ from psearch.core.toolchain.kernel_cache import PlugInError
 from psearch.core.views import i64
 from psearch.games import rules, stubs
 from psearch.games.game_file import check_game, place_of
-from psearch.games.limits import RULES
+from psearch.games.game_limits import RULES
 
 _RETURNS_NOTHING = ("start", "make")
 

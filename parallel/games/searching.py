@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_MOVETIME_MS, DEFAULT_POLICY
-from psearch.games.game import Game, GamePosition
+from psearch.games.own_game import Game, GamePosition
 from psearch.options import Own, SearchOptions, kernels_of_policy
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest

@@ -11,7 +11,7 @@ from psearch.faces.cli.output import complain
 if TYPE_CHECKING:
     from psearch.core.toolchain.groups import Group
     from psearch.core.toolchain.kernel_sets import KernelSet
-    from psearch.games.game import Game
+    from psearch.games.own_game import Game
     from psearch.searcher.searcher import Searcher
 
 
@@ -30,7 +30,7 @@ def prepare_kernels(*groups: Group) -> None:
 
 def loaded_game(file: str) -> Game:
     """Return the game of a file, compiled if need be. Raises PsearchError for a file that is none of a game."""
-    from psearch.games.game import Game
+    from psearch.games.own_game import Game
     from psearch.terminal.status import StatusLine
 
     with StatusLine() as status:

@@ -10,7 +10,7 @@ import chess.engine
 
 from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING
 from psearch.faces.web.context import Context
-from psearch.faces.web.desk import Wanted
+from psearch.faces.web.desk import WantedAnalysis
 from psearch.faces.web.game_tree import score_facts
 from psearch.faces.web.payloads import choice_of, text_of, whole_of
 from psearch.options import pruning_named
@@ -35,7 +35,7 @@ class Analyst:
         self.evaluation = DEFAULT_EVALUATION
         self.driver = DEFAULT_DRIVER
         self.state = "off"
-        """`off`, or what `Wanted.tell` was told"""
+        """`off`, or what `WantedAnalysis.tell` was told"""
         self.reason = ""
         self._node = -1
         """the number of the node that is searched"""
@@ -86,7 +86,7 @@ class Analyst:
         if self.state != "searching":
             self._take_state("waiting", "")
         self._context.desk.analyse(
-            Wanted(
+            WantedAnalysis(
                 owner=self,
                 board=self._board,
                 multipv=self.multipv,

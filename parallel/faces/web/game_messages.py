@@ -26,8 +26,8 @@ from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH
 from psearch.faces.web.handlers import Payload, handles
 from psearch.faces.web.page import Page
 from psearch.faces.web.payloads import text_of
-from psearch.games.game import Game, GamePosition
-from psearch.games.report import final_text, iteration_text
+from psearch.games.game_report import final_text, iteration_text
+from psearch.games.own_game import Game, GamePosition
 from psearch.games.searching import GameResult, options_for, search_with, supervisor_for
 from psearch.lab.watching.node_lines import GameLines
 from psearch.processes.control import SearchControl

@@ -36,10 +36,10 @@ _NODES = (20_000, 100_000, 400_000, 1_500_000)
 """Sizes of trees that the page offers."""
 
 
-class _Work:
+class _BackgroundWork:
     """What one page has had done, and what it is sending."""
 
-    running: _Work | None = None
+    running: _BackgroundWork | None = None
     """the one that works: searches in virtual time would only slow each other down"""
 
     def __init__(self, page: Page) -> None:
@@ -56,8 +56,8 @@ class _Work:
 
     def begin(self, task: str, arguments: Mapping[str, Any], kind: str) -> None:
         """Have it done. Raises PsearchError while there is other work."""
-        if _Work.running is not None:
-            whose = "this page" if _Work.running is self else "another page"
+        if _BackgroundWork.running is not None:
+            whose = "this page" if _BackgroundWork.running is self else "another page"
             raise PsearchError(f"{whose} has something computed still: stop that first, or wait")
         loop = asyncio.get_running_loop()
 
@@ -68,13 +68,13 @@ class _Work:
                 return
 
         self._job = BackgroundJob(task, arguments, tell)
-        _Work.running = self
+        _BackgroundWork.running = self
 
     def _tell(self, kind: str, message: str, payload: dict[str, Any]) -> None:
         if message != "progress":
             self._job = None
-            if _Work.running is self:
-                _Work.running = None
+            if _BackgroundWork.running is self:
+                _BackgroundWork.running = None
         self.latest = f"{kind}.{message}", payload
         if self._page.is_open:
             self._page.send(*self.latest)
@@ -90,13 +90,13 @@ class _Work:
             self._job.stop()
 
 
-_WORK: WeakKeyDictionary[Page, _Work] = WeakKeyDictionary()
+_WORK: WeakKeyDictionary[Page, _BackgroundWork] = WeakKeyDictionary()
 
 
-def _work_of(page: Page) -> _Work:
+def _work_of(page: Page) -> _BackgroundWork:
     work = _WORK.get(page)
     if work is None:
-        work = _WORK[page] = _Work(page)
+        work = _WORK[page] = _BackgroundWork(page)
     return work
 
 

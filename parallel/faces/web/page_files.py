@@ -19,7 +19,7 @@ _PAGE_FILE = "/index.html"
 
 
 @dataclass(frozen=True)
-class File:
+class StaticFile:
     """What is sent."""
 
     data: bytes
@@ -29,7 +29,7 @@ class File:
     """the entity tag: changes with the data"""
 
 
-def read_files() -> dict[str, File]:
+def read_files() -> dict[str, StaticFile]:
     """Return every file of the page by its path in the address; the page itself is at `/`. Raises OSError."""
     found = {}
     for path in sorted(_STATIC.rglob("*")):
@@ -37,6 +37,6 @@ def read_files() -> dict[str, File]:
         if kind is not None and path.is_file():
             data = path.read_bytes()
             tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
-            found["/" + path.relative_to(_STATIC).as_posix()] = File(data, kind, tag)
+            found["/" + path.relative_to(_STATIC).as_posix()] = StaticFile(data, kind, tag)
     found[PAGE] = found.pop(_PAGE_FILE)
     return found

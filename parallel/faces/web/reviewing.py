@@ -63,7 +63,7 @@ class Review:
         limits = _limits_of(payload)
         if self.is_running:
             raise PsearchError("the game is being analysed already")
-        looked_at = _Line(self._context.tree)
+        looked_at = _MainLine(self._context.tree)
         tasks = [position_task(str(place.ply), place.board, limits, place.line) for place in positions(looked_at.work)]
         if not tasks:
             raise PsearchError("there are no moves to look at: play some, or paste a PGN")
@@ -87,7 +87,7 @@ class Review:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    async def _run(self, line: _Line, tasks: list[Task]) -> None:
+    async def _run(self, line: _MainLine, tasks: list[Task]) -> None:
         """Search all positions, the last one first, and judge the game from time to time."""
         answers: dict[int, PositionAnswer] = {}
         desk, loop = self._context.desk, asyncio.get_running_loop()
@@ -125,7 +125,7 @@ class Review:
                 self._tell(line, answers, len(tasks), False, ended)
 
     def _tell(
-        self, line: _Line, answers: Mapping[int, PositionAnswer], total: int, is_running: bool, text: str
+        self, line: _MainLine, answers: Mapping[int, PositionAnswer], total: int, is_running: bool, text: str
     ) -> None:
         """Show what is known by now."""
         judged = judge_game(line.work, answers)
@@ -160,7 +160,7 @@ class Review:
         self._context.show("review.state", self.facts)
 
 
-class _Line:
+class _MainLine:
     """The main line of a tree as it was when its analysis began: who looks on may go on making moves."""
 
     def __init__(self, tree: GameTree) -> None:

@@ -27,7 +27,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from psearch.faces.web.gate import SAFE_HEADERS, Gate
-from psearch.faces.web.page_files import PAGE, File, read_files
+from psearch.faces.web.page_files import PAGE, StaticFile, read_files
 from psearch.processes.control import SearchControl
 from psearch.results import PsearchError
 
@@ -225,7 +225,7 @@ async def _refuse_socket(receive: Receive, send: Send) -> None:
     await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": ""})
 
 
-def _file(request: Request, gate: Gate, files: dict[str, File]) -> Response:
+def _file(request: Request, gate: Gate, files: dict[str, StaticFile]) -> Response:
     """A file of the page, for who has the token, or the cookie that one gets for it."""
     headers = request.scope["headers"]
     path = request.scope["path"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from psearch.core.chess.board.bridge import to_chess_move
 from psearch.core.constants import NULL_MOVE
-from psearch.games.game import GamePosition
+from psearch.games.own_game import GamePosition
 from psearch.results import PsearchError
 
 _STANDARD_ROOKS = chess.BB_CORNERS
@@ -70,8 +70,8 @@ class NodeLine(NamedTuple):
     """legal moves"""
 
 
-class Lines(ABC):
-    """Lines from one root. Each is found from one that is known already, where there is one."""
+class NodeLines(ABC):
+    """NodeLines from one root. Each is found from one that is known already, where there is one."""
 
     def __init__(self, root: Any) -> None:
         self._start = NodeLine((), (), (), root, *self.described(root))
@@ -110,8 +110,8 @@ class Lines(ABC):
         """Return the position after a legal move."""
 
 
-class ChessLines(Lines):
-    """Lines of chess; a position is a `chess.Board`."""
+class ChessLines(NodeLines):
+    """NodeLines of chess; a position is a `chess.Board`."""
 
     def described(self, position: chess.Board) -> tuple[str, int]:
         return position.fen(), position.legal_moves.count()
@@ -130,8 +130,8 @@ class ChessLines(Lines):
         return board
 
 
-class GameLines(Lines):
-    """Lines of a user's game, in its own words."""
+class GameLines(NodeLines):
+    """NodeLines of a user's game, in its own words."""
 
     def described(self, position: GamePosition) -> tuple[str, int]:
         return "", len(_game_moves(position))

@@ -14,7 +14,7 @@ import numpy as np
 
 from psearch.core.constants import BOUND_EXACT, BOUND_NONE, TYPE_NAMES
 from psearch.core.records import CERTAIN, DEPTHS, MAX_PLY
-from psearch.lab.watching.node_lines import Lines, NodeLine
+from psearch.lab.watching.node_lines import NodeLine, NodeLines
 from psearch.lab.watching.reading import Memory
 from psearch.trace.timeline import split_name
 
@@ -52,7 +52,7 @@ class OpenNodeTree:
         self._known: dict[int, NodeLine] = {}
         """by the number of the node: those of the last look"""
 
-    def look(self, memory: Memory, lines: Lines, budget_s: float | None = None) -> tuple[list[dict[str, Any]], int]:
+    def look(self, memory: Memory, lines: NodeLines, budget_s: float | None = None) -> tuple[list[dict[str, Any]], int]:
         """Return the open nodes, parents before children, and how many there are that are not among them.
 
         `moves` of each lead there from its parent, or from the root where that is not among them; `words` are these for
@@ -174,7 +174,7 @@ def _step(moves_done: int) -> int:
 
 
 def _described(
-    raw: _Raw, lines: Lines, line: NodeLine, reached: list[tuple[int, int]], below: int, no_cutoff: np.ndarray
+    raw: _Raw, lines: NodeLines, line: NodeLine, reached: list[tuple[int, int]], below: int, no_cutoff: np.ndarray
 ) -> dict[str, Any]:
     """Describe a node for JSON."""
     finished = max(0, raw.handed_out - raw.inside)

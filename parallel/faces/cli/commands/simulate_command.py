@@ -201,7 +201,7 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
             if log is not None:
                 log.add(sample)
 
-        from psearch.games.game import GamePosition
+        from psearch.games.own_game import GamePosition
         from psearch.lab.studies.virtual_study import run_study
         from psearch.terminal.status import StatusLine
 
