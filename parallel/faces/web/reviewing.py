@@ -22,7 +22,7 @@ from psearch.batch.positions.jobs import Chain, Outcome, Task
 from psearch.defaults import DEFAULT_DRIVER, JOB_HASH_MB
 from psearch.faces.web.context import Context
 from psearch.faces.web.game_tree import GameTree, score_facts
-from psearch.faces.web.payloads import choice_of, number_of, whole_of
+from psearch.faces.web.messages import choice_of, number_of, whole_of
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.text.pgn_text import BoardGame, PgnGame
@@ -90,14 +90,16 @@ class Review:
     async def _run(self, line: _MainLine, tasks: list[Task]) -> None:
         """Search all positions, the last one first, and judge the game from time to time."""
         answers: dict[int, PositionAnswer] = {}
-        desk, loop = self._context.desk, asyncio.get_running_loop()
+        shared_engine, loop = self._context.shared_engine, asyncio.get_running_loop()
         next_look = 0.0
         ended, problem = "stopped", ""
-        self._tell(line, answers, len(tasks), True, "" if desk.has_cores else "waiting for the game of another tab")
+        self._tell(
+            line, answers, len(tasks), True, "" if shared_engine.has_cores else "waiting for the game of another tab"
+        )
         try:
             async with (
-                desk.cores("a game is being analysed"),
-                contextlib.aclosing(_outcomes(tasks, desk.settings.threads)) as found,
+                shared_engine.cores("a game is being analysed"),
+                contextlib.aclosing(_outcomes(tasks, shared_engine.settings.threads)) as found,
             ):
                 async for outcome in found:
                     if outcome.found is None:

@@ -76,7 +76,7 @@ class WantedAnalysis:
     that the engine is `free`"""
 
 
-class Desk:
+class SharedEngine:
     """Starts the engine, shares it out, ends it. For the loop's thread only."""
 
     def __init__(self, settings: EngineSettings, tell_all: Callable[[str, dict[str, Any]], None]) -> None:
