@@ -10,14 +10,14 @@ import hypothesis
 import numpy as np
 import pytest
 from inspect_entries import INSPECT
+from round_robin_entries import ROUND_ROBIN
 
 from psearch.core.chess.chess_entries import CHESS, PERFT
 from psearch.core.toolchain import groups
 from psearch.faces.cli import main as cli
-from psearch.lab.costs.cost_entries import MICRO_COSTS, TIMED_LOCKS
 from psearch.lab.studies.study_entries import UNIFORM_TREE
 from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH
-from psearch.simulation.simulation_entries import ROUND_ROBIN, VIRTUAL
+from psearch.simulation.simulation_entries import VIRTUAL
 
 # an example that takes long says something of the machine
 hypothesis.settings.register_profile(
@@ -43,7 +43,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         every = (CHESS, INSPECT, PERFT, SEARCH, PREDICTION, VIRTUAL, ROUND_ROBIN)
         terminal = session.config.pluginmanager.get_plugin("terminalreporter")
         with contextlib.suppress(groups.KernelError):  # the tests will tell
-            groups.load(*every, MICRO_COSTS, TIMED_LOCKS, UNIFORM_TREE, progress=terminal and _progress_on(terminal))
+            groups.load(*every, UNIFORM_TREE, progress=terminal and _progress_on(terminal))
 
 
 def _progress_on(terminal: pytest.TerminalReporter) -> Callable[[str], None]:

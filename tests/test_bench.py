@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import chess
 import pytest
+from round_robin_entries import step_worker
 
 from psearch import bench
 from psearch.arena.arena import Arena
@@ -13,7 +14,6 @@ from psearch.core.chess.pruning.modes import MODES
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
-from psearch.simulation.simulation_entries import step_worker
 
 SHALLOW = 5
 

@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from psearch.files.raw_log import log_name, read_log
+from psearch.lab.studies.comparisons import paired, speedups
 from psearch.lab.studies.depths import depth_rule
-from psearch.lab.studies.pairs import paired, speedups
 from psearch.lab.studies.plots import check_plot, plot_simulation
 from psearch.lab.studies.speedup_study import Row, summarise
 from psearch.results import PsearchError

@@ -24,9 +24,9 @@ from matplotlib.figure import Figure
 from psearch.defaults import JOB_HASH_MB
 from psearch.faces.cli.arguments import add_hash
 from psearch.files.raw_log import RawLog, read_log
+from psearch.lab.studies import StudyProgress
 from psearch.lab.studies.depths import rule_name
 from psearch.lab.studies.plots import whiskers
-from psearch.lab.studies.progress import StudyProgress
 from psearch.lab.studies.speedup_study import Row, summarise
 from psearch.lab.studies.virtual_study import Study, run_study
 from psearch.simulation.costs import Costs

@@ -18,8 +18,8 @@ import numpy as np
 from study_log import read_serial_rows
 
 from psearch.arena.arena import Arena
-from psearch.arena.perturbation import history_seed, perturb_history
-from psearch.arena.setup import write_search
+from psearch.arena.setup import perturb_history, write_search
+from psearch.lab.studies.depths import history_seed
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits

@@ -6,8 +6,8 @@
 Every K-th position of the suite is searched to the depth for which one worker needs about N nodes: by one worker
 process, by two that share it, and by two that search it independently, in turn, again and again until the minutes are
 over; then once by one and by two virtual workers. Printed are the ratios by position, medians of the repeats, and their
-geometric means with 95% intervals over the positions. With --calibrate the costs are measured first, as `psearch
-calibrate` does, on this machine. Nothing else should be running: the independent searches tell, which should be near 2.
+geometric means with 95% intervals over the positions. With --calibrate the costs are measured first, as
+calibrate.py does. Nothing else should be running: the independent searches tell, which should be near 2.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from pathlib import Path
 
 import chess
 import numpy as np
+from calibrate import calibrate
+from cost_kernels.cost_entries import MICRO_COSTS, TIMED_LOCKS
 
 from psearch.defaults import JOB_HASH_MB
 from psearch.faces.cli.arguments import add_hash
 from psearch.faces.cli.kernels import prepare_kernels
-from psearch.lab.costs.calibration import calibrate
-from psearch.lab.costs.cost_entries import MICRO_COSTS, TIMED_LOCKS
 from psearch.lab.studies.depths import is_decided, nearest_depth
 from psearch.lab.studies.speedup_study import mean_interval, side_by_side
 from psearch.options import SearchOptions

@@ -33,10 +33,10 @@ from psearch.core.records.layout import WORKER_BITS as WORKER_BITS
 from psearch.core.records.layout import offset_of as offset_of
 from psearch.core.records.learning import MOVED as MOVED
 from psearch.core.records.learning import learning_dtype as learning_dtype
-from psearch.core.records.network import OUT_ONE as OUT_ONE
-from psearch.core.records.network import ROW_ONE as ROW_ONE
-from psearch.core.records.network import accumulator_dtype as accumulator_dtype
-from psearch.core.records.network import network_dtype as network_dtype
+from psearch.core.records.network_record import OUT_ONE as OUT_ONE
+from psearch.core.records.network_record import ROW_ONE as ROW_ONE
+from psearch.core.records.network_record import accumulator_dtype as accumulator_dtype
+from psearch.core.records.network_record import network_dtype as network_dtype
 from psearch.core.records.node_record import frame_dtype as frame_dtype
 from psearch.core.records.node_record import frame_trace_dtype as frame_trace_dtype
 from psearch.core.records.node_record import node_dtype as node_dtype

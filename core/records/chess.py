@@ -6,7 +6,7 @@ Another game has its own position in the memory of one of chess: in its first 12
 from __future__ import annotations
 
 from psearch.core.records.layout import KPK_WORDS, record
-from psearch.core.records.network import network_dtype
+from psearch.core.records.network_record import network_dtype
 from psearch.core.terms import TERM_COUNT, UNIT_COUNT
 
 position_dtype = record(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from psearch.core.records.layout import PAWN_ENTRIES, record
-from psearch.core.records.network import network_scratch_dtype
+from psearch.core.records.network_record import network_scratch_dtype
 
 pawn_entry_dtype = record(
     [

@@ -1,4 +1,4 @@
-"""Writes a search into the arena: position, moves, game history, options, limits."""
+"""Writes a search into the arena: position, moves, game history, options, limits; or other luck."""
 
 from __future__ import annotations
 
@@ -21,6 +21,20 @@ from psearch.text.values import shown
 
 PROVED_DEPTH = 7
 """From here on null windows prove the value of the root, where they do. Below it, one worker is soon through."""
+
+_LARGEST_LUCK = 32
+"""Of the random numbers: a sixty-fourth of what one deep cutoff adds."""
+
+
+def perturb_history(arena: Arena, seed: int) -> None:
+    """Fill the history of quiet moves with small random numbers, the same for the same seed. No search may be running.
+
+    That changes the order of quiet moves about which nothing is known yet, and so the tree of a selective search: what
+    is compared over many such searches does not hang on one of them (docs/studies/study.md, "How much of it is luck").
+    What was in the history before is lost; everything else stays as it is, so call `Arena.forget` first.
+    """
+    quiet = arena.header[0]["learning"]["quiet"]
+    quiet[...] = np.random.default_rng(seed).integers(-_LARGEST_LUCK, _LARGEST_LUCK, quiet.shape, endpoint=True)
 
 
 def history_keys(tables: np.ndarray, board: chess.Board) -> list[int]:

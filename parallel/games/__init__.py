@@ -3,12 +3,11 @@
 A game is two players, zero sum, full information, at most 256 moves a position; its file is plain functions that numba
 compiles (docs/guides/own-game.md). Imports everything but the faces and the laboratory.
 
-Begin with `searching`; `game` is a file, its rules and positions as Python has them (`game_file` reads it, `limits`
-says what it may be). In the search `node_kernels` stand in for those of `psearch.core.game`, and call the hooks of
-`rules`; `user_game` tells the toolchain so. In the compiler's process `plain_functions` makes kernels of the file's
-functions, after the patterns of `stubs`, and `trial` plays some games with them. `rule_entries` is what Python calls of
-the rules, in a process apart (`rules_process`); `found` and `levels` are two records. `report` puts results into words,
-`suite` makes positions for the studies.
+Begin with `searching`; `own_game` is a file, its rules and positions as Python has them (`game_file` reads it,
+`game_limits` says what it may be). In the search `node_kernels` stand in for those of `psearch.core.game`, and call the
+hooks of `rules`; `user_game` tells the toolchain so. In the compiler's process `plain_functions` makes kernels of the
+file's functions, after the patterns of `stubs`, and `trial` plays some games with them. `rule_entries` is what Python
+calls of the rules, in a process apart (`rules_process`). `game_report` puts results into words.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from psearch.games.game import Game, GamePosition
+    from psearch.games.own_game import Game, GamePosition
     from psearch.games.searching import GameResult, search
 
 __all__ = ["Game", "GamePosition", "GameResult", "search"]
 
 _LAZY = {
-    **dict.fromkeys(("Game", "GamePosition"), "psearch.games.game"),
+    **dict.fromkeys(("Game", "GamePosition"), "psearch.games.own_game"),
     **dict.fromkeys(("GameResult", "search"), "psearch.games.searching"),
 }
 

@@ -74,8 +74,7 @@ from psearch.core.views import (
     u64,
     void,
 )
-from psearch.games.found import found_at
-from psearch.games.limits import (
+from psearch.games.game_limits import (
     LARGE_EVALUATION,
     LARGE_MOVE,
     LARGE_RESULT,
@@ -85,7 +84,7 @@ from psearch.games.limits import (
     POSITION_BYTES,
     TOO_MANY_MOVES,
 )
-from psearch.games.rules import ended, evaluate, key, make, most_moves, moves, result
+from psearch.games.rules import ended, evaluate, found_at, key, make, most_moves, moves, result
 from psearch.scheduler.splitting import stop_all
 
 _list_of = field_address(Node, "moves")

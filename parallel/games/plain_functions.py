@@ -18,9 +18,9 @@ from psearch.core.toolchain.intrinsics import view
 from psearch.core.toolchain.jit import Kernel
 from psearch.core.toolchain.kernel_cache import PlugInError
 from psearch.core.views import i64
-from psearch.games import found, rules, stubs
+from psearch.games import rules, stubs
 from psearch.games.game_file import check_game, place_of
-from psearch.games.limits import RULES
+from psearch.games.game_limits import RULES
 
 _RETURNS_NOTHING = ("start", "make")
 
@@ -66,7 +66,7 @@ def kernels_of(module: ModuleType, file: str) -> list[Kernel]:
         vars(module)[name] = _compiled(vars(module)[name], made)
     prepare(jit.registry.values())
     record = cast(types.Record, numba.from_dtype(module.POSITION))
-    moves_type = found.Found.typeof("moves")
+    moves_type = rules.Found.typeof("moves")
     given = {"pos": record, "found": moves_type, "move": i64}
     for name, arguments in RULES.items():
         function = vars(module)[name]
@@ -74,7 +74,7 @@ def kernels_of(module: ModuleType, file: str) -> list[Kernel]:
             function.infer([given[argument] for argument in arguments])
         _check_result(name, function)
     names = {f"user_{name}": vars(module)[name] for name in RULES}
-    names |= {"position_at": view(record), "found_at": found.found_at, "count": int(module.MOST_MOVES), "np": np}
+    names |= {"position_at": view(record), "found_at": rules.found_at, "count": int(module.MOST_MOVES), "np": np}
     return [*made.values(), *(_stand_in(name, names, module) for name in (*RULES, "most_moves"))]
 
 

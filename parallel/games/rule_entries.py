@@ -12,10 +12,8 @@ from psearch.core.splitmix import splitmix64
 from psearch.core.toolchain.intrinsics import address, copy_bytes, field_address, view
 from psearch.core.toolchain.jit import entry
 from psearch.core.views import i64, void
-from psearch.games.found import found_at
-from psearch.games.levels import level_dtype
-from psearch.games.limits import POSITION_BYTES
-from psearch.games.rules import ended, evaluate, key, make, most_moves, moves, result, start
+from psearch.games.game_limits import POSITION_BYTES, level_dtype
+from psearch.games.rules import ended, evaluate, found_at, key, make, most_moves, moves, result, start
 
 Level = cast(types.Record, numba.from_dtype(level_dtype))
 _LEVEL_SIZE = level_dtype.itemsize

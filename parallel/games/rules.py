@@ -6,12 +6,21 @@ the stand-ins from the functions of his file; without a file nothing here is cal
 
 from __future__ import annotations
 
+from typing import cast
+
+import numba
 import numpy as np
+from numba.core import types
 
 from psearch.core.constants import U0
+from psearch.core.toolchain.intrinsics import view
 from psearch.core.toolchain.jit import hook
 from psearch.core.views import boolean, i64, u64, void
-from psearch.games.limits import MOST_MOVES
+from psearch.games.game_limits import MOST_MOVES
+
+Found = cast(types.Record, numba.from_dtype(np.dtype([("moves", "u2", (MOST_MOVES,))])))
+"""A list of moves as a game writes it."""
+found_at = view(Found)
 
 
 @hook(void(i64))

@@ -23,8 +23,7 @@ import numpy as np
 from psearch.core.toolchain.groups import Group
 from psearch.core.toolchain.kernel_cache import PlugInError
 from psearch.core.toolchain.kernel_sets import KernelSet
-from psearch.games.levels import level_dtype
-from psearch.games.limits import POSITION_BYTES, RULES
+from psearch.games.game_limits import POSITION_BYTES, RULES, level_dtype
 from psearch.processes.lifetime import ended_with_parent
 from psearch.processes.starting.launcher import launch_process
 from psearch.processes.worker_process import WorkerProcess, end

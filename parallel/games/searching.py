@@ -1,21 +1,23 @@
-"""Searching a position of a user's game with worker processes."""
+"""Searching a position of a user's game with worker processes, or several for a study."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_MOVETIME_MS, DEFAULT_POLICY
-from psearch.games.game import Game, GamePosition
+from psearch.games.own_game import Game, GamePosition
 from psearch.options import Own, SearchOptions, kernels_of_policy
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_reports import centipawns
 from psearch.processes.supervisor import Supervisor
-from psearch.results import Info, Limits, WorkerStats
+from psearch.results import Info, Limits, PsearchError, WorkerStats
 from psearch.searcher.declared import DEPTH, HASH, MOVETIME, NODES, THREADS
+from psearch.text.values import shown
 
 ASPIRATION = 0
 """The first window is open: psearch knows nothing of a game's unit."""
@@ -157,3 +159,26 @@ def _result(position: GamePosition, info: Info) -> GameResult:
         bound=info.bound,
         workers=info.workers,
     )
+
+
+class GameSuitePosition(NamedTuple):
+    """What `SuitePosition` is for chess."""
+
+    name: str
+    board: GamePosition
+
+
+def game_suite(game: Game, texts: Sequence[str]) -> list[GameSuitePosition]:
+    """Return the positions of these texts, `""` for the beginning. Raises PsearchError, also where a game is over."""
+    suite = [GameSuitePosition(text or game.name, game.read(text)) for text in texts]
+    for text, position in zip(texts, suite, strict=True):
+        if position.board.is_over:
+            raise PsearchError(f"position {shown(text)}: the game is over")
+    return suite
+
+
+def game_kernels(suite: Sequence[GameSuitePosition], policies: Sequence[str]) -> dict[str, KernelSet]:
+    """Return the kernels of a game's searches by policy, `serial` of one worker included. Raises PsearchError for a
+    policy that is none."""
+    game = suite[0].board.game
+    return {policy: options_for(game, policy).kernels for policy in ("serial", *policies)}

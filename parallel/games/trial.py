@@ -20,7 +20,7 @@ import numpy as np
 from psearch.core.toolchain.compiler.build import end_with
 from psearch.core.toolchain.kernel_cache import PlugInError
 from psearch.games.game_file import move_text, place_of, record_of
-from psearch.games.limits import LARGEST_MOVE, MOST_MOVES, MOST_SCORE, POSITION_BYTES, RULES
+from psearch.games.game_limits import LARGEST_MOVE, MOST_MOVES, MOST_SCORE, POSITION_BYTES, RULES
 
 _GAMES = 32
 _NARROW_POSITIONS = 6000

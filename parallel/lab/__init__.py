@@ -1,1 +1,1 @@
-"""What measures and shows the search: `studies`, the `costs` of its parts, and `watching` it as it runs."""
+"""What measures and shows the search: `studies`, and `watching` it as it runs."""

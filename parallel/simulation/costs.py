@@ -52,8 +52,11 @@ SHARING = (
 
 @dataclass(frozen=True)
 class Costs:
-    """Nanoseconds of each action. `psearch calibrate` measures them; the defaults are from the reference machine, what
-    memory costs between cores from an evening when its two were far apart (docs/design/simulator.md)."""
+    """Nanoseconds of each action, as `bench/study/calibrate.py` measures them.
+
+    The defaults are of the reference machine; what memory costs between cores is of an evening when its two were far
+    apart (docs/design/simulator.md).
+    """
 
     node: float = 280.0
     """a node of the main search"""
@@ -117,8 +120,8 @@ class Costs:
         made; file: where they come from if they are not the defaults."""
         if replace(self, jitter=0.0) == Costs():
             return (
-                f"costs: the defaults ({self.machine}, {_DEFAULTS_MEASURED}); with those of this machine (psearch "
-                "calibrate) a speedup may be twofold or half"
+                f"costs: the defaults ({self.machine}, {_DEFAULTS_MEASURED}); with those of this machine "
+                "(bench/study/calibrate.py) a speedup may be twofold or half"
             )
         machine = "this machine" if self.machine == here else self.machine
         busy = f", at load {self.system_load:.1f}" if self.system_load >= QUIET_LOAD else ""

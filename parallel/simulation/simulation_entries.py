@@ -1,4 +1,4 @@
-"""What Python calls of the drivers in virtual time and in turn, in machine code; numba is not needed for it."""
+"""What Python calls of the driver in virtual time, in machine code; numba is not needed for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,3 @@ VIRTUAL = Group(
     replaced={"psearch.scheduler.splitting.is_held": "psearch.simulation.virtual_driver.is_held_by_clock"},
 )
 """Its entries are called by `Simulator`, which may be given a group with other kernels in their places."""
-
-ROUND_ROBIN = Group("round_robin", "psearch.simulation.round_robin")
-run_interleaved = ROUND_ROBIN.entry("run_interleaved")
-step_worker = ROUND_ROBIN.entry("step_worker")

@@ -9,8 +9,7 @@ import chess
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.arena.perturbation import perturb_history
-from psearch.arena.setup import write_search
+from psearch.arena.setup import perturb_history, write_search
 from psearch.arena.subject import Subject, board_text
 from psearch.arena.validate import describe, violations
 from psearch.core.constants import BOUND_EXACT, STACK_FREE

@@ -1,7 +1,7 @@
 """The virtual-time driver: up to 1,024 workers in one process, in the order of their virtual clocks.
 
 The worker with the smallest clock runs the compiled `step` until it has entered one node (or has nothing to do); then
-its clock advances by the cost of what it did. Costs are integers, measured on a real machine (`psearch calibrate`), so
+its clock advances by the cost of what it did. Costs are integers, measured on a real machine (`Costs`), so
 the same position, depth, workers, policy, costs and seed give the same node counts to the last digit.
 
 What is modelled: the time of nodes, joins, leaves, opens and polls; waiting for a node's lock, which is held by one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -21,9 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from psearch.terminal.shrinkable import ShrinkableLive
 from psearch.terminal.streams import can_redraw, is_terminal, printable
-from psearch.terminal.time_left import WHOLE_WORK
 
 _LINE_INTERVAL_S = 30.0
 _REDRAW_INTERVAL_S = 0.2
@@ -46,14 +46,15 @@ class AnalysisProgress:
         middle: list[ProgressColumn] = [TextColumn("{task.completed:,} positions")]
         if total is not None:
             middle = [BarColumn(bar_width=None), MofNCompleteColumn(), self._column, TextColumn("left")]
+        # steps may take minutes, so the speed is that of all, not of the last 30 seconds
         self._bar = Progress(
             TextColumn("{task.fields[news]}", markup=False),
             *middle,
             TextColumn("{task.fields[speed]}", markup=False),
-            speed_estimate_period=WHOLE_WORK,
+            speed_estimate_period=math.inf,
             disable=not self._shown,
         )
-        self._bar.live = ShrinkableLive(
+        self._bar.live = Live(
             console=Console(file=sys.stderr, force_terminal=self._shown or None),
             auto_refresh=False,
             transient=True,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from psearch.terminal.streams import can_redraw, is_terminal, printable
 
 if TYPE_CHECKING:
     from rich.live import Live
-
-    from psearch.terminal.time_left import TimeLeft
 
 _INTERVAL_S = 5.0
 
@@ -28,7 +28,9 @@ class StatusLine:
         self._silent = self._stream is None or (only_terminal and not is_terminal(self._stream))
         self._redraws = can_redraw(self._stream)
         self._live: Live | None = None
-        self._time_left: TimeLeft | None = None
+        self._began: tuple[float, float] | None = None
+        """when work was begun that has a total, and how much of it was done by then"""
+        self._done = 0.0
         self._next_line_at = 0.0
 
     def __enter__(self) -> StatusLine:
@@ -57,22 +59,24 @@ class StatusLine:
             print(text, file=self._stream, flush=True)
 
     def _with_time_left(self, done: float, total: float) -> str:
-        from psearch.terminal.time_left import TimeLeft
-
-        if self._time_left is None:
-            self._time_left = TimeLeft()
-        self._time_left.update(done, total)
-        left = self._time_left.text
-        return f", {left} left" if left else ""
+        """Estimate from the mean speed since the work began. Less done than before: other work has begun."""
+        now = time.monotonic()
+        if self._began is None or done < self._done:
+            self._began = now, done
+        self._done = done
+        since, before = self._began
+        if not before < done < total:
+            return ""
+        seconds = math.ceil((now - since) * (total - done) / (done - before))
+        return f", {timedelta(seconds=seconds)} left"
 
     def _redraw(self, text: str) -> None:
         from rich.console import Console
+        from rich.live import Live
         from rich.text import Text
 
-        from psearch.terminal.shrinkable import ShrinkableLive
-
         if self._live is None:
-            self._live = ShrinkableLive(
+            self._live = Live(
                 console=Console(file=self._stream, force_terminal=True),
                 auto_refresh=False,
                 transient=True,

@@ -86,8 +86,8 @@ class Slice:
         self.within.append(Slice(name, begin, end, args))
 
 
-def _split_name(number: int) -> str:
-    """Worker that opened it, and how many it had opened by then."""
+def split_name(number: int) -> str:
+    """Name an open node: the worker that opened it, and how many it had opened by then."""
     return f"{number & (1 << WORKER_BITS) - 1}.{number >> WORKER_BITS}"
 
 
@@ -101,7 +101,7 @@ def _node_args(event: Event) -> dict[str, Any]:
     if event.frame < 0:
         return {"split": "root", "ply": 0}
     return {
-        "split": _split_name(event.split),
+        "split": split_name(event.split),
         "depth": event.depth,
         "ply": event.frame % MAX_PLY,
     }

@@ -10,7 +10,7 @@ import pytest
 from compare_logs import named
 from programs import run_bench
 
-from psearch.lab.studies.pairs import paired
+from psearch.lab.studies.comparisons import paired
 
 FIELDS = {"depth": 8, "seed": 0, "score": 0, "bestmove": 1, "splits": 1, "joins": 1, "aborted_nodes": 10}
 

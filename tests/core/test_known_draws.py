@@ -14,6 +14,7 @@ import pytest
 from inspect_node import NodeProbe
 from inspect_pruning import PruningProbe
 from pruning_probes import probe_of
+from round_robin_entries import step_worker
 from serial import legal_line
 
 from psearch.arena.arena import Arena
@@ -25,7 +26,6 @@ from psearch.core.constants import BOUND_EXACT
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import is_done, load_kernels
-from psearch.simulation.simulation_entries import step_worker
 
 DRAWN = (
     *("KPk", "KPPk", "KPPPk", "KBPk", "KBPPk", "KBBPk", "KBBPPk"),

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from positions import KIWIPETE, MIDDLE_GAME
 from pruning_probes import MARGINS_BY_HAND
+from round_robin_entries import step_worker
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -37,7 +38,6 @@ from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import request_stop
 from psearch.simulation.costs import Costs
-from psearch.simulation.simulation_entries import step_worker
 from psearch.simulation.simulator import Simulator
 
 _PREPARING = (PASS_VERIFY, PASS_IID, PASS_SINGULAR)

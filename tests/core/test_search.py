@@ -15,6 +15,7 @@ from naive import NaiveSearch
 from paths import DATA
 from positions import KIWIPETE, MIDDLE_GAME, sample
 from pruning_probes import MARGINS_BY_HAND
+from round_robin_entries import step_worker
 from serial import AEL, DEFAULT, PLAIN, clear, found, legal_line, search, without
 
 from psearch.arena.arena import Arena
@@ -39,7 +40,6 @@ from psearch.core.techniques import TECHNIQUE_NAMES
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import work
-from psearch.simulation.simulation_entries import step_worker
 
 QUIET_ENDING = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"
 NAIVE_BUDGET = 500_000

@@ -13,6 +13,7 @@ from inspect_node import NodeProbe, TableEntry, TableProbe
 from naive import NaiveSearch
 from paths import DATA
 from positions import absurd, games
+from round_robin_entries import run_interleaved
 from serial import Found, found, search
 
 from psearch.arena.arena import Arena
@@ -32,7 +33,6 @@ from psearch.lab.studies.study_entries import SHADOWED, work_in_shadow
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels, work
-from psearch.simulation.simulation_entries import run_interleaved
 from psearch.text.epd_text import SuitePosition, read_suite
 from psearch.text.fen import parse_position
 
@@ -41,7 +41,7 @@ GATES = {name.removeprefix("SOUND_"): value for name, value in vars(records).ite
 ALL = GATES.pop("GATES")
 SPLITTING = [name for name in POLICY_NAMES if name != "serial"]
 MAX_TURNS = 20_000_000
-SHADOW_IN_TURNS = Group("shadow_in_turns", "psearch.simulation.round_robin", replaced=SHADOWED)
+SHADOW_IN_TURNS = Group("shadow_in_turns", "round_robin", replaced=SHADOWED)
 run_interleaved_in_shadow = SHADOW_IN_TURNS.entry("run_interleaved")
 NARROW = 100
 """B for most tests, centipawns: the narrower, the more is skipped, and the sooner a mistake is seen."""

@@ -18,6 +18,7 @@ import pytest
 from inspect_node import NodeProbe, TableEntry, TableProbe, stored_score
 from pages import NEEDS_POPULATE
 from positions import KIWIPETE, MIDDLE_GAME
+from round_robin_entries import run_interleaved
 from serial import DEFAULT, clear, found, search
 
 from psearch.arena.arena import Arena
@@ -43,7 +44,6 @@ from psearch.core.records import CACHE_LINE, MAX_PLY
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
-from psearch.simulation.simulation_entries import run_interleaved
 
 EVAL_MAX = MATE_IN_MAX_PLY - 1
 

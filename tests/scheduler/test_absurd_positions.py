@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from inspect_position import Probe
 from naive import NaiveSearch
+from round_robin_entries import run_interleaved, step_worker
 from serial import found, search
 
 from psearch.arena.arena import Arena
@@ -25,7 +26,6 @@ from psearch.options import SearchOptions
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
-from psearch.simulation.simulation_entries import run_interleaved, step_worker
 from psearch.text.fen import parse_position
 
 MOST_MOVES = "kn2QQ2/nnQ4Q/Q3Q3/1Q4Q1/3Q4/Q4Q2/2Q4Q/1K2QQ1n w - - 0 1"

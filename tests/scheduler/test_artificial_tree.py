@@ -35,8 +35,7 @@ from psearch.core.records import lock_dtype, simulation_dtype
 from psearch.core.toolchain import groups
 from psearch.core.toolchain.jit import CHECK
 from psearch.defaults import POLICY_NAMES
-from psearch.lab.studies.leaf_formulas import least_leaves
-from psearch.lab.studies.uniform_tree import count_uniform
+from psearch.lab.studies.uniform_tree import count_uniform, least_leaves
 from psearch.options import SearchOptions
 from psearch.scheduler.scheduler_entries import merge_now, request_stop
 from psearch.simulation.costs import Costs

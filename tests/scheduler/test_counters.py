@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import chess
 import numpy as np
 import pytest
+from round_robin_entries import run_interleaved
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -19,7 +20,6 @@ from psearch.processes.search_reports import Reports
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
-from psearch.simulation.simulation_entries import run_interleaved
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 WEEK_S = 7 * 24 * 3600

@@ -11,6 +11,7 @@ from dataclasses import replace
 import chess
 import pytest
 from positions import MIDDLE_GAME
+from round_robin_entries import ROUND_ROBIN, step_worker
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -20,7 +21,6 @@ from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import is_done, load_kernels
 from psearch.simulation.costs import Costs
-from psearch.simulation.simulation_entries import ROUND_ROBIN, step_worker
 from psearch.simulation.simulator import Simulator
 
 WORKERS = 4

@@ -13,6 +13,7 @@ import chess
 import pytest
 from inspect_windows import Answers, RootProbe
 from positions import KIWIPETE
+from round_robin_entries import ROUND_ROBIN
 
 from psearch.arena import setup
 from psearch.arena.arena import Arena
@@ -24,7 +25,6 @@ from psearch.core.toolchain.jit import CHECK
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import is_done
-from psearch.simulation.simulation_entries import ROUND_ROBIN
 
 MOST_SEARCHES = 48
 """Root searches of an iteration: steps that double until they have crossed all scores, as many halvings, and one with

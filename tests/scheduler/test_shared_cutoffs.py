@@ -12,6 +12,7 @@ import chess
 import numpy as np
 import pytest
 from positions import MIDDLE_GAME
+from round_robin_entries import step_worker
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -23,7 +24,6 @@ from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import is_done, load_kernels
 from psearch.simulation.costs import Costs
-from psearch.simulation.simulation_entries import step_worker
 from psearch.simulation.simulator import Simulator, VirtualSample
 
 WORKERS = 4

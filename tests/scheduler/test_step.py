@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from naive import NaiveSearch
 from paths import DATA
+from round_robin_entries import run_interleaved, step_worker
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -19,7 +20,6 @@ from psearch.defaults import POLICY_NAMES
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import is_done, load_kernels, reports_written, request_stop
-from psearch.simulation.simulation_entries import run_interleaved, step_worker
 
 WORKERS = (2, 3, 8)
 MAX_TURNS = 20_000_000

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import chess
 import pytest
 from naive_vote import Voter, naive_election, voters_of
+from round_robin_entries import run_interleaved
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -25,7 +26,6 @@ from psearch.processes.words import to_score
 from psearch.results import Info, Limits
 from psearch.scheduler.scheduler_entries import load_kernels, request_stop
 from psearch.simulation.costs import Costs
-from psearch.simulation.simulation_entries import run_interleaved
 from psearch.simulation.simulator import Simulator
 
 VOTE = Group("vote", "vote_kernels")

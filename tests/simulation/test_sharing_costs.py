@@ -11,18 +11,17 @@ from pathlib import Path
 import chess
 import numpy as np
 import pytest
+from round_robin_entries import ROUND_ROBIN, step_worker
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.core.constants import STATE_IDLE
 from psearch.core.records import COLD_NODES, simulation_dtype
-from psearch.lab.costs.cost_entries import MICRO_COSTS, TIMED_LOCKS
-from psearch.lab.costs.sharing_costs import measure_sharing
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import SHARING, Costs
-from psearch.simulation.simulation_entries import step_worker
+from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator, VirtualSample
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
@@ -33,7 +32,7 @@ _MOST_TRANSITIONS = 256
 
 @pytest.fixture(scope="module", autouse=True)
 def kernels() -> None:
-    load_kernels(MICRO_COSTS, TIMED_LOCKS)
+    load_kernels(ROUND_ROBIN, VIRTUAL)
 
 
 @pytest.fixture(scope="module")
@@ -169,14 +168,3 @@ def test_costs_from_before_charge_nothing_for_sharing(tmp_path: Path) -> None:
     assert Costs.load(path) == NOTHING_SHARED
     path.write_text(json.dumps({**values, "transfer": 50.0}))
     assert Costs.load(path) == replace(NOTHING_SHARED, transfer=50.0)
-
-
-def test_what_is_measured_of_sharing() -> None:
-    said: list[str] = []
-    found = measure_sharing([chess.Board(MIDDLE_GAME)], 9, 2.0, lambda text, *_: said.append(text))
-    assert set(found.costs) == set(SHARING) - {"transfer", "poll_line"}
-    for name in ("hold_value", "hold_move", "hold_new_moves", "hold_learn"):
-        assert 1 < found.costs[name] < 15_000, name
-    assert found.costs["hold_new_moves"] > found.costs["hold_value"]
-    assert 0.2 < found.ratio < 5
-    assert said == ["calibrate: sharing, position 1/1"]

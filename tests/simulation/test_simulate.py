@@ -21,8 +21,8 @@ from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
 from psearch.core.records import MAX_WORKERS, simulation_dtype
 from psearch.defaults import MAX_DEPTH, MAX_THREADS, POLICY_NAMES
+from psearch.lab.studies.comparisons import fit_lines, fit_times, non_negative_pair
 from psearch.lab.studies.speedup_study import Row
-from psearch.lab.studies.time_fit import fit_lines, fit_times, non_negative_pair
 from psearch.lab.studies.virtual_study import Study, find_depths, run_study
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
@@ -448,21 +448,3 @@ def test_what_are_no_costs(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(PsearchError, match="cannot read costs"):
         Costs.load(path)
-
-
-def test_calibration_measures_every_cost() -> None:
-    from psearch.lab.costs.calibration import calibrate
-
-    names = ("open", "join", "leave", "lock", "poll", "poll_stack", "abort", "lock_contended", "transfer")
-    for _ in range(3):  # costs are differences of times: beside other work one may be of no use
-        calibration = calibrate(depth=6, join_depth=6, positions=2)
-        costs = calibration.costs
-        if all(0 < getattr(costs, name) < 1e6 for name in names):
-            break
-    else:
-        pytest.fail(f"no calibration of three has every cost: {costs}")
-    assert 0 < costs.node + costs.qnode < 1e5
-    assert 0.3 < costs.side_by_side < 6
-    assert "cores" in costs.machine
-    assert "join that succeeds" in calibration.table()
-    assert "\n2 positions, " in calibration.table() and "ns: nanoseconds that `psearch simulate`" in calibration.table()

@@ -42,9 +42,7 @@ _KERNELS = (
 REPLACED = {f"psearch.core.game.{name}": f"artificial_kernels.{name}" for name in _KERNELS}
 """What stands in for kernels of the door; the others are those of chess, which look at no board."""
 
-ARTIFICIAL = Group(
-    "artificial_tree", "psearch.simulation.round_robin", "psearch.simulation.virtual_driver", replaced=REPLACED
-)
+ARTIFICIAL = Group("artificial_tree", "round_robin", "psearch.simulation.virtual_driver", replaced=REPLACED)
 run_interleaved = ARTIFICIAL.entry("run_interleaved")
 step_worker = ARTIFICIAL.entry("step_worker")
 begin_virtual = ARTIFICIAL.entry("begin_virtual")

@@ -60,8 +60,8 @@ def drawn(monkeypatch: pytest.MonkeyPatch, fen: str, **environment: str) -> str:
 def test_a_terminal_without_colours_gets_letters(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
     """Figures look like the other side's there, if the background is dark, and filled ones are all alike."""
     lines = drawn(monkeypatch, ROOK_ENDING, **environment).splitlines()
-    assert lines[4] == "4  . . . k . . . ."
-    assert lines[7:] == ["1  . . . K . . . R", "", "   a b c d e f g h", ""]
+    assert lines[4] == "4  .  .  .  k  .  .  .  . "
+    assert lines[7] == "1  .  .  .  K  .  .  .  R " and lines[8].split() == list("abcdefgh")
     assert drawn(monkeypatch, ROOK_ENDING.replace("w", "b"), **environment).splitlines() == lines, "White is below"
 
 
@@ -71,12 +71,12 @@ def test_a_terminal_with_colours_gets_them(monkeypatch: pytest.MonkeyPatch) -> N
     assert "\x1b[" in text
 
 
-def test_files_get_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    for encoding, king in (("utf-8", "|♔|"), ("latin-1", "K")):
-        file = io.BytesIO()
-        stream = io.TextIOWrapper(file, encoding)
-        draw_on(stream, monkeypatch, ROOK_ENDING, NO_COLOR="1")
-        assert king in file.getvalue().decode(encoding)
+def test_files_get_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.BytesIO()
+    stream = io.TextIOWrapper(file, "latin-1")
+    draw_on(stream, monkeypatch, ROOK_ENDING)
+    stream.flush()
+    assert b"4  .  .  .  k" in file.getvalue() and b"\x1b" not in file.getvalue()
 
 
 def test_lines_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ import pytest
 from psearch.terminal import status as status_module
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
-from psearch.terminal.time_left import TimeLeft
 
 
 class Terminal(io.StringIO):
@@ -74,36 +73,24 @@ def test_stderr_may_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
         status("first", 1, 2)
 
 
-def test_the_time_left_follows_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = terminal_of(monkeypatch, "dumb")
-    monkeypatch.setattr(status_module, "_INTERVAL_S", 0.0)
-    done = 0
-    monkeypatch.setattr("psearch.terminal.time_left.TimeLeft", lambda: TimeLeft(lambda: 10.0 * done))
-    with StatusLine() as status:
-        for done in (0, 1, 2):
-            status(f"{done}/11", done, 11)
-    assert terminal.getvalue() == "0/11\n1/11\n2/11, 0:01:30 left\n"
-
-
-def test_time_left_of_slow_and_changing_work() -> None:
+def test_time_left_of_slow_and_changing_work(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Steps that take minutes count all the same; a total may grow; new work forgets the old."""
     now = 0.0
-    left = TimeLeft(lambda: now)
-    left.update(0, 5)
-    assert left.text == ""
-    for done in (1, 2, 3):
-        now += 600
-        left.update(done, 5)
-    assert left.text == "0:20:00"
-    left.update(3, 9)
-    assert left.text == "1:00:00"
-    left.update(9, 9)
-    assert left.text == ""
-    left.update(0, 4)
-    left.update(1, 4)
-    now += 2
-    left.update(2, 4)
-    assert left.text == "0:00:04"
+    monkeypatch.setattr(status_module.time, "monotonic", lambda: now)
+    monkeypatch.setattr(status_module, "_INTERVAL_S", 0.0)
+    with StatusLine() as status:
+        for clock, done, total in (
+            *((0.0, 0, 5), (600.0, 1, 5), (1200.0, 2, 5), (1800.0, 3, 5), (1800.0, 3, 9), (1800.0, 9, 9)),
+            *((2000.0, 0, 4), (2002.0, 2, 4)),
+        ):
+            now = clock
+            status(f"{done}/{total}", done, total)
+    assert capsys.readouterr().err.splitlines() == [
+        *("0/5", "1/5, 0:40:00 left", "2/5, 0:30:00 left", "3/5, 0:20:00 left", "3/9, 1:00:00 left", "9/9"),
+        *("0/4", "2/4, 0:00:02 left"),
+    ]
 
 
 def test_rich_is_imported_by_terminals_only() -> None:

@@ -22,7 +22,6 @@ COMMANDS = {
     "speedup": "time to depth with 1 and 2 worker processes",
     "simulate": "speedup in virtual time, with any number of workers",
     "predict": "how often the rules that predict node types are right",
-    "calibrate": "what virtual time charges, measured on this machine",
     "verify-sound": "whether `--pruning sound` keeps every value, as it must",
     "leaves": "the leaves alpha-beta must visit, by formula and counted",
     "version": "what a report of a problem should say: versions, processor, cores, memory",

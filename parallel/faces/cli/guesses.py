@@ -18,6 +18,8 @@ ANALYSE = "analyse"
 _GAMES_AND_SUITES = (".pgn", ".epd", ".fen")
 _STARTPOS = "startpos"
 _OTHER_NAMES = {"analyze": ANALYSE}
+_MOVED = {"calibrate": "is a script of the repository: python bench/study/calibrate.py --out FILE"}
+"""Commands of earlier versions, and where they went."""
 _OTHER_OPTIONS = {
     "cores": "--threads",
     "cpus": "--threads",
@@ -68,6 +70,8 @@ def spelled_out(words: Sequence[str]) -> list[str]:
 def check_command(words: Sequence[str], at: int = 0) -> None:
     """Refuse a word in the place of a command, or of a position, that is nearly one; with what was probably meant."""
     word, others = words[at], [*words[:at], *words[at + 1 :]]
+    if word in _MOVED:
+        refuse(f"{word} {_MOVED[word]}")
     if not word.isascii() or " " in word or word in (_STARTPOS, *COMMANDS) or is_file(word):
         return
     close = _alike(word.lower(), [_STARTPOS, *COMMANDS, "help"])

@@ -21,7 +21,7 @@ from psearch.text.values import quoted
 if TYPE_CHECKING:
     from psearch.core.toolchain.kernel_sets import KernelSet
     from psearch.files.raw_log import RawLog
-    from psearch.games.suite import GameSuitePosition
+    from psearch.games.searching import GameSuitePosition
     from psearch.text.epd_text import SuitePosition
 
 _MAX_SEED = 2**63 - 1
@@ -169,7 +169,7 @@ def positions_and_kernels(
         return read_positions(options), kernels_of([*names, "serial"], options.with_)
     file, *texts = options.game
     from psearch.faces.cli.kernels import loaded_game
-    from psearch.games.suite import game_kernels, game_suite
+    from psearch.games.searching import game_kernels, game_suite
 
     suite = game_suite(loaded_game(file), texts or [""])
     return suite, game_kernels(suite, names)
@@ -229,9 +229,8 @@ def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
 
 def show(options: argparse.Namespace, found: StudyFound) -> int:
     """Print the table, write `--plot`; returns the most workers that share a tree."""
-    from psearch.lab.studies.pairs import pair_lines, pair_objects
+    from psearch.lab.studies.comparisons import fit_lines, fit_times, pair_lines, pair_objects
     from psearch.lab.studies.speedup_study import how_searched, legend, most_workers, summarise, table
-    from psearch.lab.studies.time_fit import fit_lines, fit_times
     from psearch.lab.studies.tree_sizes import scale, scale_line, searched, warnings
 
     rows = summarise(found.samples)

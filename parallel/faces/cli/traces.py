@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from psearch.faces.cli.output import complain, say
 
 if TYPE_CHECKING:
-    from psearch.games.game import GamePosition
+    from psearch.games.own_game import GamePosition
     from psearch.processes.supervisor import Supervisor
 
 

@@ -10,9 +10,9 @@ import chess.engine
 
 from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING
 from psearch.faces.web.context import Context
-from psearch.faces.web.desk import Wanted
 from psearch.faces.web.game_tree import score_facts
-from psearch.faces.web.payloads import choice_of, text_of, whole_of
+from psearch.faces.web.messages import choice_of, text_of, whole_of
+from psearch.faces.web.shared_engine import WantedAnalysis
 from psearch.options import pruning_named
 from psearch.searcher.declared import DRIVER, EVALUATION, POLICY
 from psearch.text.wdl import material
@@ -35,7 +35,7 @@ class Analyst:
         self.evaluation = DEFAULT_EVALUATION
         self.driver = DEFAULT_DRIVER
         self.state = "off"
-        """`off`, or what `Wanted.tell` was told"""
+        """`off`, or what `WantedAnalysis.tell` was told"""
         self.reason = ""
         self._node = -1
         """the number of the node that is searched"""
@@ -80,13 +80,13 @@ class Analyst:
         self._node, self._board = self._context.tree.number, self._context.tree.board()
         self._latest, self._words = {}, {}
         if not any(self._board.legal_moves):
-            self._context.desk.end_analysis(self)
+            self._context.shared_engine.end_analysis(self)
             self._take_state("over", "")
             return
         if self.state != "searching":
             self._take_state("waiting", "")
-        self._context.desk.analyse(
-            Wanted(
+        self._context.shared_engine.analyse(
+            WantedAnalysis(
                 owner=self,
                 board=self._board,
                 multipv=self.multipv,
@@ -105,7 +105,7 @@ class Analyst:
         """End it."""
         if self.is_on or self.state == "taken":
             self.is_on = False
-            self._context.desk.end_analysis(self)
+            self._context.shared_engine.end_analysis(self)
             self._take_state("off", reason)
 
     def follow(self) -> None:

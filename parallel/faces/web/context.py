@@ -1,4 +1,4 @@
-"""What the parts of an open page share: the engine's desk, the game on the board, and how to tell the page."""
+"""What the parts of an open page share: the engine, the game on the board, and how to tell the page."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from psearch.faces.web.desk import Desk
 from psearch.faces.web.game_tree import GameTree
+from psearch.faces.web.shared_engine import SharedEngine
 from psearch.results import PsearchError
 from psearch.text.values import shown
 
@@ -15,8 +15,8 @@ from psearch.text.values import shown
 class Context:
     """A page as its parts see it. For the loop's thread only."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, shared_engine: SharedEngine) -> None:
+        self.shared_engine = shared_engine
         self.tree = GameTree()
         self.former: list[Any] = []
         """what was on the board before, for *Undo*; the latest last"""

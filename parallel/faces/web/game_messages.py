@@ -17,19 +17,17 @@ import os
 import time
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from psearch.api.asynchronous import in_thread
 from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH
-from psearch.faces.web.handlers import Payload, handles
+from psearch.faces.web.messages import Payload, handles, text_of
 from psearch.faces.web.page import Page
-from psearch.faces.web.payloads import text_of
-from psearch.games.game import Game, GamePosition
-from psearch.games.report import final_text, iteration_text
+from psearch.games.game_report import final_text, iteration_text
+from psearch.games.own_game import Game, GamePosition
 from psearch.games.searching import GameResult, options_for, search_with, supervisor_for
-from psearch.lab.watching.game_lines import GameLines
+from psearch.lab.watching.node_lines import GameLines
 from psearch.processes.control import SearchControl
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
@@ -68,7 +66,6 @@ class OwnGame:
             raise PsearchError("the game is being searched already: stop that first, or wait")
         OwnGame.running = self
         self._control = SearchControl()
-        self._page.on_close(self.stop)
         self._page.begin("game", self._run(text))
 
     def stop(self) -> None:
@@ -88,12 +85,12 @@ class OwnGame:
         return None if self.supervisor is None else self.supervisor.recorder
 
     async def _run(self, text: str) -> None:
-        desk = self._page.desk
+        shared_engine = self._page.shared_engine
         found = ""
         try:
-            waiting = "" if desk.has_cores else "waiting until a game has been analysed"
+            waiting = "" if shared_engine.has_cores else "waiting until a game has been analysed"
             self.tell(running=True, position=text, board=None, text=waiting)
-            async with desk.cores("a game of your own is being searched"):
+            async with shared_engine.cores("a game of your own is being searched"):
                 found = await in_thread(partial(self._search, text, asyncio.get_running_loop()), self.stop)
         finally:
             OwnGame.running = None
@@ -111,7 +108,7 @@ class OwnGame:
             loop.call_soon_threadsafe(partial(self.tell, text=iteration_text(result)))
 
         def note(line: str) -> None:
-            loop.call_soon_threadsafe(self._page.desk.note, line)
+            loop.call_soon_threadsafe(self._page.shared_engine.note, line)
 
         limits = Limits(depth=MAX_DEPTH)
         with supervisor_for(position, settings.threads, settings.hash_mb, options, watched=True) as supervisor:
@@ -124,27 +121,20 @@ class OwnGame:
         return final_text(position, result)
 
 
-_GAMES: WeakKeyDictionary[Page, OwnGame] = WeakKeyDictionary()
-
-
-def _game_of(page: Page) -> OwnGame:
-    return _GAMES.setdefault(page, OwnGame(page))
-
-
 @handles("game.hello")
 async def hello(page: Page, payload: Payload) -> None:
     """Tell which game there is, and what was said last."""
     if page.settings.game:
-        _game_of(page).tell()
+        page.part(OwnGame).tell()
 
 
 @handles("game.search")
 async def search(page: Page, payload: Payload) -> None:
     """Search `position`, in the game's words, until it is solved or stopped."""
-    _game_of(page).begin(text_of(payload, "position", _LONGEST_POSITION))
+    page.part(OwnGame).begin(text_of(payload, "position", _LONGEST_POSITION))
 
 
 @handles("game.stop")
 async def stop(page: Page, payload: Payload) -> None:
     """End the search of this page."""
-    _game_of(page).stop()
+    page.part(OwnGame).stop()

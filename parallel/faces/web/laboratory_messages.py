@@ -19,12 +19,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from psearch.defaults import PRUNING_MODES, STUDY_DRIVERS
-from psearch.faces.web.handlers import Payload, handles
+from psearch.faces.web.messages import Payload, choice_of, handles, text_of, whole_of
 from psearch.faces.web.page import Page
-from psearch.faces.web.payloads import choice_of, text_of, whole_of
 from psearch.lab.watching.job import BackgroundJob
 from psearch.lab.watching.laboratory import LEAST_NODES, MOST_NODES, MOST_WORKERS
 from psearch.lab.watching.trace_reading import MOST_CHARACTERS
@@ -36,10 +34,10 @@ _NODES = (20_000, 100_000, 400_000, 1_500_000)
 """Sizes of trees that the page offers."""
 
 
-class _Work:
+class _BackgroundWork:
     """What one page has had done, and what it is sending."""
 
-    running: _Work | None = None
+    running: _BackgroundWork | None = None
     """the one that works: searches in virtual time would only slow each other down"""
 
     def __init__(self, page: Page) -> None:
@@ -52,12 +50,11 @@ class _Work:
         """characters of them"""
         self.latest: tuple[str, dict[str, Any]] | None = None
         """what was said last, for a page that is loaded again"""
-        page.on_close(self.stop)
 
     def begin(self, task: str, arguments: Mapping[str, Any], kind: str) -> None:
         """Have it done. Raises PsearchError while there is other work."""
-        if _Work.running is not None:
-            whose = "this page" if _Work.running is self else "another page"
+        if _BackgroundWork.running is not None:
+            whose = "this page" if _BackgroundWork.running is self else "another page"
             raise PsearchError(f"{whose} has something computed still: stop that first, or wait")
         loop = asyncio.get_running_loop()
 
@@ -68,13 +65,13 @@ class _Work:
                 return
 
         self._job = BackgroundJob(task, arguments, tell)
-        _Work.running = self
+        _BackgroundWork.running = self
 
     def _tell(self, kind: str, message: str, payload: dict[str, Any]) -> None:
         if message != "progress":
             self._job = None
-            if _Work.running is self:
-                _Work.running = None
+            if _BackgroundWork.running is self:
+                _BackgroundWork.running = None
         self.latest = f"{kind}.{message}", payload
         if self._page.is_open:
             self._page.send(*self.latest)
@@ -88,16 +85,6 @@ class _Work:
         self.expect(0)
         if self._job is not None:
             self._job.stop()
-
-
-_WORK: WeakKeyDictionary[Page, _Work] = WeakKeyDictionary()
-
-
-def _work_of(page: Page) -> _Work:
-    work = _WORK.get(page)
-    if work is None:
-        work = _WORK[page] = _Work(page)
-    return work
 
 
 def _policies(page: Page) -> list[str]:
@@ -122,7 +109,7 @@ async def hello(page: Page, payload: Payload) -> None:
             "rules": _rules(page),
         },
     )
-    latest = _work_of(page).latest
+    latest = page.part(_BackgroundWork).latest
     if latest is not None:
         page.send(*latest)
 
@@ -143,25 +130,25 @@ async def run(page: Page, payload: Payload) -> None:
         "driver": choice_of(payload, "driver", STUDY_DRIVERS) if "driver" in payload else STUDY_DRIVERS[0],
         "rules": choice_of(payload, "rules", _rules(page)) if "rules" in payload else "",
     }
-    _work_of(page).begin("experiment", arguments, "laboratory")
+    page.part(_BackgroundWork).begin("experiment", arguments, "laboratory")
 
 
 @handles("laboratory.stop")
 async def stop(page: Page, payload: Payload) -> None:
     """End it."""
-    _work_of(page).stop()
+    page.part(_BackgroundWork).stop()
 
 
 @handles("trace.begin")
 async def begin_trace(page: Page, payload: Payload) -> None:
     """Begin to take a trace of so many characters."""
-    _work_of(page).expect(whole_of(payload, "characters", 1, MOST_CHARACTERS))
+    page.part(_BackgroundWork).expect(whole_of(payload, "characters", 1, MOST_CHARACTERS))
 
 
 @handles("trace.part")
 async def take_part(page: Page, payload: Payload) -> None:
     """Take some of them; after the last ones the trace is read."""
-    work = _work_of(page)
+    work = page.part(_BackgroundWork)
     if not work.wanted:
         raise PsearchError("there is no trace that this could be a part of")
     part = text_of(payload, "text", LONGEST_PART)

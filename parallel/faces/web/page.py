@@ -12,21 +12,21 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import chess
 
 from psearch.api.asynchronous import AsyncEngine
 from psearch.faces.web.analysing import Analyst
 from psearch.faces.web.context import Context
-from psearch.faces.web.desk import Desk, EngineSettings
 from psearch.faces.web.game_tree import GameTree, UnreadGame
-from psearch.faces.web.handlers import Payload, handler_of
-from psearch.faces.web.page_messages import message, parse, part_of
+from psearch.faces.web.messages import Payload, handler_of, message, parse, part_of
 from psearch.faces.web.playing import Match
 from psearch.faces.web.reviewing import Review
+from psearch.faces.web.shared_engine import EngineSettings, SharedEngine
 from psearch.results import PsearchError
 
+T = TypeVar("T", bound="Part")
 SHOW_S = 0.05
 """At most so often, in seconds, a page is told of the same state."""
 PATIENCE_S = 3.0
@@ -53,6 +53,13 @@ class Socket(Protocol):
         """End it."""
 
 
+class Part(Protocol):
+    """What a tab has of its own for a page."""
+
+    def stop(self) -> None:
+        """End what goes on: the page has left."""
+
+
 class Shown(NamedTuple):
     """What is on the board, and what goes with it."""
 
@@ -70,8 +77,8 @@ class Shown(NamedTuple):
 class Page(Context):
     """One tab of a browser."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
+    def __init__(self, shared_engine: SharedEngine) -> None:
+        super().__init__(shared_engine)
         self.analyst = Analyst(self)
         self.match = Match(self)
         self.review = Review(self)
@@ -91,7 +98,7 @@ class Page(Context):
         """the latest states, by type, that have not been sent"""
         self._has_news = asyncio.Event()
         self._rows: dict[str, asyncio.Queue[tuple[str, Payload]]] = {}
-        self._on_close: list[Callable[[], None]] = []
+        self._parts: dict[Any, Any] = {}
         self._leaving: asyncio.TimerHandle | None = None
 
     # -- for handlers --------------------------------------------------------------------------------------------------
@@ -99,12 +106,12 @@ class Page(Context):
     @property
     def engine(self) -> AsyncEngine:
         """The engine that all pages share. Raises PsearchError while it is not ready yet."""
-        return self.desk.engine
+        return self.shared_engine.engine
 
     @property
     def settings(self) -> EngineSettings:
         """Return what the command line has said, and pages have changed since."""
-        return self.desk.settings
+        return self.shared_engine.settings
 
     @property
     def board(self) -> chess.Board:
@@ -185,10 +192,12 @@ class Page(Context):
         titles = [f"{number}. {game.title}" for number, game in enumerate(self.games, 1)]
         self.send("board.games", {"titles": titles, "here": self.game_number, "opened": opened})
 
-    def on_close(self, function: Callable[[], None]) -> None:
-        """Call this when the page is closed."""
-        if function not in self._on_close:
-            self._on_close.append(function)
+    def part(self, kind: Callable[[Page], T]) -> T:
+        """Return what this page has of a kind, made when it is first asked for."""
+        if kind not in self._parts:
+            self._parts[kind] = kind(self)
+        found: T = self._parts[kind]
+        return found
 
     # -- its WebSocket -------------------------------------------------------------------------------------------------
 
@@ -219,9 +228,8 @@ class Page(Context):
         self.analyst.stop("the page was closed")
         self.review.stop()
         self.match.leave()
-        functions, self._on_close = self._on_close, []
-        for function in functions:
-            function()
+        for part in self._parts.values():
+            part.stop()
 
     def close(self) -> None:
         """Close the page."""
@@ -291,7 +299,7 @@ class Page(Context):
 
     def tell_everything(self) -> None:
         """Tell everything to a page that has just come, or come back."""
-        self.send("engine.state", self.desk.facts)
+        self.send("engine.state", self.shared_engine.facts)
         self.tell_games(opened=False)
         self.tell_game()
         self.send("analysis.state", self.analyst.facts)

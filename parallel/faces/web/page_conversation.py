@@ -10,9 +10,8 @@ import chess
 
 from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
 from psearch.faces.web.game_tree import GameTree, games_in, move_in_words, move_of
-from psearch.faces.web.handlers import Payload, handles
+from psearch.faces.web.messages import Payload, handles, text_of, texts_of, whole_of
 from psearch.faces.web.page import Page, Shown
-from psearch.faces.web.payloads import text_of, texts_of, whole_of
 from psearch.results import PsearchError
 from psearch.searcher.declared import DRIVER, EVALUATION, POLICY, PRUNING
 from psearch.version import __version__
@@ -231,15 +230,15 @@ async def configure_analysis(page: Page, payload: Payload) -> None:
 @handles("engine.configure")
 async def configure_engine(page: Page, payload: Payload) -> None:
     """Start other workers, for all pages: `threads`, `hash` in MiB."""
-    bounds = page.desk.bounds
+    bounds = page.shared_engine.bounds
     threads, hash_mb = whole_of(payload, "threads", 1, bounds.threads), whole_of(payload, "hash", 1, bounds.hash_mb)
-    page.begin("engine", page.desk.configure(threads, hash_mb))
+    page.begin("engine", page.shared_engine.configure(threads, hash_mb))
 
 
 @handles("engine.forget")
 async def forget(page: Page, payload: Payload) -> None:
     """Empty the table, for all pages."""
-    page.begin("engine", page.desk.forget())
+    page.begin("engine", page.shared_engine.forget())
 
 
 # -- a game, a review --------------------------------------------------------------------------------------------------

@@ -1,13 +1,13 @@
-"""All pages that are open, with the desk that they share."""
+"""All pages that are open, with the engine that they share."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-from psearch.faces.web.desk import Desk, EngineSettings
-from psearch.faces.web.handlers import load_handlers
+from psearch.faces.web.messages import load_handlers
 from psearch.faces.web.page import Page
+from psearch.faces.web.shared_engine import EngineSettings, SharedEngine
 
 MOST_PAGES = 24
 """Those that were left longest ago are given up for new ones."""
@@ -21,19 +21,19 @@ class Pages:
     def __init__(self, settings: EngineSettings) -> None:
         load_handlers()
         self._settings = settings
-        self._desk: Desk | None = None
+        self._shared_engine: SharedEngine | None = None
         self._pages: dict[str, Page] = {}
 
     @property
-    def desk(self) -> Desk:
+    def shared_engine(self) -> SharedEngine:
         """What they share; from `start` on."""
-        assert self._desk is not None
-        return self._desk
+        assert self._shared_engine is not None
+        return self._shared_engine
 
     def start(self) -> None:
         """Begin to start the engine. In the loop."""
-        self._desk = Desk(self._settings, self._tell_all)
-        self._desk.start()
+        self._shared_engine = SharedEngine(self._settings, self._tell_all)
+        self._shared_engine.start()
 
     def page(self, page_id: str) -> Page | None:
         """Return the page of this name, a new one if need be; None when there are too many."""
@@ -42,7 +42,7 @@ class Pages:
         if found is None:
             if len(self._pages) >= MOST_PAGES and not self._forget_one():
                 return None
-            found = self._pages[page_id] = Page(self.desk)
+            found = self._pages[page_id] = Page(self.shared_engine)
         return found
 
     async def close(self) -> None:
@@ -51,8 +51,8 @@ class Pages:
             await page.hang_up(1001, "the server has ended")
             page.close()
         self._pages.clear()
-        if self._desk is not None:
-            await self._desk.close()
+        if self._shared_engine is not None:
+            await self._shared_engine.close()
 
     def _tell_all(self, type: str, payload: dict[str, Any]) -> None:
         for page in self._pages.values():

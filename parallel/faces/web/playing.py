@@ -18,7 +18,7 @@ from psearch.api.asynchronous import AsyncEngine
 from psearch.faces.uci.strength import MAX_ELO, MIN_ELO, MOST_LINES, choose_line, node_limit, noise_cp
 from psearch.faces.web.context import Context
 from psearch.faces.web.game_tree import GameTree, outcome_text
-from psearch.faces.web.payloads import choice_of, flag_of, number_of, whole_of
+from psearch.faces.web.messages import choice_of, flag_of, number_of, whole_of
 from psearch.results import Info, PsearchError
 
 _MOST_CLOCK_S = 6 * 3600
@@ -209,7 +209,7 @@ class Match:
         """The engine's move. Its clock runs while it has the engine, which may be busy for another page."""
         loop = asyncio.get_running_loop()
         try:
-            async with self._context.desk.task() as engine:
+            async with self._context.shared_engine.task() as engine:
                 self._start_clock()
                 self._tell()
                 began = loop.time()

@@ -22,7 +22,7 @@ from psearch.batch.positions.jobs import Chain, Outcome, Task
 from psearch.defaults import DEFAULT_DRIVER, JOB_HASH_MB
 from psearch.faces.web.context import Context
 from psearch.faces.web.game_tree import GameTree, score_facts
-from psearch.faces.web.payloads import choice_of, number_of, whole_of
+from psearch.faces.web.messages import choice_of, number_of, whole_of
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.text.pgn_text import BoardGame, PgnGame
@@ -63,7 +63,7 @@ class Review:
         limits = _limits_of(payload)
         if self.is_running:
             raise PsearchError("the game is being analysed already")
-        looked_at = _Line(self._context.tree)
+        looked_at = _MainLine(self._context.tree)
         tasks = [position_task(str(place.ply), place.board, limits, place.line) for place in positions(looked_at.work)]
         if not tasks:
             raise PsearchError("there are no moves to look at: play some, or paste a PGN")
@@ -87,17 +87,19 @@ class Review:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    async def _run(self, line: _Line, tasks: list[Task]) -> None:
+    async def _run(self, line: _MainLine, tasks: list[Task]) -> None:
         """Search all positions, the last one first, and judge the game from time to time."""
         answers: dict[int, PositionAnswer] = {}
-        desk, loop = self._context.desk, asyncio.get_running_loop()
+        shared_engine, loop = self._context.shared_engine, asyncio.get_running_loop()
         next_look = 0.0
         ended, problem = "stopped", ""
-        self._tell(line, answers, len(tasks), True, "" if desk.has_cores else "waiting for the game of another tab")
+        self._tell(
+            line, answers, len(tasks), True, "" if shared_engine.has_cores else "waiting for the game of another tab"
+        )
         try:
             async with (
-                desk.cores("a game is being analysed"),
-                contextlib.aclosing(_outcomes(tasks, desk.settings.threads)) as found,
+                shared_engine.cores("a game is being analysed"),
+                contextlib.aclosing(_outcomes(tasks, shared_engine.settings.threads)) as found,
             ):
                 async for outcome in found:
                     if outcome.found is None:
@@ -125,7 +127,7 @@ class Review:
                 self._tell(line, answers, len(tasks), False, ended)
 
     def _tell(
-        self, line: _Line, answers: Mapping[int, PositionAnswer], total: int, is_running: bool, text: str
+        self, line: _MainLine, answers: Mapping[int, PositionAnswer], total: int, is_running: bool, text: str
     ) -> None:
         """Show what is known by now."""
         judged = judge_game(line.work, answers)
@@ -160,7 +162,7 @@ class Review:
         self._context.show("review.state", self.facts)
 
 
-class _Line:
+class _MainLine:
     """The main line of a tree as it was when its analysis began: who looks on may go on making moves."""
 
     def __init__(self, tree: GameTree) -> None:

@@ -1,5 +1,6 @@
 """The server: files, one WebSocket for each page, and nothing else. Listens on 127.0.0.1 only.
 
+Files are read from the package when it starts: a request names one of these or nothing.
 It answers before it can search: what takes long to import, and the engine, come in the background.
 """
 
@@ -9,11 +10,14 @@ import asyncio
 import contextlib
 import errno
 import functools
+import hashlib
 import re
 import secrets
 import socket as sockets
 import sys
 from collections.abc import AsyncIterator, Callable, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
@@ -26,14 +30,23 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from psearch.faces.web.gate import SAFE_HEADERS, Gate
-from psearch.faces.web.page_files import PAGE, File, read_files
+from psearch.faces.web.access import SAFE_HEADERS, Access
 from psearch.processes.control import SearchControl
 from psearch.results import PsearchError
 
 if TYPE_CHECKING:
     from psearch.faces.web.pages import Pages
 
+_STATIC = Path(__file__).parent / "static"
+_KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+"""What else lies there (licences, the list of what was taken from others) is not for the page."""
+PAGE = "/"
+_PAGE_FILE = "/index.html"
 HOST = "127.0.0.1"
 SOCKET = "/socket"
 LONGEST_MESSAGE = 1 << 20
@@ -56,6 +69,30 @@ _BACKLOG = 64
 _OPEN_THE_ADDRESS = "Open the address that psearch serve has printed: it has a token, which this one lacks.\n"
 
 
+@dataclass(frozen=True)
+class StaticFile:
+    """What is sent."""
+
+    data: bytes
+    kind: str
+    """the media type"""
+    tag: str
+    """the entity tag: changes with the data"""
+
+
+def read_files() -> dict[str, StaticFile]:
+    """Return every file of the page by its path in the address; the page itself is at `/`. Raises OSError."""
+    found = {}
+    for path in sorted(_STATIC.rglob("*")):
+        kind = _KINDS.get(path.suffix)
+        if kind is not None and path.is_file():
+            data = path.read_bytes()
+            tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
+            found["/" + path.relative_to(_STATIC).as_posix()] = StaticFile(data, kind, tag)
+    found[PAGE] = found.pop(_PAGE_FILE)
+    return found
+
+
 def listen(port: int) -> sockets.socket:
     """Return a socket that listens on 127.0.0.1; port 0: any that is free. Raises PsearchError when the port is
     taken."""
@@ -72,7 +109,7 @@ def listen(port: int) -> sockets.socket:
     return listener
 
 
-def make_app(gate: Gate, open_pages: Callable[[], Pages]) -> Starlette:
+def make_app(access: Access, open_pages: Callable[[], Pages]) -> Starlette:
     """Return the application. open_pages: makes what pages need, in a thread; it may take a while."""
     files = read_files()
 
@@ -89,33 +126,33 @@ def make_app(gate: Gate, open_pages: Callable[[], Pages]) -> Starlette:
                 await app.state.pages.result().close()
 
     async def answer(request: Request) -> Response:
-        return _file(request, gate, files)
+        return _file(request, access, files)
 
     async def talk(websocket: WebSocket) -> None:
-        await _talk(websocket, gate)
+        await _talk(websocket, access)
 
     app = Starlette(
         routes=[Route("/{path:path}", answer, methods=["GET"]), WebSocketRoute(SOCKET, talk)], lifespan=lifespan
     )
-    app.add_middleware(_Safe, gate=gate)
+    app.add_middleware(_Safe, access=access)
     return app
 
 
 def run(
     listener: sockets.socket,
-    gate: Gate,
+    access: Access,
     open_pages: Callable[[], Pages],
     control: SearchControl,
     began: Callable[[], None],
 ) -> None:
     """Serve until `control` is stopped. began: called when requests are answered."""
     config = uvicorn.Config(
-        make_app(gate, open_pages),
+        make_app(access, open_pages),
         ws="websockets-sansio",
         ws_max_size=LONGEST_MESSAGE,
         ws_per_message_deflate=False,
         h11_max_incomplete_event_size=_LONGEST_REQUEST,
-        http=functools.partial(_Connection, gate=gate, strangers={}),  # type: ignore[arg-type]  # it is only called
+        http=functools.partial(_Connection, access=access, strangers={}),  # type: ignore[arg-type]  # it is only called
         loop="asyncio",
         lifespan="on",
         backlog=_BACKLOG,
@@ -161,10 +198,10 @@ class _Connection(H11Protocol):
     """Ends soon unless it shows the cookie: nobody else shall use up the connections that a process may have."""
 
     def __init__(
-        self, *args: Any, gate: Gate, strangers: dict[asyncio.Transport, asyncio.TimerHandle], **options: Any
+        self, *args: Any, access: Access, strangers: dict[asyncio.Transport, asyncio.TimerHandle], **options: Any
     ) -> None:
         super().__init__(*args, **options)
-        self._gate = gate
+        self._access = access
         self._strangers = strangers
         """those that have not shown it, of all connections, the oldest first"""
 
@@ -176,7 +213,7 @@ class _Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.transport in self._strangers and self.headers and self._gate.knows(self.headers):
+        if self.transport in self._strangers and self.headers and self._access.knows(self.headers):
             self._strangers.pop(self.transport).cancel()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -193,9 +230,9 @@ class _Connection(H11Protocol):
 class _Safe:
     """Refuses what is not for this server, and says with every answer what the page may do."""
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
-        self._gate = gate
+        self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -208,9 +245,9 @@ class _Safe:
             await send(message)
 
         headers = scope["headers"]
-        is_ours = self._gate.is_host(headers)
+        is_ours = self._access.is_host(headers)
         if scope["type"] == "websocket":
-            if is_ours and self._gate.is_origin(headers):
+            if is_ours and self._access.is_origin(headers):
                 await self._app(scope, receive, say)
             else:
                 await _refuse_socket(receive, say)
@@ -225,20 +262,20 @@ async def _refuse_socket(receive: Receive, send: Send) -> None:
     await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": ""})
 
 
-def _file(request: Request, gate: Gate, files: dict[str, File]) -> Response:
+def _file(request: Request, access: Access, files: dict[str, StaticFile]) -> Response:
     """A file of the page, for who has the token, or the cookie that one gets for it."""
     headers = request.scope["headers"]
     path = request.scope["path"]
     tokens = parse_qs(request.scope["query_string"].decode("latin-1")).get("token", [])
-    has_token = path == PAGE and len(tokens) == 1 and gate.takes(tokens[0])
-    if not has_token and not gate.knows(headers):
+    has_token = path == PAGE and len(tokens) == 1 and access.takes(tokens[0])
+    if not has_token and not access.knows(headers):
         return PlainTextResponse(_OPEN_THE_ADDRESS, 403)
     file = files.get(path)
     if file is None:
         return PlainTextResponse("There is no such file.\n", 404)
     found = {"etag": file.tag, "cache-control": "no-store" if path == PAGE else "no-cache"}
     if has_token:
-        found["set-cookie"] = gate.cookie
+        found["set-cookie"] = access.cookie
     if request.headers.get("if-none-match") == file.tag and path != PAGE:
         return Response(None, 304, found)
     return Response(file.data, 200, found, media_type=file.kind)
@@ -261,12 +298,12 @@ class _Pipe:
             await self._websocket.close(code, reason)
 
 
-async def _talk(websocket: WebSocket, gate: Gate) -> None:
+async def _talk(websocket: WebSocket, access: Access) -> None:
     """One WebSocket, from its beginning to its end."""
     await websocket.accept()
     websocket.app.state.is_asked.set()
     pipe = _Pipe(websocket)
-    if not gate.knows(websocket.scope["headers"]):  # told to the page, which would try again and again
+    if not access.knows(websocket.scope["headers"]):  # told to the page, which would try again and again
         await pipe.close(_POLICY_VIOLATION, "psearch serve was started anew: open the address that it has printed")
         return
     wanted = websocket.query_params.get("page", "")

@@ -13,13 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from weakref import WeakKeyDictionary
 
 from psearch.defaults import MAX_THREADS
 from psearch.faces.web.game_messages import OwnGame
-from psearch.faces.web.handlers import Payload, handles
+from psearch.faces.web.messages import Payload, handles, whole_of
 from psearch.faces.web.page import Page
-from psearch.faces.web.payloads import whole_of
 from psearch.lab.watching.node_lines import chess_lines
 from psearch.lab.watching.watcher import LinesOf, Watched, Watcher
 from psearch.results import PsearchError
@@ -54,7 +52,7 @@ class _Watching:
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """Look no more."""
         if self._task is not None:
             self._task.cancel()
@@ -98,31 +96,21 @@ class _Watching:
         return is_running
 
 
-_WATCHING: WeakKeyDictionary[Page, _Watching] = WeakKeyDictionary()
-
-
 @handles("workers.watch")
 async def watch(page: Page, payload: Payload) -> None:
     """Begin to look, or at other workers."""
     first = whole_of(payload, "first", 0, MAX_THREADS) if "first" in payload else 0
-    watching = _WATCHING.get(page)
-    if watching is None:
-        watching = _WATCHING[page] = _Watching(page)
-        page.on_close(watching.end)
-    watching.begin(first)
+    page.part(_Watching).begin(first)
 
 
 @handles("workers.seen")
 async def seen(page: Page, payload: Payload) -> None:
     """Note that the page has drawn a snapshot."""
-    watching = _WATCHING.get(page)
-    if watching is not None:
-        watching.unseen = max(0, watching.unseen - 1)
+    watching = page.part(_Watching)
+    watching.unseen = max(0, watching.unseen - 1)
 
 
 @handles("workers.rest")
 async def rest(page: Page, payload: Payload) -> None:
     """Rest: the page does not show the workers any more."""
-    watching = _WATCHING.get(page)
-    if watching is not None:
-        watching.end()
+    page.part(_Watching).stop()

@@ -164,7 +164,7 @@ def plot_speedup(
 
 def _dots(samples: Samples) -> dict[tuple[int, str], list[float]]:
     """Return the speedup of each position, in the order of the suite, by worker count and policy."""
-    from psearch.lab.studies.pairs import speedups
+    from psearch.lab.studies.comparisons import speedups
 
     return {group: [math.exp(log) for log in logs.values()] for group, logs in speedups(samples).items()}
 

@@ -25,7 +25,7 @@ from psearch.core.constants import CUT_NODE, TYPE_NAMES
 from psearch.core.records import BINS, CERTAIN, DEPTHS
 from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.defaults import PREDICTING_POLICIES
-from psearch.lab.studies.progress import StudyProgress
+from psearch.lab.studies import StudyProgress
 from psearch.lab.studies.study_entries import ONE_TREE
 from psearch.options import SearchOptions, options_with
 from psearch.processes.worker_main import work_alone
@@ -106,7 +106,7 @@ def _brier(bins: Sequence[ReliabilityBin]) -> float:
     )
 
 
-class _Tally:
+class _Counters:
     """Sums over positions: nodes, and the counters in the arena."""
 
     def __init__(self) -> None:
@@ -121,7 +121,9 @@ class _Tally:
         return self.sums[name]
 
 
-def _search_serially(arena: Arena, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally) -> None:
+def _search_serially(
+    arena: Arena, position: SuitePosition, depth: int, options: SearchOptions, tally: _Counters
+) -> None:
     arena.forget()
     arena.use_kernels(options.kernels, SEARCH)
     write_search(arena, position.board, Limits(depth=depth), options)
@@ -133,7 +135,7 @@ def _search_serially(arena: Arena, position: SuitePosition, depth: int, options:
 
 
 def _search_together(
-    simulator: Simulator, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally
+    simulator: Simulator, position: SuitePosition, depth: int, options: SearchOptions, tally: _Counters
 ) -> None:
     sample = simulator.search(position.name, position.board, depth, options)
     for worker in simulator.arena.worker:
@@ -145,7 +147,7 @@ def _ratio(part: float, whole: float) -> float:
     return float(part) / float(whole) if whole else 0.0
 
 
-def _report(rule: str, positions: int, serial: _Tally, shared: _Tally) -> RuleReport:
+def _report(rule: str, positions: int, serial: _Counters, shared: _Counters) -> RuleReport:
     seen = serial["all_seen"][:, :, :, 0].sum(axis=1)  # by type and depth, at entry
     cut = serial["all_cut"][:, :, :, 0].sum(axis=1)
     right = np.where(np.arange(3)[:, None] == CUT_NODE, cut, seen - cut)
@@ -200,7 +202,7 @@ def study(
     reports = []
     try:
         for round_number, rule in enumerate(rules):
-            serial, shared = _Tally(), _Tally()
+            serial, shared = _Counters(), _Counters()
             options = options_with(SearchOptions(pruning=pruning, with_=with_), rule, kernels or {})
             load_kernels(options.kernels.group(SEARCH))
             for number, position in enumerate(suite, start=1):

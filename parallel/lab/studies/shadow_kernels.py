@@ -33,7 +33,7 @@ from psearch.core.views import (
     tables_of,
     void,
 )
-from psearch.lab.studies.shadow_records import VIOLATIONS, shadow_dtype, shadow_visit_dtype
+from psearch.lab.studies.study_entries import VIOLATIONS, shadow_dtype, shadow_visit_dtype
 
 _Shadow = numba.from_dtype(shadow_dtype)
 _ShadowVisit = numba.from_dtype(shadow_visit_dtype)

@@ -19,8 +19,7 @@ from psearch.core.chess.board.bridge import to_chess_move
 from psearch.core.chess.pruning.modes import SOUND, Pruning
 from psearch.core.constants import NULL_MOVE
 from psearch.core.terms import REST_BOUND
-from psearch.lab.studies.shadow_records import VIOLATIONS, shadow_dtype, shadow_visit_dtype
-from psearch.lab.studies.study_entries import work_in_shadow
+from psearch.lab.studies.study_entries import VIOLATIONS, shadow_dtype, shadow_visit_dtype, work_in_shadow
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits

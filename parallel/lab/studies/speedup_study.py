@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import chess
 import numpy as np
 
-from psearch.arena.perturbation import perturb_history
+from psearch.arena.setup import perturb_history
 from psearch.arena.subject import Subject, board_text
 from psearch.core.toolchain.kernel_sets import KernelSet
+from psearch.lab.studies import StudyProgress
 from psearch.lab.studies.depths import nearest_depth, sample_seed, survey_seed
-from psearch.lab.studies.progress import StudyProgress
 from psearch.options import SearchOptions, options_with
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
@@ -31,7 +31,7 @@ from psearch.terminal.table import glossary, text_table
 from psearch.text.epd_text import SuitePosition
 
 if TYPE_CHECKING:
-    from psearch.games.suite import GameSuitePosition
+    from psearch.games.searching import GameSuitePosition
     from psearch.simulation.simulator import VirtualSample
 
 _LONGEST = 12

@@ -8,6 +8,15 @@ On the way each rule of the policies says what it expects of every child, with w
 tree: the number of the move, and whether it is searched with the full window (the first move of a PV node) or a scout.
 There is no table and no kind of move: the picker of every node is in its quiet stage. Rules that ask for these say here
 what they say without. The search itself is in `uniform_kernels.py`; to call it needs no numba.
+
+The leaves that it must visit, in a tree of breadth b and depth n, are
+
+    PV   1
+    CUT  b^ceil(n/2) - 1
+    ALL  b^floor(n/2) - 1
+
+together b^ceil(n/2) + b^floor(n/2) - 1 (M. Levin, quoted by D. Edwards and T. Hart 1961; D. Knuth and R. Moore, "An
+analysis of alpha-beta pruning", 1975, where the types are 1, 2 and 3).
 """
 
 from __future__ import annotations
@@ -20,7 +29,6 @@ import numpy as np
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.core.records import TYPES
 from psearch.defaults import POLICY_NAMES, PREDICTING_POLICIES
-from psearch.lab.studies.leaf_formulas import Leaves
 from psearch.lab.studies.study_entries import search_uniform
 
 RULES = len(POLICY_NAMES)
@@ -61,6 +69,30 @@ uniform_dtype = np.dtype(
     ],
     align=True,
 )
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """Leaves of the least tree, exact at any size."""
+
+    depth: int
+    """plies"""
+    pv: int
+    cut: int
+    all: int
+
+    @property
+    def total(self) -> int:
+        return self.pv + self.cut + self.all
+
+
+def least_leaves(breadth: int, depth: int) -> Leaves:
+    """Return the least leaves by the formulas; breadth from 1, depth from 0.
+
+    >>> least_leaves(40, 5)
+    Leaves(depth=5, pv=1, cut=63999, all=1599)
+    """
+    return Leaves(depth, 1, breadth ** ((depth + 1) // 2) - 1, breadth ** (depth // 2) - 1)
 
 
 @dataclass(frozen=True)

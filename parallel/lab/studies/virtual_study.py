@@ -16,9 +16,9 @@ import chess
 
 from psearch.arena.subject import Subject, board_text
 from psearch.core.toolchain.kernel_sets import KernelSet
-from psearch.games.suite import GameSuitePosition
+from psearch.games.searching import GameSuitePosition
+from psearch.lab.studies import StudyProgress
 from psearch.lab.studies.depths import is_decided, nearest_depth, sample_seed, survey_seed
-from psearch.lab.studies.progress import StudyProgress
 from psearch.options import SearchOptions, options_with
 from psearch.processes.tasks.task_sharing import share_out
 from psearch.results import PsearchError
@@ -91,7 +91,7 @@ class Study:
         ]
 
 
-class _Searcher:
+class _TaskSearcher:
     """Searches task after task; keeps the arena as long as the worker count stays the same."""
 
     def __init__(self, study: Study, on_trace: OnTrace | None = None) -> None:
@@ -207,7 +207,7 @@ def _perform(
         make = partial(_begin_job, study)
         yield from share(make, tasks) if share is not None else share_out(make, tasks, jobs)
         return
-    searcher = _Searcher(study, on_trace)
+    searcher = _TaskSearcher(study, on_trace)
     try:
         for place, task in enumerate(tasks):
             yield place, searcher.search(task)
@@ -218,7 +218,7 @@ def _perform(
 def _begin_job(study: Study) -> Callable[[StudyTask], VirtualSample | int]:
     """In a process of several: what searches there."""
 
-    return _Searcher(study).search
+    return _TaskSearcher(study).search
 
 
 class _StudyWork:

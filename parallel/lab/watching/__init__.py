@@ -2,7 +2,7 @@
 
 Begin with `watcher`, which samples a search that runs in other processes: `reading` takes it from the memory, without a
 lock, `tracks` makes segments of time of the workers' logs, `open_nodes` a tree of the open split nodes, whose
-`node_lines` python-chess has checked, or a user's game (`game_lines`). `laboratory` is a position in virtual time under
+`node_lines` python-chess has checked, or a user's game. `laboratory` is a position in virtual time under
 two policies, in a process of its own (`job`); `trace_reading` reads traces that psearch has written; `cells` keeps long
 tracks short.
 """

@@ -1,15 +1,17 @@
-"""From the root to a node: the moves, checked by python-chess, or by a user's game (`game_lines`). What is not legal is
-not shown."""
+"""From the root to a node: the moves, checked by python-chess, or by a user's game. What is not legal is not shown."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import chess
 import numpy as np
 
 from psearch.core.chess.board.bridge import to_chess_move
 from psearch.core.constants import NULL_MOVE
+from psearch.games.own_game import GamePosition
+from psearch.results import PsearchError
 
 _STANDARD_ROOKS = chess.BB_CORNERS
 _MOST_CODE = 1 << 16
@@ -51,97 +53,108 @@ def board_of(record: np.ndarray) -> chess.Board | None:
     return board if board.king(board.turn) is not None else None
 
 
-class NodeLine(Protocol):
+class NodeLine(NamedTuple):
     """A position in the tree, and the way there."""
 
-    @property
-    def codes(self) -> tuple[int, ...]:
-        """Return the moves from the root, as the search has them."""
+    codes: tuple[int, ...]
+    """moves from the root, as the search has them"""
+    moves: tuple[str, ...]
+    """these for programs: UCI; 0000 is a null move"""
+    words: tuple[str, ...]
+    """these for people: SAN; -- is a null move"""
+    position: Any
+    """a board, or the position of a game"""
+    fen: str
+    """empty where it is none of chess"""
+    choices: int
+    """legal moves"""
 
-    @property
-    def moves(self) -> tuple[str, ...]:
-        """Return the moves for programs: UCI; 0000 is a null move."""
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Return the moves for people: SAN; -- is a null move."""
+class NodeLines(ABC):
+    """NodeLines from one root. Each is found from one that is known already, where there is one."""
+
+    def __init__(self, root: Any) -> None:
+        self._start = NodeLine((), (), (), root, *self.described(root))
 
     @property
     def fen(self) -> str:
-        """Return the position; empty where it is none of chess."""
+        """Return the root; empty where it is none of chess."""
+        return self._start.fen
 
-    @property
-    def choices(self) -> int:
-        """Return the number of legal moves."""
-
-    def named(self, code: int) -> tuple[str, str] | None:
-        """Return a move from here, for programs and for people; None if it is not legal."""
-
-
-class Lines(Protocol):
-    """Lines from one root."""
-
-    fen: str
-    """of the root; empty where it is none of chess"""
-
-    def line(self, codes: tuple[int, ...], near: Any = None) -> NodeLine | None:
+    def line(self, codes: tuple[int, ...], near: NodeLine | None = None) -> NodeLine | None:
         """Return the line of these moves; None if one is not legal. near: a line of these that may be its beginning."""
-
-
-class ChessLine(NamedTuple):
-    """A `NodeLine` of chess."""
-
-    codes: tuple[int, ...]
-    moves: tuple[str, ...]
-    words: tuple[str, ...]
-    board: chess.Board
-    fen: str
-    legal: frozenset[chess.Move]
-
-    @property
-    def choices(self) -> int:
-        """Return the number of legal moves."""
-        return len(self.legal)
-
-    def named(self, code: int) -> tuple[str, str] | None:
-        """Return a move from here, in UCI and in SAN; None if it is not legal."""
-        move = _decoded(code, self.board)
-        return (move.uci(), self.board.san(move)) if move is not None and (not move or move in self.legal) else None
-
-
-class ChessLines:
-    """`Lines` of chess. Each is found from one that is known already, where there is one."""
-
-    def __init__(self, root: chess.Board) -> None:
-        self.fen = root.fen()
-        self._start = ChessLine((), (), (), root, self.fen, frozenset(root.legal_moves))
-
-    def line(self, codes: tuple[int, ...], near: ChessLine | None = None) -> ChessLine | None:
-        """Return the line of these moves; None if one is not legal. near: a line that may be the beginning of it."""
         if near is None or codes[: len(near.codes)] != near.codes:
             near = self._start
-        rest = codes[len(near.codes) :]
-        if not rest:
+        if near.codes == codes:
             return near
-        board = near.board.copy(stack=False)
-        moves, words = list(near.moves), list(near.words)
-        for code in rest:
-            move = _legal(code, board)
-            if move is None:
+        position, moves, words = near.position, list(near.moves), list(near.words)
+        for code in codes[len(near.codes) :]:
+            named = self.named(position, code)
+            if named is None:
                 return None
-            moves.append(move.uci())
-            words.append(board.san_and_push(move))
-        return ChessLine(codes, tuple(moves), tuple(words), board, board.fen(), frozenset(board.legal_moves))
+            moves.append(named[0])
+            words.append(named[1])
+            position = self.after(position, code)
+        return NodeLine(codes, tuple(moves), tuple(words), position, *self.described(position))
+
+    @abstractmethod
+    def described(self, position: Any) -> tuple[str, int]:
+        """Return `fen` and `choices` of a position."""
+
+    @abstractmethod
+    def named(self, position: Any, code: int) -> tuple[str, str] | None:
+        """Return a move from here, for programs and for people; None if it is not legal."""
+
+    @abstractmethod
+    def after(self, position: Any, code: int) -> Any:
+        """Return the position after a legal move."""
 
 
-def _legal(code: int, board: chess.Board) -> chess.Move | None:
-    """The move of a code, if it may be played."""
-    move = _decoded(code, board)
-    return move if move is not None and (not move or board.is_legal(move)) else None
+class ChessLines(NodeLines):
+    """NodeLines of chess; a position is a `chess.Board`."""
+
+    def described(self, position: chess.Board) -> tuple[str, int]:
+        return position.fen(), position.legal_moves.count()
+
+    def named(self, position: chess.Board, code: int) -> tuple[str, str] | None:
+        move = _decoded(code, position)
+        if move is None or (move and not position.is_legal(move)):
+            return None
+        return move.uci(), position.san(move)
+
+    def after(self, position: chess.Board, code: int) -> chess.Board:
+        board = position.copy(stack=False)
+        move = _decoded(code, board)
+        assert move is not None
+        board.push(move)
+        return board
+
+
+class GameLines(NodeLines):
+    """NodeLines of a user's game, in its own words."""
+
+    def described(self, position: GamePosition) -> tuple[str, int]:
+        return "", len(_game_moves(position))
+
+    def named(self, position: GamePosition, code: int) -> tuple[str, str] | None:
+        if code not in _game_moves(position):
+            return None
+        word = position.name_of(code)
+        return word, word
+
+    def after(self, position: GamePosition, code: int) -> GamePosition:
+        return position.after(code - 1)
+
+
+def _game_moves(position: GamePosition) -> list[int]:
+    try:
+        return position.root_moves()
+    except PsearchError:  # the file finds none, or too many: the search says so
+        return []
 
 
 def _decoded(code: int, board: chess.Board) -> chess.Move | None:
-    """A null move is one only where it may be made; other moves may be anything."""
+    """Return a null move only where it may be made; other moves may be anything."""
     if code == NULL_MOVE:
         return None if board.is_check() else chess.Move.null()
     return to_chess_move(code, board) if 0 < code < _MOST_CODE else None

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from psearch.core.constants import BOUND_EXACT, BOUND_NONE, INFINITE, TYPE_NAMES
-from psearch.core.records import CERTAIN, DEPTHS, MAX_PLY, WORKER_BITS
-from psearch.lab.watching.node_lines import Lines, NodeLine
+from psearch.core.constants import BOUND_EXACT, BOUND_NONE, TYPE_NAMES
+from psearch.core.records import CERTAIN, DEPTHS, MAX_PLY
+from psearch.lab.watching.node_lines import NodeLine, NodeLines
 from psearch.lab.watching.reading import Memory
+from psearch.trace.timeline import split_name
 
 MOST_NODES = 64
 """Of those in one look; of more, those with most workers."""
@@ -37,21 +38,11 @@ class _Raw(NamedTuple):
     depth: int
     kind: int
     bound: int
-    alpha: int
-    beta: int
-    best: int
-    best_move: int
     closed: int
     inside: int
-    joined: int
     handed_out: int
     p_needed: int
     codes: tuple[int, ...]
-
-
-def split_name(number: int) -> str:
-    """Name an open node as in traces: the worker that opened a node, and how many it had opened by then."""
-    return f"{number & (1 << WORKER_BITS) - 1}.{number >> WORKER_BITS}"
 
 
 class OpenNodeTree:
@@ -61,7 +52,7 @@ class OpenNodeTree:
         self._known: dict[int, NodeLine] = {}
         """by the number of the node: those of the last look"""
 
-    def look(self, memory: Memory, lines: Lines, budget_s: float | None = None) -> tuple[list[dict[str, Any]], int]:
+    def look(self, memory: Memory, lines: NodeLines, budget_s: float | None = None) -> tuple[list[dict[str, Any]], int]:
         """Return the open nodes, parents before children, and how many there are that are not among them.
 
         `moves` of each lead there from its parent, or from the root where that is not among them; `words` are these for
@@ -77,7 +68,7 @@ class OpenNodeTree:
         deadline = time.thread_time() + (BUDGET_S if budget_s is None else budget_s)
         known: dict[int, NodeLine] = {}
         shown: dict[int, dict[str, Any]] = {}
-        predictions = memory.p_no_cutoff(), memory.p_pass()
+        no_cutoff = memory.p_no_cutoff()
         reached = _reached(memory, chains, workers, stacks, plies, set(chosen))
         for home in sorted(chosen, key=lambda home: home % MAX_PLY):
             raw = _read(memory, home)
@@ -94,7 +85,7 @@ class OpenNodeTree:
             if above is not None and line.moves[: above["ply"]] != above["line"]:
                 continue  # another node lies there by now, and this one is given up
             known[raw.split] = line
-            shown[home] = _described(raw, line, reached.get(home, []), below[home], predictions)
+            shown[home] = _described(raw, lines, line, reached.get(home, []), below[home], no_cutoff)
         self._known = known
         for node in shown.values():
             above = shown.get(node.pop("parent_home"))
@@ -158,13 +149,8 @@ def _read(memory: Memory, home: int) -> _Raw | None:
         int(record["depth"]),
         int(record["split_type"]),
         int(record["tt_bound"]),
-        int(record["alpha"]),
-        int(record["beta"]),
-        int(record["best"]),
-        int(record["best_move"]),
         int(record["closed"]),
         int(record["inside"]),
-        int(record["joined"]),
         int(record["moves_done"]),
         int(record["p_needed"]),
         tuple(memory.line(stack, ply)),
@@ -188,21 +174,16 @@ def _step(moves_done: int) -> int:
 
 
 def _described(
-    raw: _Raw, line: NodeLine, reached: list[tuple[int, int]], below: int, predictions: tuple[np.ndarray, np.ndarray]
+    raw: _Raw, lines: NodeLines, line: NodeLine, reached: list[tuple[int, int]], below: int, no_cutoff: np.ndarray
 ) -> dict[str, Any]:
     """Describe a node for JSON."""
     finished = max(0, raw.handed_out - raw.inside)
     bound = BOUND_NONE if raw.bound == BOUND_EXACT else raw.bound
     depth = min(max(raw.depth, 0), DEPTHS - 1)
-    no_cutoff, passing = (table[raw.kind, bound, depth] for table in predictions)
-    p_next = raw.p_needed / CERTAIN
-    for number in range(finished, finished + min(max(raw.inside, 1), 32)):
-        p_next *= int(passing[_step(number)]) / CERTAIN
     under_way: dict[int, list[int]] = {}
     for worker, code in reached:
         under_way.setdefault(code, []).append(worker)
-    taken = ((line.named(code), there) for code, there in under_way.items() if code)
-    best = line.named(raw.best_move)
+    taken = ((lines.named(line.position, code), there) for code, there in under_way.items() if code)
     return {
         "id": split_name(raw.split),
         "split": raw.split,
@@ -210,16 +191,10 @@ def _described(
         "type": TYPE_NAMES[raw.kind],
         "depth": raw.depth,
         "ply": raw.home % MAX_PLY,
-        "alpha": _score(raw.alpha),
-        "beta": _score(raw.beta),
-        "best": _score(raw.best),
-        "best_move": None if best is None else best[0],
         "closed": raw.closed != 0,
-        "p_no_cutoff": round(int(no_cutoff[_step(finished)]) / CERTAIN, 3),
+        "p_no_cutoff": round(int(no_cutoff[raw.kind, bound, depth, _step(finished)]) / CERTAIN, 3),
         "p_needed": round(raw.p_needed / CERTAIN, 3),
-        "p_next": round(p_next, 3),
         "inside": raw.inside,
-        "joined": raw.joined,
         "below": below,
         "done": finished,
         "handed_out": raw.handed_out,
@@ -231,8 +206,3 @@ def _described(
         "words": line.words,
         "fen": line.fen,
     }
-
-
-def _score(value: int) -> int | None:
-    """Centipawns for the side to move, or None where there is no bound yet."""
-    return value if abs(value) < INFINITE else None

@@ -92,11 +92,6 @@ class Memory:
         table: np.ndarray = self._header["prediction"]["p_no_cut"][0]
         return table
 
-    def p_pass(self) -> np.ndarray:
-        """Return P(the next move is done without a cutoff), the same."""
-        table: np.ndarray = self._header["prediction"]["p_pass"][0]
-        return table
-
     @property
     def depth(self) -> int:
         """Of the last finished iteration."""

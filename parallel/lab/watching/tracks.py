@@ -14,8 +14,7 @@ import numpy as np
 
 from psearch.core.records import TRACE_ABORT, TRACE_IDLE, TRACE_JOIN, TRACE_TAKE
 from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells
-from psearch.lab.watching.open_nodes import split_name
-from psearch.trace.timeline import Event, each
+from psearch.trace.timeline import Event, each, split_name
 
 MOST_SEGMENTS = 48
 """Of one worker in one look; of more, what filled most of each 48th of the time."""

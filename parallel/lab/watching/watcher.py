@@ -19,7 +19,7 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.lab.watching.cells import IDLE, SEARCH, packed
-from psearch.lab.watching.node_lines import Lines, chess_lines
+from psearch.lab.watching.node_lines import NodeLines, chess_lines
 from psearch.lab.watching.open_nodes import OpenNodeTree
 from psearch.lab.watching.reading import Memory
 from psearch.lab.watching.tracks import Clock, Track
@@ -36,7 +36,7 @@ _LOAD = "0123456789abcdef"
 """How busy a worker was, in fifteenths."""
 
 
-LinesOf = Callable[[np.ndarray], Lines | None]
+LinesOf = Callable[[np.ndarray], NodeLines | None]
 """Makes the lines from a root, of its record; None while it is not known."""
 
 
@@ -86,7 +86,7 @@ class WatchedSearch:
         self._start: TraceStart = recorder.start
         self._tracks: dict[int, Track] = {}
         self._tree = OpenNodeTree()
-        self._lines: Lines | None = None
+        self._lines: NodeLines | None = None
         self._root = b""
         self._before: dict[str, np.ndarray] = {}
         self._last_us = 0

@@ -249,10 +249,7 @@ FUNCTIONS = {
     "perft": (1, 44),
     "search": (6, 438),
     "prediction": (1, 13),
-    "micro_costs": (11, 443),
-    "timed_locks": (1, 431),
     "virtual": (4, 455),
-    "round_robin": (2, 431),
     "uniform_tree": (1, 14),
     "one_tree": (4, 443),
     "shadow": (3, 438),
@@ -267,7 +264,7 @@ def test_how_much_is_compiled_for_each_group():
 import json
 from importlib import import_module
 import psearch.core.chess.chess_entries, psearch.scheduler.scheduler_entries
-import psearch.lab.costs.cost_entries, psearch.lab.studies.study_entries, psearch.simulation.simulation_entries
+import psearch.lab.studies.study_entries, psearch.simulation.simulation_entries
 from psearch.core.toolchain import groups, jit
 from psearch.core.toolchain.compiler.dependencies import closure
 found = {}

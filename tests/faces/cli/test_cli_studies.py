@@ -1,4 +1,4 @@
-"""`psearch speedup`, `simulate` and `calibrate`: refusals, the shape of the answers, logs, Ctrl-C."""
+"""`psearch speedup` and `simulate`: refusals, the shape of the answers, logs, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ import pytest
 from programs import PSEARCH
 
 from psearch.faces.cli.commands import speedup_command
-from psearch.lab.costs.calibration import Calibration
-from psearch.lab.costs.sharing_costs import SharingCosts
 from psearch.lab.studies import plots
-from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 
 ROW_FIELDS = {
@@ -85,8 +82,7 @@ def suite(tmp_path: Path) -> str:
         (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--jitter", "2"], "number from 0 to 1"),
         (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--jobs", "0"], "whole number"),
         (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--seed", "-1"], "whole number"),
-        (["calibrate", "--out", "no/such/folder/costs.json"], "its folder does not exist"),
-        (["calibrate", "more"], " takes no "),
+        (["calibrate"], "calibrate is a script of the repository: python bench/study/calibrate.py"),
     ],
 )
 def test_bad_input_is_one_line_and_2(
@@ -109,7 +105,7 @@ def test_help_and_refusals_do_not_load_the_engine() -> None:
     program = """
 import sys
 from psearch.faces.cli.main import main
-for words in (["speedup", "--help"], ["simulate", "--help"], ["calibrate", "--help"], ["speedup"],
+for words in (["speedup", "--help"], ["simulate", "--help"], ["speedup"],
               ["simulate", "--workers", "0"], ["simulate", "--workers", "2", "--depth", "3"]):
     try:
         main(words)
@@ -342,40 +338,15 @@ def test_trees_that_end_in_a_mate_are_left_out_and_named(
     assert run(study, "--from-log", log)[1] == out
 
 
-@pytest.mark.parametrize("load", [0.1, 2.0])
-def test_calibrate_tells_of_other_jobs(
-    run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, load: float
-) -> None:
-    def nothing(progress: Any) -> None:
-        raise PsearchError("measured nothing")
-
-    monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
-    monkeypatch.setattr("psearch.faces.cli.commands.calibrate_command.prepare_kernels", lambda *units: None)
-    monkeypatch.setattr("psearch.lab.costs.calibration.calibrate", nothing)
-    status, _, err = run("calibrate")
-    assert (status, "other jobs are running (load 2.0)" in err) == (2, load == 2.0)
-
-
 BUSY = {"transfer": 8425.0, "poll_line": 480.0, "join": 4000.0, "system_load": 3.2, "machine": "made up"}
 
 
 def test_costs_of_a_busy_machine_are_named(
-    run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path
 ) -> None:
-    """Where they are measured and where they are used; so is a speedup below 1."""
-    costs = Costs(**BUSY)  # type: ignore[arg-type]
-    found = Calibration(costs, 0.01, 9, 10, 2, 1000.0, SharingCosts({}, 10, 1.0))
-    monkeypatch.setattr("os.getloadavg", lambda: (3.2, 0.0, 0.0))
-    monkeypatch.setattr("psearch.faces.cli.commands.calibrate_command.prepare_kernels", lambda *units: None)
-    monkeypatch.setattr("psearch.lab.costs.calibration.calibrate", lambda progress: found)
+    """So is a speedup below 1."""
     file = tmp_path / "costs.json"
-    status, out, err = run("calibrate", "--out", str(file))
-    assert status == 0 and "transfer is 47 times the default, poll_line is 96 times the default: another" in err, err
-    shown = {line.split()[0]: line.split()[1:3] for line in out.splitlines() if len(line.split()) > 3}
-    told_apart = {"crowd", "jitter", "lock_contended", "side_by_side", "system_load"}
-    names = {field.name for field in fields(Costs) if field.type == "float"} - told_apart
-    assert names <= shown.keys() and shown["transfer"] == ["8425.0", "180.0"] and "load 3.2" in out
-    assert json.loads(file.read_text())["system_load"] == 3.2
+    Costs(**BUSY).save(file)  # type: ignore[arg-type]
     words = ["simulate", "--suite", suite, "--tree-nodes", "3000", "--workers", "8", "--hash", "1", "--positions", "2"]
     status, out, err = run(*words, "--costs", str(file))
     assert status == 0 and "costs.json: transfer is 47 times the default, poll_line is 96" in err

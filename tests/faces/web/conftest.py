@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from psearch.faces.web.gate import Gate
+from psearch.faces.web.access import Access
 
 PORT = 8960
 ADDRESS = f"http://127.0.0.1:{PORT}"
@@ -65,8 +65,8 @@ class Talk:
 
 
 @pytest.fixture
-def gate() -> Gate:
-    return Gate(PORT)
+def access() -> Access:
+    return Access(PORT)
 
 
 @pytest.fixture
@@ -76,23 +76,23 @@ def game() -> str:
 
 
 @pytest.fixture
-def client(gate: Gate, kernels: None, game: str) -> Iterator[TestClient]:
+def client(access: Access, kernels: None, game: str) -> Iterator[TestClient]:
     """A browser that has not opened the address yet."""
     if MISSING:
         pytest.skip(MISSING)
-    from psearch.faces.web.desk import EngineSettings
     from psearch.faces.web.pages import Pages
     from psearch.faces.web.server import make_app
+    from psearch.faces.web.shared_engine import EngineSettings
 
-    app = make_app(gate, lambda: Pages(EngineSettings(threads=2, hash_mb=2, game=game)))
+    app = make_app(access, lambda: Pages(EngineSettings(threads=2, hash_mb=2, game=game)))
     with TestClient(app, base_url=ADDRESS) as found:
         yield found
 
 
 @pytest.fixture
-def visitor(client: TestClient, gate: Gate) -> TestClient:
+def visitor(client: TestClient, access: Access) -> TestClient:
     """One that has."""
-    assert client.get(gate.address).status_code == 200
+    assert client.get(access.address).status_code == 200
     return client
 
 

@@ -15,8 +15,8 @@ from paths import REPOSITORY
 
 import psearch
 from psearch.faces.web import laboratory_messages, workers_messages
-from psearch.faces.web.desk import EngineSettings
 from psearch.faces.web.laboratory_messages import LONGEST_PART
+from psearch.faces.web.shared_engine import EngineSettings
 from psearch.options import SearchOptions
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
@@ -35,7 +35,7 @@ class Page:
         self.settings = EngineSettings(2, 1)
         self.is_open = True
         self.sent: list[tuple[str, Any]] = []
-        self._at_close: list[Callable[[], None]] = []
+        self._parts: dict[Any, Any] = {}
 
     @property
     def engine(self) -> psearch.AsyncEngine:
@@ -49,14 +49,15 @@ class Page:
 
     show = send
 
-    def on_close(self, function: Callable[[], None]) -> None:
-        if function not in self._at_close:
-            self._at_close.append(function)
+    def part(self, kind: Callable[[Page], Any]) -> Any:
+        if kind not in self._parts:
+            self._parts[kind] = kind(self)
+        return self._parts[kind]
 
     def close(self) -> None:
         self.is_open = False
-        for function in self._at_close:
-            function()
+        for part in self._parts.values():
+            part.stop()
 
     def of(self, type: str) -> list[Any]:
         return [payload for sent, payload in self.sent if sent == type]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import psearch
-from psearch.faces.web.page_files import read_files
+from psearch.faces.web.server import read_files
 
 STATIC = Path(str(psearch.__file__)).parent / "faces" / "web" / "static"
 VENDOR = STATIC / "vendor"

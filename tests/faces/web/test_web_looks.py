@@ -142,8 +142,8 @@ class Camera:
     def __init__(self, page: Any, width: int) -> None:
         self._page = page
         self._size = SMALL[width]
-        self._desk = page.context.browser.new_page()
-        self._desk.goto("about:blank")
+        self._shared_engine = page.context.browser.new_page()
+        self._shared_engine.goto("about:blank")
 
     def picture(self, style: str = "") -> bytes:
         """The page with a style of its own."""
@@ -168,10 +168,10 @@ class Camera:
         return sum(distance > MOST_APART for distance in apart) / len(apart)
 
     def _develop(self, picture: bytes, cell: int) -> Any:
-        return self._desk.evaluate(DEVELOP, [base64.b64encode(picture).decode(), *self._size, cell])
+        return self._shared_engine.evaluate(DEVELOP, [base64.b64encode(picture).decode(), *self._size, cell])
 
     def close(self) -> None:
-        self._desk.close()
+        self._shared_engine.close()
 
 
 def mutations(box: dict[str, float], size: dict[str, int], selector: str) -> dict[str, str]:

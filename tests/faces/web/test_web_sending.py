@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from psearch.faces.web.desk import Desk, EngineSettings
 from psearch.faces.web.page import _MOST_WAITING, SHOW_S, Page
+from psearch.faces.web.shared_engine import EngineSettings, SharedEngine
 
 
 class Wire:
@@ -40,7 +40,7 @@ async def until(is_so: Callable[[], object]) -> None:
 
 
 def new_page() -> Page:
-    return Page(Desk(EngineSettings(1, 1), lambda type, payload: None))
+    return Page(SharedEngine(EngineSettings(1, 1), lambda type, payload: None))
 
 
 def test_of_states_the_latest_is_sent_and_not_too_often() -> None:

@@ -22,7 +22,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from psearch.faces.web import server as server_module
-from psearch.faces.web.gate import Gate
+from psearch.faces.web.access import Access
 from psearch.faces.web.server import LONGEST_MESSAGE, listen, run
 from psearch.processes.control import SearchControl
 from psearch.results import PsearchError
@@ -42,12 +42,12 @@ def test_without_the_token_there_is_nothing(client: TestClient) -> None:
         assert "set-cookie" not in answer.headers
 
 
-def test_the_token_is_taken_at_the_page_only(client: TestClient, gate: Gate) -> None:
-    assert client.get("/app.js" + gate.address.removeprefix(ADDRESS + "/")).status_code == 403
+def test_the_token_is_taken_at_the_page_only(client: TestClient, access: Access) -> None:
+    assert client.get("/app.js" + access.address.removeprefix(ADDRESS + "/")).status_code == 403
 
 
-def test_the_page_and_its_files(client: TestClient, gate: Gate) -> None:
-    page = client.get(gate.address)
+def test_the_page_and_its_files(client: TestClient, access: Access) -> None:
+    page = client.get(access.address)
     assert page.status_code == 200
     assert "<title>psearch</title>" in page.text
     script = client.get("/app.js")  # the cookie is enough now
@@ -267,20 +267,20 @@ def test_it_listens_on_this_machine_only() -> None:
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[Gate]:
+def serving() -> Iterator[Access]:
     """A server on a port of its own, without an engine."""
 
     def no_pages() -> Any:
         raise PsearchError("no engine here")
 
     with listen(0) as listener:
-        gate = Gate(listener.getsockname()[1])
+        access = Access(listener.getsockname()[1])
         control, begun = SearchControl(), threading.Event()
-        thread = threading.Thread(target=run, args=(listener, gate, no_pages, control, begun.set))
+        thread = threading.Thread(target=run, args=(listener, access, no_pages, control, begun.set))
         thread.start()
         try:
             assert begun.wait(60)
-            yield gate
+            yield access
         finally:
             control.stop()
             thread.join(60)
@@ -288,12 +288,12 @@ def serving() -> Iterator[Gate]:
 
 def test_half_open_connections_do_not_lock_the_owner_out() -> None:
     """There are only so many at a time, and the owner is answered while they are there."""
-    with serving() as gate, contextlib.ExitStack() as stack:
+    with serving() as access, contextlib.ExitStack() as stack:
         opened = []
         for _ in range(3 * server_module._MOST_STRANGERS):
-            opened.append(stack.enter_context(socket.create_connection(("127.0.0.1", gate.port), 60)))
+            opened.append(stack.enter_context(socket.create_connection(("127.0.0.1", access.port), 60)))
             opened[-1].sendall(b"GET / HTTP/1.1\r\n")
-        assert httpx2.get(gate.address, timeout=60).status_code == 200
+        assert httpx2.get(access.address, timeout=60).status_code == 200
         for connection in opened[: server_module._MOST_STRANGERS]:  # the oldest have ended for the others
             with contextlib.suppress(ConnectionResetError):
                 assert connection.recv(1) == b""
@@ -326,8 +326,8 @@ def test_a_flood_of_connections_takes_no_more_descriptors_than_there_are() -> No
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\n", b"GET /app.js HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n"])
 def test_a_connection_without_the_cookie_ends_soon(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "_STRANGER_S", 0.2)
-    with serving() as gate, socket.create_connection(("127.0.0.1", gate.port), 60) as connection:
-        connection.sendall(said.replace(b"%d", b"%d" % gate.port))
+    with serving() as access, socket.create_connection(("127.0.0.1", access.port), 60) as connection:
+        connection.sendall(said.replace(b"%d", b"%d" % access.port))
         with contextlib.suppress(ConnectionResetError):
             while connection.recv(1024):  # until its end
                 pass
@@ -336,12 +336,15 @@ def test_a_connection_without_the_cookie_ends_soon(said: bytes, monkeypatch: pyt
 def test_a_connection_with_the_cookie_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though another one ends meanwhile, and there are many others."""
     monkeypatch.setattr(server_module, "_STRANGER_S", 0.2)
-    with serving() as gate, socket.create_connection(("127.0.0.1", gate.port), 60) as mine:
-        cookie = gate.cookie.partition(";")[0]
-        asked = f"GET /app.js HTTP/1.1\r\nHost: 127.0.0.1:{gate.port}\r\nCookie: {cookie}\r\n\r\n".encode()
+    with serving() as access, socket.create_connection(("127.0.0.1", access.port), 60) as mine:
+        cookie = access.cookie.partition(";")[0]
+        asked = f"GET /app.js HTTP/1.1\r\nHost: 127.0.0.1:{access.port}\r\nCookie: {cookie}\r\n\r\n".encode()
         mine.sendall(asked)
         assert mine.recv(12) == b"HTTP/1.1 200"
-        with socket.create_connection(("127.0.0.1", gate.port), 60) as other, contextlib.suppress(ConnectionResetError):
+        with (
+            socket.create_connection(("127.0.0.1", access.port), 60) as other,
+            contextlib.suppress(ConnectionResetError),
+        ):
             assert other.recv(1) == b""  # 0.2 s later
         mine.sendall(asked)
         mine.shutdown(socket.SHUT_WR)

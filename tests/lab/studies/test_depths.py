@@ -9,8 +9,16 @@ import pytest
 from depth_rules import OLD_RULES
 
 from psearch.arena.arena import Arena
-from psearch.arena.perturbation import LARGEST, history_seed, perturb_history
-from psearch.lab.studies.depths import depth_rule, is_decided, nearest_depth, rule_name, sample_seed, survey_seed
+from psearch.arena.setup import perturb_history
+from psearch.lab.studies.depths import (
+    depth_rule,
+    history_seed,
+    is_decided,
+    nearest_depth,
+    rule_name,
+    sample_seed,
+    survey_seed,
+)
 from psearch.lab.studies.speedup_study import Row, compare
 from psearch.simulation.simulator import VirtualSample
 
@@ -140,7 +148,7 @@ def test_a_perturbed_history_is_small_and_the_same_again() -> None:
         perturb_history(arena, seed)
         found.append(quiet.copy())
     assert (found[0] == found[2]).all() and (found[0] != found[1]).mean() > 0.9
-    assert found[0].min() == -LARGEST and found[0].max() == LARGEST and abs(found[0].mean()) < 1
+    assert found[0].min() == -32 and found[0].max() == 32 and abs(found[0].mean()) < 1
     arena.close()
 
 

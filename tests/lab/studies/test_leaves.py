@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.faces.cli.commands import leaves_command as cli_leaves
 from psearch.lab.studies import uniform_tree as uniform
-from psearch.lab.studies.leaf_formulas import Leaves, least_leaves
-from psearch.lab.studies.uniform_tree import Count, count_uniform
+from psearch.lab.studies.uniform_tree import Count, Leaves, count_uniform, least_leaves
 from psearch.scheduler.scheduler_entries import load_kernels
 
 Run = Callable[..., tuple[int, str, str]]
@@ -150,7 +149,7 @@ def test_json(run: Run) -> None:
 
 
 def test_a_difference_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli_leaves, "least_leaves", lambda breadth, depth: Leaves(depth, 1, 7, 7))
+    monkeypatch.setattr(uniform, "least_leaves", lambda breadth, depth: Leaves(depth, 1, 7, 7))
     status, out, err = run("leaves", "40", "1")
     assert status == 1
     assert "NOT THE SAME" in out

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from psearch.defaults import JOB_HASH_MB
 from psearch.faces.cli.arguments import add_limits, add_net, add_on, add_pruning, add_with, check_hash
 from psearch.faces.cli.output import refuse
-from psearch.faces.cli.root import open_tables
+from psearch.faces.cli.root_arguments import open_tables
 from psearch.faces.cli.signals import Signals
 from psearch.searcher.declared import DRIVER, HASH, POLICY, SYZYGY, THREADS
 

@@ -1,7 +1,4 @@
-"""`psearch leaves B N`: the leaves that alpha-beta must visit, by formula and counted.
-
-Kernels, and numpy, are needed only where something is counted.
-"""
+"""`psearch leaves B N`: the leaves that alpha-beta must visit, by formula and counted."""
 
 from __future__ import annotations
 
@@ -15,10 +12,9 @@ from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, print_json
 from psearch.faces.cli.signals import Signals
-from psearch.lab.studies.leaf_formulas import Leaves, least_leaves
 
 if TYPE_CHECKING:
-    from psearch.lab.studies.uniform_tree import Count
+    from psearch.lab.studies.uniform_tree import Count, Leaves
 
 MAX_BREADTH = 1000
 DEFAULT_COUNT = 10_000_000
@@ -69,6 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Print the table, counted as far as `--count` says."""
+    from psearch.lab.studies.uniform_tree import least_leaves
+
     table = [least_leaves(options.breadth, depth) for depth in range(options.plies + 1)]
     counts = _count(table, options)
     if options.json:

@@ -22,7 +22,7 @@ from psearch.faces.cli.command_list import COMMANDS
 from psearch.faces.cli.guesses import check_moves
 from psearch.faces.cli.kernels import ready_engine
 from psearch.faces.cli.output import complain, print_json, refuse
-from psearch.faces.cli.root import add_root_options, candidates, moved, probe, table_line, table_object
+from psearch.faces.cli.root_arguments import add_root_options, candidates, moved, probe, table_line, table_object
 from psearch.faces.cli.signals import Signals
 from psearch.faces.cli.traces import add_trace, traced
 from psearch.version import __version__

@@ -64,7 +64,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     try:
         import websockets  # noqa: F401  # which uvicorn takes
 
-        from psearch.faces.web.gate import Gate
+        from psearch.faces.web.access import Access
         from psearch.faces.web.server import listen
         from psearch.faces.web.server import run as serve
     except ModuleNotFoundError as error:
@@ -82,24 +82,24 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         loaded_game(options.game)
 
     def open_pages():  # type: ignore[no-untyped-def]  # its type needs python-chess
-        from psearch.faces.web.desk import EngineSettings
         from psearch.faces.web.pages import Pages
+        from psearch.faces.web.shared_engine import EngineSettings
 
         named = options.game, tuple(options.policy), options.with_
         return Pages(EngineSettings(options.threads, options.hash, *named))
 
     listener = listen(options.port)
     with listener:
-        gate = Gate(listener.getsockname()[1])
-        print(gate.address, flush=True)
+        access = Access(listener.getsockname()[1])
+        print(access.address, flush=True)
 
         def began() -> None:
             say("psearch: serving on this machine only; Ctrl-C ends it")
             if not options.no_browser and _has_screen():
-                threading.Thread(target=_open, args=(gate.address_for_once(),), daemon=True).start()
+                threading.Thread(target=_open, args=(access.address_for_once(),), daemon=True).start()
 
         signals.searching = True  # a signal ends the server in good order
-        serve(listener, gate, open_pages, signals.control, began)
+        serve(listener, access, open_pages, signals.control, began)
         signals.searching = False
     return signals.exit_status
 

@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="J",
         help="every cost is longer by a random part of this share (default: as in the costs, there 0)",
     )
-    parser.add_argument("--costs", type=Path, metavar="FILE", help="from `psearch calibrate --out FILE`")
+    parser.add_argument("--costs", type=Path, metavar="FILE", help="of this machine, by bench/study/calibrate.py")
     _add_scheduling(parser)
     parser.add_argument(
         "--jobs",
@@ -201,7 +201,7 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
             if log is not None:
                 log.add(sample)
 
-        from psearch.games.game import GamePosition
+        from psearch.games.own_game import GamePosition
         from psearch.lab.studies.virtual_study import run_study
         from psearch.terminal.status import StatusLine
 
@@ -288,5 +288,5 @@ def _costs(options: argparse.Namespace) -> Costs:
 
     costs = Costs.load(options.costs) if options.costs is not None else Costs()
     if far := costs.far_off():
-        complain(f"{options.costs.name}: {', '.join(far)}: was the machine busy when psearch calibrate measured it?")
+        complain(f"{options.costs.name}: {', '.join(far)}: was the machine busy when it was measured?")
     return costs if options.jitter is None else replace(costs, jitter=options.jitter)

@@ -38,7 +38,7 @@ from psearch.searcher.declared import DEPTH
 if TYPE_CHECKING:
     from psearch.core.toolchain.kernel_sets import KernelSet
     from psearch.files.raw_log import RawLog
-    from psearch.games.suite import GameSuitePosition
+    from psearch.games.searching import GameSuitePosition
     from psearch.lab.studies.speedup_study import Sample
     from psearch.options import SearchOptions
     from psearch.text.epd_text import SuitePosition

@@ -7,6 +7,7 @@ single thread cannot deadlock on one.
 from __future__ import annotations
 
 import numpy as np
+from round_robin_entries import ROUND_ROBIN
 
 from psearch.core.splitmix import SPLITMIX_STEP, splitmix64
 from psearch.core.toolchain.intrinsics import atomic_load
@@ -14,7 +15,6 @@ from psearch.core.toolchain.jit import entry
 from psearch.core.views import context_at, header_of, i64
 from psearch.scheduler.step import step
 from psearch.scheduler.words import done_of
-from psearch.simulation.simulation_entries import ROUND_ROBIN
 
 
 @entry(i64(i64, i64, i64, i64), ROUND_ROBIN)

@@ -1,4 +1,4 @@
-"""A worker of a search that other threads may share, which times its nodes: for `psearch calibrate`."""
+"""A worker of a search that other threads may share, which times its nodes: for `calibrate.py`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numba
 import numpy as np
 from numba.core import types
 
+from cost_kernels.cost_entries import MICRO_COSTS
+from cost_kernels.timings import LONG_SINCE, node_times_dtype
 from psearch.core.constants import STATE_IDLE
 from psearch.core.toolchain.intrinsics import atomic_load, cycle_counter, pause, view
 from psearch.core.toolchain.jit import entry, kernel
 from psearch.core.views import Context, boolean, context_at, header_of, i64, worker_of
-from psearch.lab.costs.cost_entries import MICRO_COSTS
-from psearch.lab.costs.timings import LONG_SINCE, node_times_dtype
 from psearch.scheduler.step import step
 from psearch.scheduler.words import done_of
 

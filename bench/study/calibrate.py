@@ -1,43 +1,53 @@
-"""Measures on this machine what virtual time charges for each action (`costs.py`).
+"""Measures on this machine what virtual time charges for each action (`Costs`), in about a minute.
+
+    python bench/study/calibrate.py [--out costs.json]
+
+The file is for `psearch simulate --costs FILE`. Nothing else should be running.
 
 Nodes: the benchmark's positions are searched serially in small slices, several times; a slice does the same each time,
 so its least time is the one without disturbance, and least squares over the slices give the cost of a node of the
 main search from one of quiescence. Joins: real searches with two worker processes, which count the cycles. What
-sharing costs: `sharing_costs.py`. All else: loops in `micro_costs.py`. Other programs on the machine make the figures
-worse; run it alone.
+sharing costs: `sharing_costs.py`. All else: loops in `cost_kernels/micro_costs.py`.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
 import statistics
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import chess
 import numpy as np
+from cost_kernels import micro_costs
+from cost_kernels.cost_entries import MICRO_COSTS, TIMED_LOCKS
+from scipy.optimize import nnls
+from sharing_costs import MEANINGS, SharingCosts, measure_sharing
 
 from psearch.arena.arena import Arena, stack_pool_size
 from psearch.arena.setup import write_search
 from psearch.bench import BENCH_POSITIONS
 from psearch.core.constants import ALL_NODE
 from psearch.core.records import CACHE_LINE
+from psearch.faces.cli.kernels import prepare_kernels
 from psearch.files.raw_log import machine, machine_name
-from psearch.lab.costs import micro_costs
-from psearch.lab.costs.sharing_costs import MEANINGS, SharingCosts, measure_sharing
-from psearch.lab.studies.progress import StudyProgress
+from psearch.lab.studies import StudyProgress
 from psearch.lab.studies.speedup_study import hardware_ceiling
-from psearch.lab.studies.time_fit import non_negative_pair
 from psearch.lab.studies.tree_sizes import scale_line
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
-from psearch.results import Limits
+from psearch.results import Limits, PsearchError
 from psearch.scheduler.scheduler_entries import read_cycles, work
-from psearch.simulation.costs import Costs
+from psearch.simulation.costs import QUIET_LOAD, Costs
+from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
 from psearch.text.epd_text import SuitePosition
 
@@ -103,6 +113,27 @@ class Calibration:
             f"machine: {costs.machine}, {costs.measured}, load {costs.system_load:.1f}",
         ]
         return f"{table}\n\n" + "\n".join(notes)
+
+
+def main() -> None:
+    """Measure the costs, print them, and write them with `--out`."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the costs here, as JSON")
+    options = parser.parse_args()
+    if options.out is not None and not options.out.absolute().parent.is_dir():
+        raise SystemExit(f"calibrate: cannot write {options.out}: its folder does not exist")
+    load = os.getloadavg()[0]  # before kernels are compiled, which is load of our own
+    if load >= QUIET_LOAD:
+        print(f"calibrate: other jobs are running (load {load:.1f}): the costs will be wrong", file=sys.stderr)
+    prepare_kernels(MICRO_COSTS, TIMED_LOCKS)
+    with StatusLine() as status:
+        calibration = calibrate(progress=status)
+    calibration = replace(calibration, costs=replace(calibration.costs, system_load=round(load, 2)))
+    print(calibration.table(), flush=True)
+    if far := calibration.costs.far_off():
+        print(f"calibrate: {', '.join(far)}: another machine is so, or a busy one", file=sys.stderr)
+    if options.out is not None:
+        calibration.costs.save(options.out)
 
 
 def calibrate(
@@ -185,9 +216,9 @@ def _node_costs(
     times = np.array(all_times)
     terms = np.stack([counts[:, 0] - counts[:, 1], counts[:, 1]], axis=1)
     full = counts[:, 0] > counts[:, 0].max() / 20  # the last slice of a search may be almost nothing
-    node, qnode = non_negative_pair(terms[full], times[full])
-    relative = terms[full] @ np.array([node, qnode]) / times[full] - 1
-    return node, qnode, float(np.sqrt(np.mean(relative**2))), int(full.sum()), int(counts[:, 0].sum())
+    fitted, _ = nnls(terms[full], times[full])
+    relative = terms[full] @ fitted / times[full] - 1
+    return *fitted.tolist(), float(np.sqrt(np.mean(relative**2))), int(full.sum()), int(counts[:, 0].sum())
 
 
 # -- joins -----------------------------------------------------------------------------------------------------------
@@ -308,3 +339,10 @@ def _micro_costs(board: chess.Board, cycles_per_ns: float) -> dict[str, float]:
     # leaving includes the lock, which virtual time charges beside it
     found["leave"] = max(found["leave"] - found["lock"], 0.0)
     return found
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except PsearchError as error:
+        raise SystemExit(f"calibrate: {error}") from None

@@ -1,6 +1,6 @@
-"""Small loops around single operations, for `psearch calibrate`. Each returns time stamp counter cycles.
+"""Small loops around single operations, for `calibrate.py`. Each returns time stamp counter cycles.
 
-They run on a scratch arena that `calibration.py` prepares, never on one that is searched. Everything they touch is in
+They run on a scratch arena that `calibrate.py` prepares, never on one that is searched. Everything they touch is in
 the first-level cache, as it is when a worker opens or leaves the node it has just been in; but for the last three, of
 lines that a second thread has just written.
 """
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from cost_kernels.cost_entries import MICRO_COSTS
 from psearch.core.constants import CLOSED_CUTOFF, STACK_ACTIVE
 from psearch.core.toolchain.intrinsics import atomic_add, atomic_load, atomic_store, cycle_counter, sched_yield
 from psearch.core.toolchain.jit import entry, kernel
 from psearch.core.views import context_at, frame_of, header_of, i64, stack_of, void, worker_of
-from psearch.lab.costs.cost_entries import MICRO_COSTS
 from psearch.scheduler.iterations import begin_root
 from psearch.scheduler.splitting import acquire, best_offer, is_dead, leave, offer, open_node, release, unwind, withdraw
 from psearch.scheduler.words import closed_of, idle_workers_of, mask_of, open_of, state_of

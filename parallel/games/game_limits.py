@@ -1,6 +1,8 @@
-"""What a user's game may be, and how it can be wrong; plain numbers and words, no imports."""
+"""What a user's game may be, and how it can be wrong: plain numbers and words."""
 
 from __future__ import annotations
+
+import numpy as np
 
 POSITION_BYTES = 128
 """of a position, at most"""
@@ -27,7 +29,7 @@ WORDS = {
 }
 """Those that stay Python; all but the first may be left out."""
 
-NO_MISTAKE, TOO_MANY_MOVES, NO_MOVES, LARGE_MOVE, LARGE_RESULT, LARGE_EVALUATION, LONG_GAME = range(7)
+TOO_MANY_MOVES, NO_MOVES, LARGE_MOVE, LARGE_RESULT, LARGE_EVALUATION = range(1, 6)
 MISTAKES = {
     TOO_MANY_MOVES: ("moves", f"it has found {{}} moves, of 1 to MOST_MOVES = {{most}} (the most is {MOST_MOVES})"),
     NO_MOVES: ("moves", "it has found no move in a position of which ended() says that the game goes on"),
@@ -36,3 +38,13 @@ MISTAKES = {
     LARGE_EVALUATION: ("evaluate", f"it returned {{}}: guesses are from -{MOST_SCORE - 1} to {MOST_SCORE - 1}"),
 }
 """What a search can notice: the function, and what is said of it; `{}` stands for the number in question."""
+
+level_dtype = np.dtype(
+    [
+        ("position", "u1", (POSITION_BYTES,)),
+        ("found", "u2", (MOST_MOVES,)),
+        ("count", "i8"),
+        ("cursor", "i8"),  # next move; -1: the moves are not there yet
+    ]
+)
+"""A ply of perft."""

@@ -1,4 +1,4 @@
-"""A search in which taking and giving back a node's lock notes how long it is held: for `psearch calibrate`.
+"""A search in which taking and giving back a node's lock notes how long it is held: for `calibrate.py`.
 
 By what was done under it, and by whether another worker had held it last. Everything else is the real search.
 """
@@ -9,12 +9,8 @@ import numba
 import numpy as np
 from numba.core import types
 
-from psearch.core.constants import CLOSED_CUTOFF, STATE_IDLE
-from psearch.core.toolchain.intrinsics import atomic_load, atomic_store, compare_and_swap, cycle_counter, pause, view
-from psearch.core.toolchain.jit import entry, kernel
-from psearch.core.views import Context, Node, Worker, boolean, context_at, frame_of, header_of, i64, void, worker_of
-from psearch.lab.costs.cost_entries import TIMED_LOCKS
-from psearch.lab.costs.timings import (
+from cost_kernels.cost_entries import TIMED_LOCKS
+from cost_kernels.timings import (
     HELD_FOR_LEARN,
     HELD_FOR_MOVE,
     HELD_FOR_NEW_MOVES,
@@ -23,6 +19,10 @@ from psearch.lab.costs.timings import (
     HELD_TO_OPEN,
     lock_times_dtype,
 )
+from psearch.core.constants import CLOSED_CUTOFF, STATE_IDLE
+from psearch.core.toolchain.intrinsics import atomic_load, atomic_store, compare_and_swap, cycle_counter, pause, view
+from psearch.core.toolchain.jit import entry, kernel
+from psearch.core.views import Context, Node, Worker, boolean, context_at, frame_of, header_of, i64, void, worker_of
 from psearch.scheduler.step import step
 from psearch.scheduler.words import closed_of, done_of, lock_of, open_of
 

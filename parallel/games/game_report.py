@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from psearch.games.game import GamePosition
+from psearch.games.own_game import GamePosition
 from psearch.games.searching import GameResult
 from psearch.text.report import BOUND_MARKS, LABEL_WIDTH, worker_object, workers_text
 

@@ -16,7 +16,7 @@ from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.core.toolchain.plug_in_file import read_plug_in
 from psearch.defaults import MAX_DEPTH
 from psearch.games.game_file import BETWEEN, mistake_of, move_text, place_of, record_of, run_file
-from psearch.games.limits import MISTAKES, POSITION_BYTES, RULES
+from psearch.games.game_limits import MISTAKES, POSITION_BYTES, RULES
 from psearch.games.rules_process import Rules, RulesProcess
 from psearch.options import RULE_HOOKS
 from psearch.results import PsearchError

@@ -1,4 +1,4 @@
-"""What it costs two workers to share a search, measured in real searches: for `calibration.py`.
+"""What it costs two workers to share a search, measured in real searches: for `calibrate.py`.
 
 The searches run in threads of this process, which share an arena just as worker processes do. Three figures:
 
@@ -18,11 +18,8 @@ from functools import partial
 
 import chess
 import numpy as np
-
-from psearch.arena.arena import Arena
-from psearch.arena.setup import write_search
-from psearch.lab.costs.cost_entries import search_in_turns_timing_nodes, search_timing_locks, search_timing_nodes
-from psearch.lab.costs.timings import (
+from cost_kernels.cost_entries import search_in_turns_timing_nodes, search_timing_locks, search_timing_nodes
+from cost_kernels.timings import (
     HELD_FOR_LEARN,
     HELD_FOR_MOVE,
     HELD_FOR_NEW_MOVES,
@@ -33,7 +30,10 @@ from psearch.lab.costs.timings import (
     lock_times_dtype,
     node_times_dtype,
 )
-from psearch.lab.studies.progress import StudyProgress
+
+from psearch.arena.arena import Arena
+from psearch.arena.setup import write_search
+from psearch.lab.studies import StudyProgress
 from psearch.options import SearchOptions
 from psearch.results import Limits
 

@@ -1,4 +1,4 @@
-"""What the kernels of `timed_search` write down: layouts that Python and they share."""
+"""What `timed_nodes` and `timed_locks` write down: layouts that Python and they share."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def bounds_of(settings: EngineSettings) -> Bounds:
 
 
 @dataclass(eq=False)
-class Wanted:
+class WantedAnalysis:
     """An analysis that somebody wants."""
 
     owner: object
@@ -76,7 +76,7 @@ class Wanted:
     that the engine is `free`"""
 
 
-class Desk:
+class SharedEngine:
     """Starts the engine, shares it out, ends it. For the loop's thread only."""
 
     def __init__(self, settings: EngineSettings, tell_all: Callable[[str, dict[str, Any]], None]) -> None:
@@ -98,8 +98,8 @@ class Desk:
         """held by whose processes use the cores beside the engine"""
         self._pauses: list[str] = []
         """why no analysis may run"""
-        self._wanted: Wanted | None = None
-        self._taken: list[Wanted] = []
+        self._wanted: WantedAnalysis | None = None
+        self._taken: list[WantedAnalysis] = []
         """analyses that others have taken the engine from, the latest last"""
         self._running: AsyncAnalysis | None = None
         self._changed = asyncio.Event()
@@ -157,7 +157,7 @@ class Desk:
 
     # -- analyses and tasks --------------------------------------------------------------------------------------------
 
-    def analyse(self, wanted: Wanted) -> None:
+    def analyse(self, wanted: WantedAnalysis) -> None:
         """Begin this analysis, in place of the one that there is."""
         former, self._wanted = self._wanted, wanted
         self._taken = [other for other in self._taken if other.owner is not wanted.owner]
@@ -274,7 +274,7 @@ class Desk:
             self._settled.set()
         self._tell_all("engine.state", self.facts)
 
-    async def _search(self, wanted: Wanted) -> None:
+    async def _search(self, wanted: WantedAnalysis) -> None:
         """Until its end, or until something else is wanted."""
         if self._wanted is not wanted or self._tasks or self._pauses:
             self._changed.set()
@@ -301,7 +301,7 @@ class Desk:
         if not self._changed.is_set():  # nobody has ended it
             self._finish(wanted, "done", "")
 
-    def _finish(self, wanted: Wanted, state: str, reason: str) -> None:
+    def _finish(self, wanted: WantedAnalysis, state: str, reason: str) -> None:
         if self._wanted is wanted:
             self._wanted = None
         wanted.tell(state, reason)
@@ -312,7 +312,7 @@ class Desk:
         if self._wanted is None and self._taken:
             self._taken.pop().tell("free", "")
 
-    async def _tick(self, wanted: Wanted, analysis: AsyncAnalysis) -> None:
+    async def _tick(self, wanted: WantedAnalysis, analysis: AsyncAnalysis) -> None:
         while True:
             await asyncio.sleep(TICK_S)
             if self._wanted is wanted:

@@ -41,7 +41,7 @@ _FIRST_LOOK_S = 60.0
 """How long the address that a browser is started with is good for, once."""
 
 
-class Gate:
+class Access:
     """Knows the port and the token. port: where the server listens on 127.0.0.1."""
 
     def __init__(self, port: int) -> None:

@@ -1,0 +1,157 @@
+"""Messages of the page: their text, what their payloads say, and the functions that they run.
+
+A message is one JSON object in a text frame of the WebSocket: `{"type": "workers.watch", "payload": {...}}`
+(the payload may be left out). What comes back has the same form. The first word of a type, up to the dot, is the part
+of the page it belongs to. A module declares what it takes, and is listed in `MODULES`:
+
+    @handles("workers.watch")
+    async def watch(page: Page, payload: Payload) -> None:
+        page.send("workers.look", {...})
+
+What a handler raises as PsearchError goes to the page as `{"type": "workers.error", "payload": {"text": ...}}`. Nothing
+in a message has been checked by its sender: handlers read a payload by `whole_of` and the like.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, NoReturn, TypeVar
+
+from psearch.files.json_text import json_value
+from psearch.results import PsearchError
+from psearch.text.values import number, shown, whole
+
+LONGEST = 1 << 20
+"""Bytes of a message of the page: a game with comments has some 20,000."""
+_LONGEST_TYPE = 60
+Payload = Mapping[str, Any]
+"""What a message says, as JSON gives it: nothing in it has been checked."""
+Handler = Callable[[Any, Payload], Awaitable[None]]
+"""Takes the page and a payload. Messages of one part are handled one after the other, those of others meanwhile."""
+H = TypeVar("H", bound=Handler)
+
+MODULES: tuple[str, ...] = (
+    "psearch.faces.web.page_conversation",
+    "psearch.faces.web.workers_messages",
+    "psearch.faces.web.laboratory_messages",
+    "psearch.faces.web.game_messages",
+)
+"""Modules with handlers, imported once, when the server has begun to answer."""
+_HANDLERS: dict[str, Handler] = {}
+
+
+def handles(type: str) -> Callable[[H], H]:
+    """Declare the handler of a type of messages. Raises ValueError when it has another already."""
+
+    def declare(handler: H) -> H:
+        if _HANDLERS.setdefault(type, handler) is not handler:
+            raise ValueError(f"two handlers for {type}")
+        return handler
+
+    return declare
+
+
+def load_handlers() -> None:
+    """Import what is listed in `MODULES`."""
+    for name in MODULES:
+        importlib.import_module(name)
+
+
+def handler_of(type: str) -> Handler:
+    """Return the handler of a type. Raises PsearchError when there is none."""
+    handler = _HANDLERS.get(type)
+    if handler is None:
+        raise PsearchError(f"no such message: {type[:40]!r}")
+    return handler
+
+
+# -- text
+
+
+def parse(text: str) -> tuple[str, Mapping[str, Any]]:
+    """Return type and payload of a message. Raises PsearchError when it is none."""
+    if len(text) > LONGEST:
+        raise PsearchError(f"a message is longer than {LONGEST:,} characters")
+    try:
+        message = json_value(text, _no_constant)
+    except ValueError as error:
+        raise PsearchError(f"a message is not JSON: {str(error)[:100]}") from None
+    if not isinstance(message, dict):
+        raise PsearchError("a message is not an object")
+    type, payload = message.get("type"), message.get("payload", {})
+    if not isinstance(type, str) or not 0 < len(type) <= _LONGEST_TYPE:
+        raise PsearchError("a message has no type")
+    if not isinstance(payload, dict):
+        raise PsearchError("the payload of a message is not an object")
+    return type, payload
+
+
+def message(type: str, payload: Mapping[str, Any]) -> str:
+    """Return the text of a message to the page, in ASCII: half a surrogate pair that came from a page is no problem."""
+    return json.dumps({"type": type, "payload": payload}, separators=(",", ":"), allow_nan=False)
+
+
+def part_of(type: str) -> str:
+    """Return the part of the page that a type belongs to: its first word."""
+    return type.partition(".")[0]
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+# -- payloads: PsearchError has one line for what is wrong
+
+
+def whole_of(payload: Mapping[str, Any], name: str, low: int, high: int) -> int:
+    """Return a whole number from low to high."""
+    value = payload.get(name)
+    if isinstance(value, bool):
+        raise PsearchError(f"{name} must be a whole number from {low} to {high}, not {shown(value)}")
+    return whole(name, value, low, high)
+
+
+def number_of(payload: Mapping[str, Any], name: str, low: int, high: int) -> float:
+    """Return a number from low to high."""
+    value = payload.get(name)
+    if isinstance(value, bool):
+        raise PsearchError(f"{name} must be a number from {low} to {high}, not {shown(value)}")
+    return number(name, value, low, high)
+
+
+def text_of(payload: Mapping[str, Any], name: str, longest: int = 200) -> str:
+    """Return a text of so many characters at most."""
+    value = payload.get(name)
+    if not isinstance(value, str):
+        raise PsearchError(f"{name} must be a text, not {shown(value)}")
+    if len(value) > longest:
+        raise PsearchError(f"{name} is longer than {longest:,} characters")
+    return value
+
+
+def choice_of(payload: Mapping[str, Any], name: str, choices: Collection[str]) -> str:
+    """Return one of these names."""
+    value = payload.get(name)
+    if not isinstance(value, str) or value not in choices:
+        raise PsearchError(f"{name} must be one of {', '.join(choices)}, not {shown(value)}")
+    return value
+
+
+def flag_of(payload: Mapping[str, Any], name: str) -> bool:
+    """Return true or false."""
+    value = payload.get(name)
+    if not isinstance(value, bool):
+        raise PsearchError(f"{name} must be true or false, not {shown(value)}")
+    return value
+
+
+def texts_of(payload: Mapping[str, Any], name: str, most: int, longest: int = 20) -> list[str]:
+    """Return a list of so many texts at most, such as moves."""
+    value = payload.get(name)
+    if not isinstance(value, list) or len(value) > most:
+        raise PsearchError(f"{name} must be a list of at most {most:,} texts, not {shown(value)}")
+    if not all(isinstance(entry, str) and len(entry) <= longest for entry in value):
+        raise PsearchError(f"{name} must be a list of texts of at most {longest} characters")
+    return value
