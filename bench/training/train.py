@@ -4,7 +4,7 @@
         [--labels F.samples[:N] ...] [--first-stage 10000000] [--epochs 12] [--save FOLDER] [--picture FILE.png]
         [--json FILE]
 
-Positions with scores are those of the games and, mixed with them, those of `label.py` and `read_pgn.py`. A net is a row
+Positions with scores are those of the games and, mixed with them, those of `label.py`. A net is a row
 for each width and number of positions. Its error is the mean squared error of the expected score on every tenth game,
 which no net has seen, against a target of 0.7 search and 0.3 result; beside it stand those of the search's own score,
 of the evaluation by hand, and of its material and piece-square tables, each at the scale that suits it best. With a

@@ -20,8 +20,6 @@ from matchplay.journal import MatchJournal
 from netdata.blocks import Appender, Block, Game, pack, read_blocks
 from netdata.labelling import LabelFile, Labels
 from netdata.records import sample_dtype
-from odds import Game as OddsGame
-from odds import OddsLog
 from programs import run_bench
 
 from psearch.batch.analysis.analysis_journal import AnalysisJournal
@@ -59,12 +57,6 @@ def match(path: Path, count: int) -> None:
             target.add(Record(number, 0, "1-0", "mate", pgn=pgn))
 
 
-def odds(path: Path, count: int) -> None:
-    with OddsLog(path, SETTINGS, resume=path.exists()) as target:
-        for number in range(count):
-            target.add(OddsGame("startpos", 2.0, number, 0, "1-0", "mate", 40))
-
-
 def analysis(path: Path, count: int) -> None:
     with AnalysisJournal(path, {"input": ["x"]}) as target:
         for number in range(count):
@@ -72,7 +64,7 @@ def analysis(path: Path, count: int) -> None:
 
 
 def rows(path: Path, count: int) -> None:
-    """As train.py, torture.py and farm.py keep them."""
+    """As train.py and torture.py keep them."""
     with Journal.at_end(path, b'{"hidden": ') as target:
         for number in range(count):
             target.append({"hidden": 32, "positions": number})
@@ -92,7 +84,6 @@ TOOLS = [
     Tool(games, "some.games"),
     Tool(labels, "some.samples", ("some.samples.log",)),
     Tool(match, "some.jsonl", ("some.pgn",)),
-    Tool(odds, "some.jsonl"),
     Tool(analysis, "some.journal"),
     Tool(rows, "some.jsonl"),
 ]
@@ -108,14 +99,6 @@ def restore(folder: Path, files: dict[str, bytes]) -> None:
         path.unlink()
     for name, data in files.items():
         (folder / name).write_bytes(data)
-
-
-def check_kept(tool: Tool, folder: Path, files: dict[str, bytes]) -> None:
-    """Odds are told of each time they are gone on with, in a line behind the others."""
-    found = contents(folder)
-    if tool.go_on is odds:
-        found = {name: data[: len(files[name])] for name, data in found.items()}
-    assert found == files
 
 
 def is_refused(tool: Tool, folder: Path) -> bool:
@@ -150,7 +133,7 @@ def test_what_is_damaged_in_the_middle_stays(tool: Tool, tmp_path: Path) -> None
             files = {**whole, name: data}
             restore(tmp_path, files)
             refused += is_refused(tool, tmp_path)
-            check_kept(tool, tmp_path, files)
+            assert contents(tmp_path) == files
     assert refused > 20
 
 
@@ -207,7 +190,7 @@ def test_what_a_kill_has_cut_short_goes_and_nothing_else(tool: Tool, tmp_path: P
                     continue
                 restore(tmp_path, files)
                 assert not is_refused(tool, tmp_path), (name, cut)
-                check_kept(tool, tmp_path, before)
+                assert contents(tmp_path) == before
                 tool.go_on(tmp_path / tool.name, 1)
 
 
@@ -263,16 +246,6 @@ def test_a_match_begins_beside_no_file_of_its_names(tmp_path: Path) -> None:
         assert contents(tmp_path) == {f"package{ending}": b"{}\n"}
 
 
-def test_another_run_leaves_the_file_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "some.jsonl"
-    odds(path, 2)
-    data = path.read_bytes() + b'{"position": "st'
-    path.write_bytes(data)
-    with pytest.raises(MatchError, match="another run"):
-        OddsLog(path, {**SETTINGS, "nodes": 5}, resume=True)
-    assert path.read_bytes() == data
-
-
 @pytest.mark.parametrize("data", FOREIGN, ids=lambda data: data[:12].decode("latin-1"))
 def test_a_raw_log_takes_the_place_of_another_alone(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "log.jsonl"
@@ -323,9 +296,7 @@ def test_packed_logs_that_are_damaged_stay(tmp_path: Path, capsys: pytest.Captur
     [
         ("training/generate.py", "FILE", "--games", "1"),
         ("training/label.py", "FILE", "GAMES"),
-        ("training/read_pgn.py", "FILE", "GAMES"),
         ("study/torture.py", "--minutes", "0", "--log", "FILE"),
-        ("speed/farm.py", "--only", "none", "--log", "FILE"),
     ],
     ids=lambda words: words[0],
 )

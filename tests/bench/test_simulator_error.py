@@ -36,18 +36,3 @@ def test_real_and_virtual(tmp_path: Path) -> None:
     assert rows[1][:4] == [FENS[0][:4], "2", "2.00", f"{speedup:.2f}"]
     assert rows[1][-2:] == ["2.00", f"{shared['nodes'] / alone['nodes']:.2f}"]
     assert re.match(r"2 workers, 2 positions: virtual over real x[01]\.\d+ \(", done.stdout.splitlines()[-1])
-
-
-def test_speed_at_two_workers(tmp_path: Path) -> None:
-    suite, out = tmp_path / "two.epd", tmp_path / "speeds.json"
-    suite.write_text("".join(" ".join(fen.split()[:4]) + f' id "{fen[:4]}";\n' for fen in FENS), "utf-8")
-    words = ("--suite", str(suite), "--minutes", "0", "--nodes", "20000", "--hash", "1", "--out", str(out))
-    done = run_bench("study/simulator_speed.py", *words)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(out.read_text("utf-8"))
-    assert [set(one) for one in found["real"]] == [{"one", "two", "independent"}] * 2
-    rows = [line.split() for line in done.stdout.splitlines()]
-    speeds = found["virtual"][0]
-    assert rows[1][0] == FENS[0][:4]
-    assert rows[1][4] == f"{speeds['two'][0] / speeds['one'][0]:.3f}"
-    assert done.stdout.splitlines()[-1].startswith("virtual over real: x")

@@ -15,8 +15,6 @@ play_game = GAMES.entry("play_game")
 decode_game = GAMES.entry("decode_game")
 label_game = GAMES.entry("label_game")
 rank_moves = GAMES.entry("rank_moves")
-PGN = Group("training_pgn", "netdata.pgn_kernels")
-read_text = PGN.entry("read_text")
 
 MOST_PLIES = 512
 """Room for a game with its opening."""
@@ -84,23 +82,6 @@ decoder_dtype = np.dtype(
         ("wander", "i8"),  # random moves made from a position before it is taken: then it has no score of its own
         ("fewest", "i8"),  # of these moves, where a position is labelled for each number of them up to `wander`
         ("seed", "u8"),  # of these moves
-    ],
-    align=True,
-)
-MOST_TEXT = 1 << 20
-text_dtype = np.dtype(
-    [
-        ("root", position_dtype),  # before the first move
-        ("most_line", "i8"),  # plies of an expected line that are looked at
-        ("one_of", "i8"),  # so many positions of it is kept, by chance
-        ("room", "i8"),  # records that can be written
-        ("before", position_dtype),  # the last move
-        ("after", position_dtype),
-        ("move", "i8"),  # the last one
-        ("plies", "i8"),
-        ("written", "i8"),  # records
-        ("length", "i8"),
-        ("bytes", "u1", (MOST_TEXT,)),  # moves and comments of a game as PGN has them
     ],
     align=True,
 )
