@@ -35,6 +35,24 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGHUP, lambda *_: None)
 
 
+NIGHTLY = ("tests/core/toolchain/", "tests/batch/analysis/test_marks.py", "tests/faces/web/test_web_looks.py")
+"""Where a slow test is a nightly one: other processors and damaged caches, how good the marks of an analysis are, how
+the page looks."""
+OF_BENCH = ("test_match.py", "test_fuzz.py")
+"""Of the tests of bench those that protect what ships: the rules of games, readers of all inputs."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the nightly tests."""
+    for item in items:
+        path = item.path.relative_to(item.config.rootpath).as_posix()
+        if path.startswith("tests/bench/") and item.path.name not in OF_BENCH:
+            item.add_marker("slow")
+            item.add_marker("nightly")
+        elif path.startswith(NIGHTLY) and item.get_closest_marker("slow"):
+            item.add_marker("nightly")
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Before there are several processes of tests: what has to be compiled takes a minute on a slow machine, and those
     who wait for it have limits of time of their own."""
