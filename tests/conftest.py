@@ -16,7 +16,7 @@ from psearch.core.toolchain import groups
 from psearch.faces.cli import main as cli
 from psearch.lab.costs.cost_entries import MICRO_COSTS, TIMED_LOCKS
 from psearch.lab.studies.study_entries import UNIFORM_TREE
-from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH
+from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH, load_kernels
 from psearch.simulation.simulation_entries import ROUND_ROBIN, VIRTUAL
 
 # an example that takes long says something of the machine
@@ -82,6 +82,12 @@ def _progress_on(terminal: pytest.TerminalReporter) -> Callable[[str], None]:
 def kernels() -> None:
     """Every compiled entry of the chess layer, callable."""
     groups.load(CHESS, INSPECT, PERFT)
+
+
+@pytest.fixture(scope="session")
+def search_kernels() -> None:
+    """What a search needs is compiled, before programs that are started look at the clock."""
+    load_kernels()
 
 
 @pytest.fixture(scope="session")
