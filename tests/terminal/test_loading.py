@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -13,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from programs import PSEARCH
 from terminals import on_terminal
 
 from psearch.terminal.loading import PATIENCE_S, Loading
@@ -107,15 +105,8 @@ def test_a_timer_of_somebody_else_stays() -> None:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
-@pytest.fixture(scope="module")
-def compiled_kernels() -> None:
-    """Those of both commands: one that compiles says so where the word would be."""
-    for words in COMMANDS:
-        subprocess.run([*PSEARCH, *words], check=True, capture_output=True)
-
-
 @pytest.mark.timeout(600, method="thread")
-@pytest.mark.usefixtures("compiled_kernels")
+@pytest.mark.usefixtures("kernels", "search_kernels")  # who compiles says so where the word would be
 @pytest.mark.parametrize("words", COMMANDS)
 def test_commands_that_start_slowly(words: list[str]) -> None:
     """The word is gone before anything else is written, and nothing of it is on stdout."""
