@@ -5,7 +5,6 @@
 - `playing`: a block of games, the same whenever and wherever it is played.
 - `commands`: how the commands of this folder end.
 - `blocks`: a file of blocks, packed and checksummed.
-- `labelling`: positions near those of games, with scores of small searches, and their file.
 - `reader`: from files to arrays of positions.
 """
 
