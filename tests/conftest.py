@@ -13,6 +13,7 @@ from inspect_entries import INSPECT
 
 from psearch.core.chess.chess_entries import CHESS, PERFT
 from psearch.core.toolchain import groups
+from psearch.defaults import POLICY_NAMES
 from psearch.faces.cli import main as cli
 from psearch.lab.costs.cost_entries import MICRO_COSTS, TIMED_LOCKS
 from psearch.lab.studies.study_entries import UNIFORM_TREE
@@ -40,12 +41,18 @@ NIGHTLY = ("tests/core/toolchain/", "tests/batch/analysis/test_marks.py", "tests
 the page looks."""
 OF_BENCH = ("test_match.py", "test_fuzz.py")
 """Of the tests of bench those that protect what ships: the rules of games, readers of all inputs."""
+POLICIES = ("calibrated", "garms", "lazy")
+"""One that predicts, one that opens by a rule, one that shares nothing; tests of properties under others are slow."""
+_OF_POLICIES = ("tests/scheduler/", "tests/simulation/", "tests/games/")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the nightly tests."""
+    """Mark the slow tests of policies, and the nightly tests."""
     for item in items:
         path = item.path.relative_to(item.config.rootpath).as_posix()
+        policy = item.callspec.params.get("policy") if hasattr(item, "callspec") else None
+        if path.startswith(_OF_POLICIES) and policy in POLICY_NAMES and policy not in POLICIES:
+            item.add_marker("slow")
         if path.startswith("tests/bench/") and item.path.name not in OF_BENCH:
             item.add_marker("slow")
             item.add_marker("nightly")
