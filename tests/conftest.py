@@ -14,9 +14,10 @@ from round_robin_entries import ROUND_ROBIN
 
 from psearch.core.chess.chess_entries import CHESS, PERFT
 from psearch.core.toolchain import groups
+from psearch.defaults import POLICY_NAMES
 from psearch.faces.cli import main as cli
 from psearch.lab.studies.study_entries import UNIFORM_TREE
-from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH
+from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH, load_kernels
 from psearch.simulation.simulation_entries import VIRTUAL
 
 # an example that takes long says something of the machine
@@ -33,6 +34,30 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
+
+
+NIGHTLY = ("tests/core/toolchain/", "tests/batch/analysis/test_marks.py", "tests/faces/web/test_web_looks.py")
+"""Where a slow test is a nightly one: other processors and damaged caches, how good the marks of an analysis are, how
+the page looks."""
+OF_BENCH = ("test_match.py", "test_fuzz.py")
+"""Of the tests of bench those that protect what ships: the rules of games, readers of all inputs."""
+POLICIES = ("calibrated", "garms", "lazy")
+"""One that predicts, one that opens by a rule, one that shares nothing; tests of properties under others are slow."""
+_OF_POLICIES = ("tests/scheduler/", "tests/simulation/", "tests/games/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow tests of policies, and the nightly tests."""
+    for item in items:
+        path = item.path.relative_to(item.config.rootpath).as_posix()
+        policy = item.callspec.params.get("policy") if hasattr(item, "callspec") else None
+        if path.startswith(_OF_POLICIES) and policy in POLICY_NAMES and policy not in POLICIES:
+            item.add_marker("slow")
+        if path.startswith("tests/bench/") and item.path.name not in OF_BENCH:
+            item.add_marker("slow")
+            item.add_marker("nightly")
+        elif path.startswith(NIGHTLY) and item.get_closest_marker("slow"):
+            item.add_marker("nightly")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -64,6 +89,12 @@ def _progress_on(terminal: pytest.TerminalReporter) -> Callable[[str], None]:
 def kernels() -> None:
     """Every compiled entry of the chess layer, callable."""
     groups.load(CHESS, INSPECT, PERFT)
+
+
+@pytest.fixture(scope="session")
+def search_kernels() -> None:
+    """What a search needs is compiled, before programs that are started look at the clock."""
+    load_kernels()
 
 
 @pytest.fixture(scope="session")

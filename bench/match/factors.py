@@ -23,27 +23,23 @@ import math
 import random
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from matchplay.errors import EXIT_INTERRUPTED, MatchError, Parser, run_script
-from matchplay.in_process import openings_of
+from matchplay.in_process import add_arguments, openings_of
 from matchplay.openings import Opening
 from matchplay.sharing import add_where, share
-from quick import Table
+from quick import Table, serial_search
 
 from psearch.core.chess.pruning.modes import Pruning
 from psearch.faces.cli.numbers import whole_number
 from psearch.files.json_text import json_value
 from psearch.options import pruning_named
 from psearch.scheduler.scheduler_entries import load_kernels
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 _PAIRS_A_LOOK = 100
 _PER_SCORE = 4 * 400 / math.log(10)
@@ -54,7 +50,6 @@ _SOME_SPARE = 2
 Task = tuple[Opening, list[int]]
 Changes = list[list[tuple[str, int, int]]]
 """Names with their low and high values, those that move together in one list"""
-P = TypeVar("P", bound="DataclassInstance")
 
 
 def changes_of(texts: Sequence[str]) -> Changes:
@@ -68,16 +63,16 @@ def changes_of(texts: Sequence[str]) -> Changes:
     return found
 
 
-def changed(parameters: P, changes: Changes, signs: Sequence[int]) -> P:
-    """With the high values where the sign is positive, and the low ones elsewhere."""
+def changed(pruning: Pruning, changes: Changes, signs: Sequence[int]) -> Pruning:
+    """Return the pruning with the high values where the sign is positive, and the low ones elsewhere."""
     values = {
         name: high if sign > 0 else low for one, sign in zip(changes, signs, strict=True) for name, low, high in one
     }
-    return replace(parameters, **values)
+    return replace(pruning, **values)
 
 
 def _make(first: Pruning, second: Pruning, changes: Changes, nodes: int) -> Callable[[Task], int]:
-    table = Table(first, second, nodes)
+    table = Table(serial_search(first), serial_search(second), nodes)
 
     def play(task: Task) -> int:
         opening, signs = task
@@ -126,22 +121,13 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(description=__doc__)
     parser.add_argument("--first", default="modern", metavar="MODE[,NAME=VALUE...]")
     parser.add_argument("--second", metavar="MODE[,NAME=VALUE...]", help="default: as --first")
-    parser.add_argument("--nodes", type=whole_number(100, 10**9), default=5000, metavar="N", help="a move (5000)")
-    add_arguments(parser)
-    return parser.parse_args(words)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is changed, and how much of it is played."""
     parser.add_argument("changes", nargs="*", metavar="NAME=LOW:HIGH[+...]")
-    parser.add_argument("--games", type=whole_number(2, 10**7), default=2000, metavar="N", help="(2000)")
-    parser.add_argument("--jobs", type=whole_number(1, 256), default=2, metavar="N", help="processes (2)")
+    add_arguments(parser, games=2000, book_is_needed=False)
     add_where(parser)
-    parser.add_argument("--book", nargs="+", type=Path, default=[], metavar="FILE", help="EPD, FEN or PGN")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of openings and changes (1)")
     parser.add_argument("--skip", type=whole_number(0, 10**7), default=0, metavar="N", help="openings (0)")
     parser.add_argument("--log", type=Path, metavar="FILE", help="of what is played")
     parser.add_argument("--read", nargs="+", type=Path, metavar="FILE", help="logs: nothing is played")
+    return parser.parse_args(words)
 
 
 def _tasks(options: argparse.Namespace) -> list[Task]:
@@ -150,35 +136,29 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
     return [(opening, [dice.choice((-1, 1)) for _ in options.changes]) for opening in openings]
 
 
-def play_changes(
-    options: argparse.Namespace,
-    known: object,
-    facts: Mapping[str, Any],
-    make: Callable[[Changes], Callable[[], Callable[[Task], int]]],
-) -> int:
-    """Play, or read what was played, and print; the exit status.
-
-    known: has every name that may change; facts: for the head of the log; make: gives what makes, in the process that
-    plays, the function that plays a pair. Raises MatchError for bad input.
-    """
+def run(words: Sequence[str] | None = None) -> int:
+    """Play, or read what was played, and print; returns the exit status. Raises MatchError for bad input."""
+    options = _arguments(words)
     if options.read:
         print(_read_logs(options.read))
         return 0
     if not options.changes or options.log is None:
         raise MatchError("some changes and a --log are needed, or --read")
+    first = pruning_named(options.first)
+    second = pruning_named(options.second or options.first)
     changes = changes_of(options.changes)
-    unknown = [name for one in changes for name, _, _ in one if not hasattr(known, name)]
+    unknown = [name for one in changes for name, _, _ in one if not hasattr(first, name)]
     if unknown:
-        raise MatchError(f"no {type(known).__name__} parameter is called {unknown[0][:40]!a}")
+        raise MatchError(f"no pruning parameter is called {unknown[0][:40]!a}")
     tasks = _tasks(options)
     load_kernels()  # compiled once, not by every process
-    head = {"changes": options.changes, **facts, "seed": options.seed, "skip": options.skip}
+    facts = {name: getattr(options, name) for name in ("changes", "first", "second", "nodes", "seed", "skip")}
     rows: list[tuple[list[int], int]] = []
     status = 0
-    answers = share(options, make(changes), tasks)
+    answers = share(options, partial(_make, first, second, changes, options.nodes), tasks)
     try:
         with options.log.open("x", encoding="utf-8") as log:
-            log.write(json.dumps(head) + "\n")
+            log.write(json.dumps(facts) + "\n")
             for place, half_points in answers:
                 rows.append((tasks[place][1], half_points))
                 log.write(json.dumps({"signs": tasks[place][1], "half_points": half_points}) + "\n")
@@ -193,15 +173,6 @@ def play_changes(
         answers.close()
     print(table_of(options.changes, rows))
     return status
-
-
-def run(words: Sequence[str] | None = None) -> int:
-    """Play, or read what was played, and print."""
-    options = _arguments(words)
-    first = pruning_named(options.first)
-    second = pruning_named(options.second or options.first)
-    facts = {"first": options.first, "second": options.second, "nodes": options.nodes}
-    return play_changes(options, first, facts, lambda changes: partial(_make, first, second, changes, options.nodes))
 
 
 if __name__ == "__main__":

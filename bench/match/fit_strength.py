@@ -27,6 +27,7 @@ import numpy as np
 from matchplay.elo import PAIR_SCORES
 from scipy.optimize import brentq
 from scipy.special import expit
+from scipy.stats import bootstrap
 
 from psearch.files.json_text import json_value
 from psearch.lab.studies.plots import check_plot
@@ -95,14 +96,15 @@ def fit(opponents: Array, pairs: Array) -> float:
 
 def interval(opponents: Array, pairs: Array, rounds: int = ROUNDS, seed: int = SEED) -> tuple[float, float]:
     """The 95% interval of a level's rating; arguments as for `fit`."""
+    kinds = len(PAIR_SCORES)
+
+    def rating(*drawn: Array) -> float:
+        return fit(opponents, np.array([np.bincount(match, minlength=kinds) for match in drawn]))
+
+    played = [np.repeat(np.arange(kinds), row) for row in pairs]
     dice = np.random.default_rng(seed)
-    totals = pairs.sum(axis=1)
-    drawn = [
-        fit(opponents, np.array([dice.multinomial(n, row / n) for n, row in zip(totals, pairs, strict=True)]))
-        for _ in range(rounds)
-    ]
-    low, high = np.percentile(drawn, (2.5, 97.5))
-    return float(low), float(high)
+    found = bootstrap(played, rating, n_resamples=rounds, vectorized=False, method="percentile", rng=dice)
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Games between two settings of selective search, both in one process: some thousands in half an hour on two cores.
+"""Games between two settings of the search, both in one process: some thousands in half an hour on two cores.
 
     python bench/match/quick.py --first modern --second modern,mate_in_one=0 --nodes 5000 --book a.epd b.epd \
-        [--games 2000] [--jobs 2] [--sprt=-3,0] [--seed 1]
+        [--first-evaluation FILE.net] [--second-evaluation classic] [--games 2000] [--jobs 2] [--sprt=-3,0] [--seed 1]
 
 Every opening is played twice with colours changed, by one worker a side, with a table of its own, and a fixed number of
 nodes for each move: the games are the same whatever else the machine does, so an opening is used once only. What
@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from matchplay.elo import Sprt
@@ -27,6 +28,7 @@ from matchplay.openings import Opening
 from matchplay.sharing import add_where, share
 
 from psearch.core.chess.pruning.modes import Pruning
+from psearch.defaults import DEFAULT_EVALUATION, EVALUATIONS
 from psearch.options import SearchOptions, pruning_named
 from psearch.scheduler.scheduler_entries import load_kernels
 
@@ -36,25 +38,27 @@ _PAIRS_A_LINE = 100
 class Table:
     """Where a process plays its pairs."""
 
-    def __init__(self, first: Pruning, second: Pruning, nodes: int) -> None:
+    def __init__(self, first: SearchOptions, second: SearchOptions, nodes: int) -> None:
         load_kernels()
-        self._players = [Player(_options(pruning), nodes) for pruning in (first, second)]
+        self._players = [Player(options, nodes) for options in (first, second)]
 
     def play_with(self, first: Pruning, second: Pruning) -> None:
         """Give both sides other settings, from the next game on."""
         for player, pruning in zip(self._players, (first, second), strict=True):
-            player.options = _options(pruning)
+            player.options = replace(player.options, pruning=pruning)
 
     def pair(self, opening: Opening) -> int:
         """Half points of the first player, 0 to 4."""
         return play_pair(self._players, opening)
 
 
-def _options(pruning: Pruning) -> SearchOptions:
-    return SearchOptions(policy="serial", pruning=pruning)
+def serial_search(pruning: Pruning, evaluation: str = DEFAULT_EVALUATION) -> SearchOptions:
+    """Return the options of one side, whose one worker evaluates by the file of a network or by a named evaluation."""
+    named, network = (evaluation, "") if evaluation in EVALUATIONS else (DEFAULT_EVALUATION, evaluation)
+    return SearchOptions(policy="serial", pruning=pruning, evaluation=named, network=network)
 
 
-def _make(first: Pruning, second: Pruning, nodes: int) -> Callable[[Opening], int]:
+def _make(first: SearchOptions, second: SearchOptions, nodes: int) -> Callable[[Opening], int]:
     return Table(first, second, nodes).pair
 
 
@@ -73,12 +77,15 @@ def run(words: Sequence[str] | None = None) -> int:
     parser = Parser(description=__doc__)
     parser.add_argument("--first", default="modern", metavar="MODE[,NAME=VALUE...]")
     parser.add_argument("--second", required=True, metavar="MODE[,NAME=VALUE...]")
+    for side in ("first", "second"):
+        parser.add_argument(f"--{side}-evaluation", default=DEFAULT_EVALUATION, metavar="NAME|FILE.net")
     add_arguments(parser, games=2000)
     add_where(parser)
     parser.add_argument("--sprt", type=_sprt, metavar="ELO0,ELO1")
     options = parser.parse_args(words)
     openings = openings_of(options)
-    first, second = (pruning_named(text) for text in (options.first, options.second))
+    first = serial_search(pruning_named(options.first), options.first_evaluation)
+    second = serial_search(pruning_named(options.second), options.second_evaluation)
     load_kernels()  # compiled once, not by every process
     answers = share(options, partial(_make, first, second, options.nodes), openings)
     return play_all(options, answers, _PAIRS_A_LINE, options.sprt)

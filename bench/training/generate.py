@@ -3,8 +3,6 @@
     python bench/training/generate.py GAMES.games [--nodes 1500] [--jobs 2] [--games N] [--minutes M] [--seed 1]
         [--pruning TEXT] [--network F.net] [--book FILE ...]
     python bench/training/generate.py --report FILE ...
-    python bench/training/generate.py --pack NAME FILE ...
-    python bench/training/generate.py --again FILE [--block K]
 
 Each process plays blocks of 64 games, one worker a game, with a soft limit of nodes for each move: the iteration during
 which they are passed is the last. Late move pruning is off: in small searches it does not see the other side's replies,
@@ -13,11 +11,10 @@ position, a quarter at a position of the books (with up to 5 random moves more),
 missing, a tenth in Chess960. How games end: `netdata/playing.py`; the file: `netdata/blocks.py`.
 
 The file grows by whole blocks. A run that ends, in whatever way, loses the blocks that are being played; the same
-command goes on where it was. Games depend on seed, nodes, books and the search alone, so `--again` plays a block (the
-last one, if none is named) once more, with the same commit and books, and compares. `--pack` copies whole blocks into
-bench/training/games, NAME-001.games and so on, 16 MiB each at most. Run it as `nice -n 19` beneath other work.
+command goes on where it was. Games depend on seed, nodes, books and the search alone: a run with the same settings is
+the same. Run it as `nice -n 19` beneath other work.
 
-Exit status: 0, 1 played again and not the same, 2 bad input, 130 Ctrl-C (what is in the file stays).
+Exit status: 0, 2 bad input, 130 Ctrl-C (what is in the file stays).
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from netdata.blocks import Appender, Block, read_blocks, split_files
+from netdata.blocks import Appender, Block, read_blocks
 from netdata.commands import EXIT_INTERRUPTED, exit_status
 from netdata.openings import Book, read_books
 from netdata.playing import PRUNING, Settings, Table, add_network, network_name
@@ -46,11 +43,8 @@ from psearch.processes.tasks.task_sharing import share_out
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 
-EXIT_DIFFERENT = 1
 _GAMES_A_BLOCK = 64
 _BOOKS = [Path(__file__).parent / "books" / name for name in ("2moves_v1.epd", "endgames.epd")]
-_PACKED = Path(__file__).parent / "games"
-_MOST_PACKED_BYTES = 16 << 20
 _EDGES = np.array([0, 25, 50, 100, 200, 400, 800, 1500, 2500, 32000])
 _SECONDS_A_LINE = 60.0
 
@@ -132,12 +126,9 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--book", nargs="*", type=Path, default=_BOOKS, metavar="FILE", help="FEN or EPD")
     add_network(parser)
     parser.add_argument("--report", nargs="+", type=Path, metavar="FILE", help="what is in these files")
-    parser.add_argument("--pack", nargs="+", metavar=("NAME", "FILE"), help="copy files into bench/training/games")
-    parser.add_argument("--again", type=Path, metavar="FILE", help="play a block again, and compare")
-    parser.add_argument("--block", type=whole_number(0, 10**8), metavar="K", help="its number (the last one)")
     options = parser.parse_args(words)
-    if sum(chosen is not None for chosen in (options.file, options.report, options.pack, options.again)) != 1:
-        parser.error("name one file of games, or --report, --pack or --again")
+    if (options.file is None) == (options.report is None):
+        parser.error("name one file of games, or --report")
     if options.minutes is not None and not options.minutes > 0:
         parser.error("--minutes must be more than 0")
     return options
@@ -161,30 +152,6 @@ def _report(paths: Sequence[Path]) -> int:
             print(f"  {games:,} games: {run}")
     print(everything.table())
     return 0
-
-
-def _again(path: Path, number: int | None, books: Sequence[Path], network: str | None) -> int:
-    blocks = [block for block in read_blocks(path) if number is None or block.header["block"] == number]
-    if not blocks:
-        raise PsearchError(f"{path} has no block {number}" if number is not None else f"{path} has no block")
-    kept = blocks[-1]
-    book = read_books(books)
-    settings = Settings.of_header(kept.header)
-    if settings.book != book.digest:
-        raise PsearchError("the block was played with other books")
-    if settings.network != network_name(network):
-        raise PsearchError(f"the block was played by another evaluation: give --network {settings.network or 'none'}")
-    played = Table(settings, book, network).play(kept.header["block"])
-    same = {**settings._asdict(), **kept.header} == played.header and all(
-        mine[:2] == theirs[:2]
-        and mine[4:] == theirs[4:]
-        and np.array_equal(mine.ranks, theirs.ranks)
-        and np.array_equal(mine.scores, theirs.scores)
-        for mine, theirs in zip(played.games, kept.games, strict=True)
-    )
-    name = f"block {kept.header['block']} of {path}"
-    print(f"{name}: the same games" if same else f"{name}: other games; it was played by commit {settings.commit}")
-    return 0 if same else EXIT_DIFFERENT
 
 
 class _Screen:
@@ -279,20 +246,11 @@ def _played(settings: Settings, book: Book, wanted: Sequence[int], jobs: int, ne
 
 
 def _run(options: argparse.Namespace) -> int:
-    if options.report:
-        return _report(options.report)
-    if options.pack:
-        name, *files = options.pack
-        for path in split_files([Path(file) for file in files], _PACKED, name, _MOST_PACKED_BYTES):
-            print(path)
-        return 0
-    if options.again:
-        return _again(options.again, options.block, options.book, options.network)
-    return _generate(options)
+    return _report(options.report) if options.report else _generate(options)
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Play, report or play again; bad input is one line."""
+    """Play or report; bad input is one line."""
     return exit_status("generate.py", _run, _read(words))
 
 

@@ -1,10 +1,10 @@
 """Trains nets on games of `generate.py`, on the processor, and tells what they have learnt.
 
     python bench/training/train.py GAMES.games ... --hidden 16,64,256 [--positions 250000,500000,1000000,2000000]
-        [--labels F.samples[:N] ...] [--first-stage 10000000] [--epochs 12] [--save FOLDER] [--picture FILE.png]
+        [--first-stage 10000000] [--epochs 12] [--save FOLDER] [--picture FILE.png]
         [--json FILE]
 
-Positions with scores are those of the games and, mixed with them, those of `label.py` and `read_pgn.py`. A net is a row
+Positions with scores are those of the games. A net is a row
 for each width and number of positions. Its error is the mean squared error of the expected score on every tenth game,
 which no net has seen, against a target of 0.7 search and 0.3 result; beside it stand those of the search's own score,
 of the evaluation by hand, and of its material and piece-square tables, each at the scale that suits it best. With a
@@ -53,7 +53,6 @@ def _list_of(least: int, most: int) -> Any:
 def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("games", nargs="+", type=Path, metavar="GAMES.games")
-    parser.add_argument("--labels", nargs="*", default=[], metavar="F.samples[:N]", help="or N of them")
     parser.add_argument("--hidden", type=_list_of(1, _MOST_HIDDEN), default=[64], metavar="H,..", help="units (64)")
     parser.add_argument("--positions", type=_list_of(1, 10**10), metavar="N,..", help="to train on (all)")
     parser.add_argument("--first-stage", type=whole_number(0, 10**10), default=0, metavar="N", help="positions (0)")
@@ -123,16 +122,14 @@ def _run(options: argparse.Namespace) -> int:
 
 def _train(options: argparse.Namespace, log: Journal | None) -> int:
     since = time.monotonic()
-    lessons = read_lessons(
-        options.games, options.result_share, options.first_stage, seed=options.seed, labels=options.labels
-    )
-    available = len(lessons.positions.training) + len(lessons.labelled)
+    lessons = read_lessons(options.games, options.result_share, options.first_stage, seed=options.seed)
+    available = len(lessons.positions.training)
     counts = options.positions or [available]
     if not available or max(counts) > available:
         raise PsearchError(f"there are {available:,} positions to train on")
     print(
-        f"{lessons.positions.games:,} games, {available:,} positions to train on, {len(lessons.labelled):,} of them "
-        f"labelled, {len(lessons.positions.test):,} held out, {len(lessons.first):,} for the first stage; read in "
+        f"{lessons.positions.games:,} games, {available:,} positions to train on, "
+        f"{len(lessons.positions.test):,} held out, {len(lessons.first):,} for the first stage; read in "
         f"{time.monotonic() - since:.0f} s"
     )
     named = yardsticks(lessons)
@@ -168,10 +165,9 @@ def _train(options: argparse.Namespace, log: Journal | None) -> int:
                 "training": [epoch.training_error for epoch in curve],
                 "held_out": [epoch.test_error for epoch in curve],
                 "first_stage": len(lessons.first),
-                "labelled": len(lessons.labelled),
                 "later_rate": options.later_rate,
                 "rehearsed": options.rehearse,
-                "files": [str(path.name) for path in options.games] + [Path(text).name for text in options.labels],
+                "files": [str(path.name) for path in options.games],
                 "seconds": round(time.monotonic() - since, 1),
                 **plan._asdict(),
                 "first_epochs": options.first_epochs,

@@ -49,7 +49,7 @@ _MATE_CP = 10_000
 
 @dataclass(frozen=True)
 class TimeUse:
-    """How time is shared out: what games can tell of (`bench/match/time_use.py`)."""
+    """How time is shared out. Games measured each number (docs/decisions/023-time-use.md)."""
 
     moves_ahead: int = 30
     """that the rest of the clock is shared out to, when the rules do not say how many are to come"""

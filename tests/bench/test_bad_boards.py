@@ -9,10 +9,8 @@ import fit_wdl
 import pytest
 from fitting.positions import quiet_positions
 from netdata.blocks import read_blocks
-from netdata.labelling import read_labels
 from netdata.reader import Reader
 from paths import REPOSITORY
-from programs import run_bench
 
 from psearch.core.chess.tables import make_tables
 from psearch.results import PsearchError
@@ -32,23 +30,9 @@ BAD = [
     "kkkkkkkkkkkkkkkkkkkkkkkkkkkk w - - 0 1",
     "hello",
 ]
-GAME = "1. Nf3 {wv=0.3, pv=d5 d4,} d5 {wv=0.1} 2. g3 {wv=0.2} c6 {wv=0.2} *\n"
+
+
 boards = pytest.mark.parametrize("fen", BAD)
-
-
-def game_of(fen: str) -> str:
-    return f'[Event "?"]\n[FEN "{fen}"]\n\n{GAME}\n'
-
-
-def test_games_of_a_pgn_are_left_out_and_counted(tmp_path: Path) -> None:
-    pgn, bad, good = tmp_path / "some.pgn", tmp_path / "bad.samples", tmp_path / "good.samples"
-    pgn.write_text(f'[Event "?"]\n\n{GAME}\n')
-    assert run_bench("training/read_pgn.py", good, pgn).returncode == 0
-    pgn.write_text(f'[Event "?"]\n\n{GAME}\n' + "".join(map(game_of, BAD)))
-    done = run_bench("training/read_pgn.py", bad, pgn)
-    assert done.returncode == 0, done.stderr
-    assert f"{len(BAD)} games left out" in done.stderr
-    assert len(read_labels(good)) and read_labels(bad).tobytes() == read_labels(good).tobytes()
 
 
 @boards

@@ -52,7 +52,7 @@ def test_the_table_finds_what_was_put_in(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["lmr_base"], "a change is NAME=LOW:HIGH"),
-        (["nothing=0:1"], "no Pruning parameter is called 'nothing'"),
+        (["nothing=0:1"], "no pruning parameter is called 'nothing'"),
         (["lmr_base=60:100", "--games", "100"], "100 games need 50 different openings"),
         (["--read", "/nowhere.jsonl"], "cannot read"),
         ([], "some changes and a --log are needed"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -13,10 +12,8 @@ from pathlib import Path
 import chess
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from inspect_position import Probe
-from netdata.blocks import Appender, Block, Game, Locked, Torn, pack, read_blocks, read_headers, split_files
+from netdata.blocks import Appender, Block, Game, Locked, Torn, pack, read_blocks, read_headers
 from netdata.commands import EXIT_BAD_INPUT
 from netdata.openings import Book, board_of, draw_start, read_books
 from netdata.playing import RULES, Settings, Table, options_of, rank_game
@@ -165,25 +162,6 @@ def test_what_is_written_is_read(path: Path, block: Block) -> None:
     assert blocks[2].header["commit"] == "none" and blocks[2].header["rules"] == RULES
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.lists(st.integers(-32768, 32767), max_size=40), st.integers(0, 5)), max_size=6))
-def test_any_scores_survive(games: list[tuple[list[int], int]]) -> None:
-    dice = np.random.default_rng(len(games))
-    kept = [
-        Game("", opening, dice.integers(0, 9, len(scores) + opening).astype(np.uint8), np.array(scores, np.int16), 1, 0)
-        for scores, opening in games
-    ]
-    text = pack(Block({"block": 1}, kept))
-    file = Path(os.environ.get("TMPDIR", "/tmp")) / f"psearch-test-{os.getpid()}.games"
-    try:
-        file.write_bytes(text)
-        (found,) = read_blocks(file)
-    finally:
-        file.unlink()
-    assert pack(found) == text
-    assert [game.scores.tolist() for game in found.games] == [scores for scores, _ in games]
-
-
 def test_a_file_cut_anywhere_keeps_its_whole_blocks(path: Path, tmp_path: Path, block: Block) -> None:
     whole = path.read_bytes()
     ends = []
@@ -204,16 +182,6 @@ def test_a_file_cut_anywhere_keeps_its_whole_blocks(path: Path, tmp_path: Path, 
         assert len(list(read_blocks(torn))) == len(headers) + 1
 
 
-def test_a_byte_that_was_changed_is_found(path: Path, tmp_path: Path) -> None:
-    whole = path.read_bytes()
-    dice = random.Random(6)
-    for place in dice.sample(range(len(whole)), 40):
-        broken = tmp_path / "broken.games"
-        broken.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << dice.randrange(8)]) + whole[place + 1 :])
-        with pytest.raises(Torn, match=r"broken\.games, byte \d+"):
-            list(read_blocks(broken))
-
-
 def test_a_block_whose_moves_are_none_is_refused(block: Block) -> None:
     game = block.games[0]
     ranks = game.ranks.copy()
@@ -227,13 +195,6 @@ def test_two_programs_cannot_append_at_once(path: Path) -> None:
     with pytest.raises(Locked, match="another program"):
         Appender(path)
     target.close()
-
-
-def test_files_are_split_at_blocks(path: Path, tmp_path: Path) -> None:
-    sizes = [len(pack(found)) for found in read_blocks(path)]
-    parts = split_files([path, path], tmp_path, "part", sizes[0] + sizes[1])
-    assert len(parts) > 2 and all(part.stat().st_size <= sizes[0] + sizes[1] for part in parts)
-    assert b"".join(part.read_bytes() for part in parts) == 2 * path.read_bytes()
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -336,8 +297,6 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(before[: read_headers(path)[1]][: len(before)])
     assert sorted(header["block"] for header in read_headers(path)[0]) == [0, 1, 2, 3]
     assert "256 games" in run_bench("training/generate.py", "--report", path).stdout
-    again = run_bench("training/generate.py", "--again", path, "--block", str(min(kept)))
-    assert (again.returncode, again.stderr) == (0, "") and "the same games" in again.stdout
 
 
 def test_bad_input_is_one_line(tmp_path: Path, path: Path) -> None:
@@ -348,7 +307,6 @@ def test_bad_input_is_one_line(tmp_path: Path, path: Path) -> None:
     for words in (
         ["--report", torn],
         ["--report", tmp_path / "none.games"],
-        ["--again", path, "--block", "77"],
         [path, "--nodes", "100", "--network", "none"],  # played with other nodes
         [tmp_path / "new.games", "--book", book],
         [tmp_path / "no" / "folder.games"],

@@ -1,4 +1,4 @@
-"""bench/training/train.py, net_match.py and netfit: a net's value, its gradient, its training, and games with it."""
+"""bench/training/train.py and netfit: a net's value, its gradient, its training, and games with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from netdata.records import sample_dtype
 from netfit.fit import Plan, error, expected, targets
 from netfit.fit import train as fit
 from netfit.gradients import Gradient, values
-from netfit.inference import UNIT, as_network
+from netfit.inference import UNIT, write_network
 from netfit.lessons import read_lessons
 from netfit.network import Net, bucket, features, load, random_net, value
 from paths import REPOSITORY
@@ -137,10 +137,8 @@ def test_a_net_survives_its_file(tmp_path: Path) -> None:
 
 def test_the_search_evaluates_by_the_net(samples: np.ndarray, tmp_path: Path) -> None:
     net = random_net(NETWORK_HIDDEN, 4)
-    net.save(tmp_path / "some.npz")
-    path = as_network(tmp_path / "some.npz", tmp_path)
-    assert as_network(path, tmp_path) == path
-    network = read_network(path)
+    write_network(net, tmp_path / "some.net", {})
+    network = read_network(tmp_path / "some.net")
     weights = network.record[0]
     rounded = Net(
         weights["rows"] / ROW_ONE,
@@ -191,28 +189,18 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
     lessons = read_lessons([games], 0.3)
     assert error(net, *lessons.test, 1) == pytest.approx(found[-1]["error"], rel=1e-4)
     played = run_bench(
-        "training/net_match.py", "--first", tmp_path / f"nets/{NETWORK_HIDDEN}-600.npz", "--book", BOOK,
-        "--games", "4", "--nodes", "150", "--jobs", "2",
-    )  # fmt: skip
-    assert played.returncode == 0, played.stderr
-    assert "4 games, pairs" in played.stdout
-    untaught = tmp_path / f"other/{NETWORK_HIDDEN}-600.npz"  # of the same name
-    untaught.parent.mkdir()
-    random_net(NETWORK_HIDDEN, 4).save(untaught)
-    played = run_bench(
-        "training/net_match.py", "--first", untaught, "--second", tmp_path / f"nets/{NETWORK_HIDDEN}-600.npz",
+        "match/quick.py", "--first-evaluation", tmp_path / f"nets/{NETWORK_HIDDEN}-600.net", "--second", "modern",
         "--book", BOOK, "--games", "12", "--nodes", "150", "--jobs", "2",
     )  # fmt: skip
     assert played.returncode == 0, played.stderr
-    assert "pairs [0, 0, 6, 0, 0]" not in played.stdout
+    assert "12 games, pairs" in played.stdout and "pairs [0, 0, 6, 0, 0]" not in played.stdout
 
 
 def test_bad_input_is_one_line(games: Path, tmp_path: Path) -> None:
-    for script, words, name in (
-        ("train.py", [games, "--positions", "999999999"], "positions to train on"),
-        ("train.py", [tmp_path / "none.games"], "none.games"),
-        ("net_match.py", ["--first", tmp_path / "none.npz", "--book", BOOK], "none.npz"),
+    for words, name in (
+        ([games, "--positions", "999999999"], "positions to train on"),
+        ([tmp_path / "none.games"], "none.games"),
     ):
-        done = run_bench(f"training/{script}", *words)
+        done = run_bench("training/train.py", *words)
         assert done.returncode == EXIT_BAD_INPUT
         assert done.stderr.count("\n") == 1 and name in done.stderr, done.stderr

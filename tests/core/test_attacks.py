@@ -156,6 +156,7 @@ print(perft(tb.ctypes.data, frames.ctypes.data, 4))
 """
 
 
+@pytest.mark.slow
 def test_perft_without_pext(tmp_path: Path) -> None:
     fen = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
     environment = {**os.environ, "PSEARCH_NO_PEXT": "1", "PSEARCH_CACHE_DIR": str(tmp_path)}

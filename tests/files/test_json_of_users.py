@@ -5,20 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import factors
-import fit_strength
-import pack_logs
 import pytest
-from matchplay.errors import MatchError
-from matchplay.journal import MatchJournal
-from netdata.blocks import read_blocks
-from netdata.labelling import LabelFile
-from odds import OddsLog
 
 from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer
 from psearch.batch.analysis.json_lines import read_asked
@@ -35,7 +26,7 @@ from psearch.simulation.costs import Costs
 from psearch.text.source import read_source
 from psearch.trace.trace_events import OPENING
 
-REFUSALS = (PsearchError, MatchError, ValueError, OSError)
+REFUSALS = (PsearchError, ValueError, OSError)
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 ODD = [
     "[" * 100_000,
@@ -76,13 +67,6 @@ def network(path: Path) -> None:
     read_network(path)
 
 
-def blocks(path: Path) -> None:
-    """The header of a block of games is the text."""
-    header = path.read_bytes()
-    path.write_bytes(struct.pack("<4sIII", b"psg1", len(header), 1, zlib.crc32(header + b"\0")) + header + b"\0")
-    list(read_blocks(path))
-
-
 def journal(path: Path, check: Callable[[Any], None] = check_answer) -> None:
     with AnalysisJournal(path, {"input": ["x"]}, check) as opened:
         opened.get("line 1")
@@ -103,23 +87,6 @@ def older(path: Path) -> None:
     results.of_position(Task(0, START))
 
 
-def match(path: Path) -> None:
-    path.rename(path.with_suffix(".jsonl"))
-    path.with_suffix(".pgn").write_bytes(b"")
-    with MatchJournal(path.with_suffix(""), {"games": 1}, resume=True):
-        pass
-
-
-def odds(path: Path) -> None:
-    with OddsLog(path, {"games": 1}, resume=True):
-        pass
-
-
-def labels(path: Path) -> None:
-    path.rename(path.with_name(path.name + ".log"))
-    LabelFile(path).close()
-
-
 ANSWER = {
     "best": "e2e4", "cp": 20, "mate": None, "depth": 9, "seldepth": 12, "nodes": 1000, "time_s": 0.1, "pv": ["e2e4"],
     "bound": "exact", "exact_cp": None, "exact_mate": None, "tbhits": 0, "compared": None,
@@ -130,12 +97,6 @@ OLDER = {
     "nodes": 1000, "time": 0.1, "tbhits": 0, "pv": ["e2e4"], "notes": [], "version": "1",
 }  # fmt: skip
 GAME = {"file": "x", "game": 1, "positions": [{**OLDER, "move": "e2e4", "compared": None, "ply": 0}]}
-HEADER = {"block": 0, "lines": 0, "count": 0, "plies": 0, "searched": 0}
-SIDE = {"options": {"UCI_LimitStrength": "true", "UCI_Elo": "1500"}}
-SUMMARY = {"settings": {"first": SIDE, "second": SIDE}, "pairs": [0, 1, 2, 1, 0], "wins": 2, "draws": 2, "losses": 2}
-PLAYED = {"position": "x", "odds": 2.0, "pair": 0, "white": 0, "result": "1-0", "reason": "mate", "plies": 9}
-RECORD = {"number": 0, "white": 0, "result": "1-0", "reason": "mate", "complaints": [], "usage": []}
-LABEL = {"block": "few 0", "labels": [60, 0, 2, 1, "modern", ""], "end": 0, "crc": 0}
 TRACE = {
     "otherData": {"psearch": "1", "workers": 1},
     "traceEvents": [{"ph": "X", "pid": 1, "tid": 1, "ts": 0, "dur": 1}],
@@ -149,7 +110,6 @@ def _sample() -> dict[str, Any]:
 
 READERS: dict[str, tuple[Callable[[Path], Any], list[Any]]] = {
     "network": (network, [{"made by": "x"}]),
-    "blocks": (blocks, [HEADER]),
     "journal": (
         journal,
         [{"journal": "psearch analysis 4", "about": {"input": ["x"]}}, {"key": "line 1", "answer": ANSWER}],
@@ -165,12 +125,6 @@ READERS: dict[str, tuple[Callable[[Path], Any], list[Any]]] = {
     ),
     "older result": (older, [OLDER]),
     "older game": (older, [GAME]),
-    "match": (match, [{"match": {"games": 1}}, {"engines": ["a", "b"]}, {"game": RECORD, "pgn_end": 0}]),
-    "odds": (odds, [{"about": {"games": 1}}, PLAYED]),
-    "labels": (labels, [LABEL]),
-    "factors": (lambda path: factors._read_logs([path]), [{"changes": ["a=1:2"]}, {"signs": [1], "half_points": 1}]),
-    "strength": (fit_strength.read_match, [SUMMARY]),
-    "packed logs": (lambda path: pack_logs._lines(path, path.read_bytes()), [{"about": {"study": "x"}, "run": "x"}]),
 }
 
 
@@ -214,7 +168,7 @@ def test_odd_values_anywhere(name: str, tmp_path: Path) -> None:
     reader, lines = READERS[name]
     opening = "" if name != "trace" else OPENING
     texts = [json.dumps(line) for line in lines]
-    ending = "" if name in ("network", "blocks", "costs", "message", "trace", "strength") else "\n"
+    ending = "" if name in ("network", "costs", "message", "trace") else "\n"
 
     def text_of(replaced: list[str]) -> str:
         return "".join(f"{line}{ending}" for line in replaced)

@@ -15,6 +15,7 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
 from psearch.options import SearchOptions
+from psearch.processes import supervisor
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
@@ -191,14 +192,16 @@ def test_one_search_at_a_time() -> None:
         engine.search(SearchRequest(chess.Board(), Limits(depth=1)))
 
 
-def test_an_early_answer_fits_together() -> None:
+def test_an_early_answer_fits_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Move and line belong together, though workers go on writing meanwhile; and the next search finds them ready."""
+    for name in ("_SETTLE_PATIENCE_S", "_LEAST_PATIENCE_S"):  # others may have the cores for longer than these
+        monkeypatch.setattr(supervisor, name, 60.0)
     answers: list[Result] = []
     with Supervisor(2, 1) as engine:
         for number in range(1, 200):
             limits = Limits(movetime_ms=1 + number // 4)
             answers.append(engine.search(SearchRequest(KIWIPETE, limits, multipv=1 + number % 2, patience_s=0.0)))
-        assert sum(bool(answer.notes) for answer in answers) < 20, "late workers are waited for, not replaced"
+        assert not any(answer.notes for answer in answers), "late workers are waited for, not replaced"
         assert engine.search(SearchRequest(KIWIPETE, Limits(depth=5))).info.depth == 5
         assert leftovers(engine.arena) == []
     for answer in answers:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import chess
 import pytest
-from paths import REPOSITORY
+from paths import DATA, REPOSITORY
 from positions import KIWIPETE
 
 from psearch.arena.arena import Arena
@@ -29,27 +29,7 @@ from psearch.text.epd_text import SuitePosition
 
 FILE = REPOSITORY / "docs" / "examples" / "my_policy.py"
 OPTIONS = SearchOptions(policy=str(FILE))
-WHOLE_POLICY = """
-from psearch.own_policy import *
-from psearch.scheduler.policies.garms import child_type as garms_child_type
-from psearch.scheduler.policies.garms import open_priority as garms_priority
-
-@replaces(may_open)
-def opens(ctx, node, ply):
-    return node.moves_done >= 1
-
-@replaces(open_priority)
-def priority(ctx, node):
-    return garms_priority(ctx, node)
-
-@replaces(child_type)
-def child(ctx, node, index, picked, stage):
-    return garms_child_type(node.split_type, index, picked, stage)
-
-@replaces(null_child_type)
-def after_null(ctx, node):
-    return CUT_NODE
-"""
+EVERY_HOOK = SearchOptions(policy=str(DATA / "plug_ins" / "every_hook.py"))
 
 
 def simulated(workers: int, options: SearchOptions, depth: int = 7, validate: bool = False) -> VirtualSample:
@@ -171,22 +151,9 @@ def test_workers_with_other_kernels_are_not_asked(there: SearchOptions, asked: S
 
 # -- memory of its own ----------------------------------------------------------------------------------------------
 
-COUNTING = """
-from psearch.own_policy import atomic_add, may_open, replaces, word
 
-WORDS = 3
-
-@replaces(may_open)
-def opens(ctx, node, ply):
-    atomic_add(word(ctx, 2), 1)
-    return node.moves_done >= 1
-"""
-
-
-def test_workers_share_as_many_words_as_the_file_says(tmp_path: Path) -> None:
-    file = tmp_path / "counting.py"
-    file.write_text(COUNTING)
-    kernels = kernels_of_policy(str(file))
+def test_workers_share_as_many_words_as_the_file_says() -> None:
+    kernels = EVERY_HOOK.kernels
     assert kernels.words == 3
     arena = Arena(1, 1, kernels=kernels)
     same = Arena.attach(**json.loads(json.dumps(arena.layout())), descriptors=[os.dup(d) for d in arena.descriptors()])
@@ -229,21 +196,16 @@ def test_a_size_that_will_not_do_is_told_with_its_line(words: str, tmp_path: Pat
     assert str(raised.value) == f"{file}:2: WORDS must be a whole number from 0 to 131072"
 
 
-@pytest.mark.slow
-def test_what_its_kernels_write_is_there_in_every_process(tmp_path: Path) -> None:
-    file = tmp_path / "counting.py"
-    file.write_text(COUNTING)
-    options = SearchOptions(policy=str(file))
-    with Supervisor(1, 1, "fork", kernels=options.kernels) as supervisor:
+def test_what_its_kernels_write_is_there_in_every_process() -> None:
+    with Supervisor(1, 1, "fork", kernels=EVERY_HOOK.kernels) as supervisor:
         counts = []
         for _ in range(2):  # the second search begins with zeros
             supervisor.forget()
-            supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=6), options))
+            supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=6), EVERY_HOOK))
             counts.append(supervisor.arena.plug_in.tolist())
             assert counts[-1][2] > int(supervisor.arena.worker[0]["counters"]["opens"]) > 0
     assert counts[0] == counts[1]
     assert counts[0][:2] == [0, 0]
-    assert simulated(1, options, depth=6).nodes > 0
 
 
 # -- options ---------------------------------------------------------------------------------------------------------
@@ -304,23 +266,15 @@ def test_an_installed_package_may_declare_one(tmp_path: Path, monkeypatch: pytes
         SearchOptions(with_="eager-test")
 
 
-@pytest.mark.slow
-def test_a_file_may_have_every_worker_search_a_root_of_its_own(tmp_path: Path) -> None:
-    file = tmp_path / "alone.py"
-    file.write_text(
-        "from psearch.own_policy import replaces, skips_depth, splits_nothing\n"
-        "from psearch.scheduler.policy import leaves_out\n"
-        "@replaces(splits_nothing)\ndef alone(ctx):\n    return True\n"
-        "@replaces(skips_depth)\ndef skips(ctx, worker, depth):\n    return leaves_out(worker, depth)\n"
+def test_a_file_may_have_every_worker_search_a_root_of_its_own() -> None:
+    mine, own = (
+        simulated(4, replace(options, split_depth=3)) for options in (EVERY_HOOK, SearchOptions(policy="lazy"))
     )
-    mine, own = simulated(4, SearchOptions(policy=str(file))), simulated(4, SearchOptions(policy="lazy"))
     assert mine.splits == 0
     assert mine.nodes == own.nodes
 
 
-@pytest.mark.slow
-def test_a_policy_of_the_package_may_be_written_as_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "young_brothers.py"
-    file.write_text(WHOLE_POLICY)
-    mine, own = simulated(8, SearchOptions(policy=str(file))), simulated(8, SearchOptions(policy="ybw"))
+def test_a_policy_of_the_package_may_be_written_as_a_file() -> None:
+    mine, own = (simulated(8, replace(options, split_depth=2)) for options in (EVERY_HOOK, SearchOptions(policy="ybw")))
+    assert own.splits > 0
     assert replace(mine, policy="ybw") == own

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import chess
 import pytest
-from paths import REPOSITORY
+from paths import DATA, REPOSITORY
 from positions import KIWIPETE, MIDDLE_GAME
 
 from psearch.arena.arena import Arena
@@ -33,58 +32,21 @@ from psearch.simulation.simulator import Simulator
 
 FILE = str(REPOSITORY / "docs" / "examples" / "my_rule.py")
 POLICY_FILE = str(REPOSITORY / "docs" / "examples" / "my_policy.py")
-HEAD = "from psearch.own_rule import *\n\n"
-FORWARDS = HEAD + "\n".join(
-    f"@replaces({name})\ndef my_{name}({arguments}):\n    return {name}({arguments})\n"
-    for name, arguments in {
-        "evaluation_of": "ctx, wk, pos",
-        "prune_node": "ctx, wk, pos, node, came_by",
-        "prunes_move": "ctx, wk, pos, node, move",
-        "extension_of": "ctx, wk, pos, node, visit, gives, within",
-        "reduction_of": "ctx, wk, pos, node, visit, gives",
-    }.items()
-)
-EVERYTHING = (
-    HEAD
-    + """
-@replaces(prunes_move)
-def all_of_it(ctx, wk, pos, node, move):
-    count_tried(wk)
-    return True
-"""
-)
-Write = Callable[[str], str]
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    """Keeps a text as a file of rules; gives its path."""
-
-    def write(text: str) -> str:
-        file = tmp_path / "mine.py"
-        file.write_text(text)
-        return str(file)
-
-    return write
-
-
-@pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A file whose rule leaves out every move, and counts it as tried."""
-    file = tmp_path_factory.mktemp("rules") / "mine.py"
-    file.write_text(EVERYTHING)
-    return str(file)
+EVERY_HOOK = str(DATA / "plug_ins" / "every_hook.py")
+NO_MOVE_IS_GOOD, WORTH, WORTH_MORE = 1, 2, 3
 
 
 def serial(with_: str, **others: object) -> SearchOptions:
     return replace(SearchOptions(policy="serial", with_=with_), **others)  # type: ignore[arg-type]
 
 
-def arena_after(options: SearchOptions, depth: int = 7, fen: str = KIWIPETE) -> Arena:
-    """The arena in which one worker has searched."""
+def arena_after(options: SearchOptions, depth: int = 7, fen: str = KIWIPETE, rule: int = 0, number: int = 0) -> Arena:
+    """The arena in which one worker has searched; rule, number: the words of `every_hook.py`."""
     load_kernels(options.kernels.group(SEARCH))
     arena = Arena(1, 4, kernels=options.kernels)
     write_search(arena, chess.Board(fen), Limits(depth=depth), options)
+    if rule:
+        arena.plug_in[:2] = rule, number
     work_alone(arena)
     return arena
 
@@ -97,10 +59,9 @@ def nodes(options: SearchOptions, depth: int = 7, fen: str = KIWIPETE) -> int:
         arena.close()
 
 
-@pytest.mark.slow
-def test_stand_ins_that_only_forward_change_nothing(write: Write) -> None:
-    options = serial(write(FORWARDS))
-    assert set(options.kernels.hooks.split()) == RULE_HOOKS
+def test_stand_ins_that_only_forward_change_nothing() -> None:
+    options = serial(EVERY_HOOK)
+    assert set(options.kernels.hooks.split()) > RULE_HOOKS
     load_kernels(options.kernels.group(SEARCH))
     assert run_bench(options=options)[0] == BENCH_NODES
 
@@ -138,68 +99,65 @@ def test_two_workers_have_it_and_count_together() -> None:
     assert mine.name == "my_rule.py" and mine.tried > mine.pruned > 0
 
 
-@pytest.mark.slow
-def test_what_a_file_counts_is_the_last_row(everything: str) -> None:
-    arena = arena_after(serial(everything), depth=4)
+def test_what_a_file_counts_is_the_last_row() -> None:
+    arena = arena_after(serial(EVERY_HOOK), depth=4, rule=NO_MOVE_IS_GOOD)
     counted = collect(arena)
     arena.close()
     name, tried, pruned = counted.techniques[-1].name, counted.techniques[-1].tried, counted.techniques[-1].pruned
-    assert (name, pruned) == ("mine.py", 0) and tried > 0
-    assert [line.split()[:3] for line in stats_table(counted).split("\n") if line.startswith("mine.py")] == [
-        ["mine.py", f"{tried:,}", "0"]
+    assert (name, pruned) == ("every_hook.py", 0) and tried > 0
+    assert [line.split()[:3] for line in stats_table(counted).split("\n") if line.startswith(name)] == [
+        [name, f"{tried:,}", "0"]
     ]
-    assert stats_object(counted)["techniques"][-1]["name"] == "mine.py"
+    assert stats_object(counted)["techniques"][-1]["name"] == name
     usual = arena_after(SearchOptions(policy="serial"), depth=4)
     assert collect(usual).techniques[-1].name == "see_quiescence"
     usual.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("network", [0, 1])
-def test_an_evaluation_may_be_another(write: Write, network: int) -> None:
+def test_an_evaluation_may_be_another(network: int) -> None:
     """Of all positions the same: a root is worth as much, and a term is added to what the package says."""
-    plain = replace(MODES["plain"], network=network)
+    options = serial(EVERY_HOOK, pruning=replace(MODES["plain"], network=network))
 
-    def score(text: str) -> int:
-        arena = arena_after(serial(write(text), pruning=plain), depth=1, fen="4k3/8/8/8/8/8/4P3/4K3 w - - 0 1")
+    def score(rule: int, number: int) -> int:
+        arena = arena_after(options, 1, "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", rule, number)
         try:
             return int(arena.header[0]["score"])
         finally:
             arena.close()
 
-    whole = HEAD + "@replaces(evaluation_of)\ndef mine(ctx, wk, pos):\n    return {}\n"
-    assert score(whole.format("-123")) == 123
-    term = "evaluation_of(ctx, wk, pos) - 40"
-    assert score(whole.format(term)) == score(whole.format("evaluation_of(ctx, wk, pos)")) + 40
+    assert score(WORTH, -123) == 123
+    assert score(WORTH_MORE, -40) == score(0, 0) + 40
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("value", ["1 << 40", "-(1 << 40)", "31_990", "-31_990"])
-def test_an_evaluation_beyond_all_scores_is_no_mate(write: Write, value: str) -> None:
-    text = HEAD + f"@replaces(evaluation_of)\ndef mine(ctx, wk, pos):\n    return i64({value})\n"
-    arena = arena_after(serial(write(text), pruning=MODES["plain"]), depth=2)
+@pytest.mark.parametrize("value", [1 << 40, -(1 << 40), 31_990, -31_990])
+def test_an_evaluation_beyond_all_scores_is_no_mate(value: int) -> None:
+    arena = arena_after(serial(EVERY_HOOK, pruning=MODES["plain"]), depth=2, rule=WORTH, number=value)
     assert abs(int(arena.header[0]["score"])) < MATE_IN_MAX_PLY
     assert int(arena.header[0]["best_move"])
     arena.close()
 
 
-def test_a_rule_that_leaves_out_everything_still_finds_a_mate_and_a_move(everything: str) -> None:
-    arena = arena_after(serial(everything), depth=5)
+def test_a_rule_that_leaves_out_everything_still_finds_a_mate_and_a_move() -> None:
+    arena = arena_after(serial(EVERY_HOOK), depth=5, rule=NO_MOVE_IS_GOOD)
     assert int(arena.header[0]["best_move"]) and abs(int(arena.header[0]["score"])) < 5_000
     arena.close()
-    mate = arena_after(serial(everything), depth=3, fen="6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1")
-    usual = arena_after(SearchOptions(policy="serial"), depth=3, fen="6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1")
+    mate_in_1 = "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"
+    mate = arena_after(serial(EVERY_HOOK), 3, mate_in_1, rule=NO_MOVE_IS_GOOD)
+    usual = arena_after(SearchOptions(policy="serial"), 3, mate_in_1)
     assert mate.header[0]["score"] == usual.header[0]["score"], "no move of the root is left out"
     mate.close()
     usual.close()
 
 
-def test_sound_pruning_is_refused_with_rules(write: Write) -> None:
-    for text in (FORWARDS, HEAD.replace("*", "evaluation_of as e, replaces as r") + "@r(e)\ndef f(ctx, wk, pos): ..."):
+def test_sound_pruning_is_refused_with_rules(tmp_path: Path) -> None:
+    other = tmp_path / "mine.py"
+    other.write_text("from psearch.own_rule import evaluation_of as e, replaces as r\n@r(e)\ndef f(ctx, wk, pos): ...")
+    for file in (EVERY_HOOK, str(other)):
         with pytest.raises(PsearchError, match="it cannot be used with a file's evaluation_of"):
-            SearchOptions(with_=write(text), pruning=MODES["sound"])
+            SearchOptions(with_=file, pruning=MODES["sound"])
         with pytest.raises(PsearchError, match="it cannot be used with a file's evaluation_of"):
-            SearchOptions(policy=write(text), pruning=MODES["sound"])
+            SearchOptions(policy=file, pruning=MODES["sound"])
     assert SearchOptions(policy=POLICY_FILE, pruning=MODES["sound"]).kernels.file == POLICY_FILE
 
 
@@ -218,12 +176,11 @@ def test_kernels_are_of_one_file() -> None:
         SearchOptions(with_="gone.py")
 
 
-@pytest.mark.slow
-def test_one_file_may_have_rules_and_a_policy(write: Write) -> None:
-    mixed = write(Path(FILE).read_text() + Path(POLICY_FILE).read_text())
-    options = SearchOptions(with_=mixed)
+def test_one_file_may_have_rules_and_a_policy() -> None:
+    options = SearchOptions(with_=EVERY_HOOK)
     with Supervisor(2, 4, kernels=options.kernels) as supervisor:
         assert supervisor.search(SearchRequest(chess.Board(), Limits(depth=8), options)).depth == 8
+        assert supervisor.arena.plug_in[2] > 0
 
 
 # -- the table -------------------------------------------------------------------------------------------------

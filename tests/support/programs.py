@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
 import subprocess
 import sys
+import tempfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from paths import BENCH
+
+from psearch.faces.cli import main as cli
 
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())"]
 
@@ -25,6 +32,53 @@ def run_bench(script: str, *words: str | Path) -> subprocess.CompletedProcess[st
     """Run a script, named by its path below `bench`, to its end."""
     command = [sys.executable, str(BENCH / script), *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=280)
+
+
+@contextlib.contextmanager
+def _instead_of(number: int, other: int) -> Iterator[None]:
+    """Have another descriptor in the place of a standard one; it is closed at the end."""
+    kept = os.dup(number)
+    os.dup2(other, number)
+    os.close(other)
+    try:
+        yield
+    finally:
+        os.dup2(kept, number)
+        os.close(kept)
+
+
+def run_here(*words: str | Path, text: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the command line in this process, its standard streams those of a pipe and of files: what `subprocess.run`
+    would return, without the start of a program."""
+    arguments = list(map(str, words))
+    source, sink = os.pipe()
+    writer = threading.Thread(target=_write, args=(sink, text.encode()))
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, contextlib.ExitStack() as stack:
+        writer.start()
+        stack.callback(writer.join)  # when nobody can read any more
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        for number, other in ((0, source), (1, os.dup(out.fileno())), (2, os.dup(err.fileno()))):
+            stack.enter_context(_instead_of(number, other))
+        streams = {
+            name: stack.enter_context(open(number, mode, encoding="utf-8", closefd=False))
+            for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w"))
+        }
+        for name, stream in streams.items():
+            stack.enter_context(mock.patch.object(sys, name, stream))
+        try:
+            status = cli.main(arguments)
+        except SystemExit as leaving:
+            status = int(str(leaving.code))
+        for name in ("stdout", "stderr"):
+            streams[name].flush()
+        found = [os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode() for file in (out, err)]
+    return subprocess.CompletedProcess(arguments, status, *found)
+
+
+def _write(sink: int, data: bytes) -> None:
+    with contextlib.suppress(BrokenPipeError), open(sink, "wb") as pipe:
+        pipe.write(data)
 
 
 def without_waiting(errors: str) -> str:

@@ -5,8 +5,6 @@
 - `playing`: a block of games, the same whenever and wherever it is played.
 - `commands`: how the commands of this folder end.
 - `blocks`: a file of blocks, packed and checksummed.
-- `labelling`: positions near those of games, with scores of small searches, and their file.
-- `pgn_kernels`, `pgn`: positions of published games, with the scores and lines of their comments.
 - `reader`: from files to arrays of positions.
 """
 

@@ -24,9 +24,8 @@ import json
 import lzma
 import os
 import struct
-import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
@@ -317,32 +316,3 @@ class Appender:
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
-
-
-def split_files(paths: Sequence[Path], folder: Path, name: str, most_bytes: int) -> list[Path]:
-    """Copy all blocks of some files into files of at most `most_bytes`, NAME-001.games and so on; returns these.
-
-    Blocks go over as they are, and what was written for this name before is replaced. Raises OSError and Torn.
-    """
-    folder.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        made = _split(paths, Path(place), name, most_bytes)
-        for old in folder.glob(f"{name}-[0-9][0-9][0-9].games"):
-            old.unlink()
-        return [path.rename(folder / path.name) for path in made]
-
-
-def _split(paths: Sequence[Path], folder: Path, name: str, most_bytes: int) -> list[Path]:
-    written: list[Path] = []
-    room = 0
-    with contextlib.ExitStack() as opened:
-        for path in paths:
-            for packed in _each(path, lambda packed: packed):
-                if not written or len(packed.text) > room:
-                    opened.close()
-                    written.append(folder / f"{name}-{len(written) + 1:03}.games")
-                    target = opened.enter_context(written[-1].open("xb"))
-                    room = most_bytes
-                target.write(packed.text)
-                room -= len(packed.text)
-    return written

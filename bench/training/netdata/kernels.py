@@ -15,7 +15,6 @@ from netdata.records import (
     BY_RULE,
     DRAWN,
     GAMES,
-    NO_RESULT,
     TOO_LONG,
     UNFIT,
     WHITE_WON,
@@ -371,69 +370,4 @@ def decode_game(tables, decoder, game, samples):
                 sample.material = material(pos)
             written += 1
         make_move(tb, d.before, d.frame.position, move)
-    return written
-
-
-# -- labelling -------------------------------------------------------------------------------------------------------
-
-
-@kernel(boolean(Context, i64, Decoder, Game, i64))
-def _label(ctx, context, d, g, target):
-    """Search the decoder's position and write it to a record; whether it is one to learn from."""
-    pos = d.frame.position
-    if pos.checkers != U0:
-        return False
-    hd = header_of(ctx)
-    copy_record(hd.root, pos)
-    hd.history_count = 0
-    frame = frame_of(ctx, 0)
-    copy_record(frame.position, pos)
-    count = legal_moves(tables_of(ctx), frame)
-    if count == 0:
-        return False
-    _search(ctx, context, g, count)
-    if abs(np.int64(hd.score)) > d.most_score or not is_quiet(pos, np.int64(hd.best_move)):
-        return False
-    sample = sample_at(target)
-    write_pieces(pos, sample)
-    sample.score = hd.score
-    sample.static = evaluate(tables_of(ctx), d.evaluation, pos)
-    sample.material = material(pos)
-    sample.result = NO_RESULT
-    if d.wander == 0:
-        sample.result = g.result if pos.side == 0 else 2 - g.result
-    return True
-
-
-@entry(i64(i64, i64, i64, i64), GAMES)
-def label_game(context, decoder, game, samples):
-    """Write positions near a game's, each with the score of a search, to records of `sample_dtype`; returns how many.
-
-    At each searched ply one position for each number of random moves from the decoder's `fewest` to its `wander`; there
-    is room for MOST_PLIES times as many. The arena as for `play_game`, the game as for `decode_game`, with its limits
-    of nodes. The table is kept from search to search. A position without random moves has the game's result, the others
-    NO_RESULT. Left out: positions in check, those whose best move takes or promotes, and scores beyond `most_score`.
-    -1 - ply: there is no legal move of that rank at that ply.
-    """
-    ctx = context_at(context)
-    tb = tables_of(ctx)
-    d = decoder_at(decoder)
-    g = game_at(game)
-    g.nodes = 0
-    most = np.int64(d.wander)
-    copy_record(d.frame.position, g.root)
-    written = np.int64(0)
-    for ply in range(g.count):
-        move = _move_of(tb, d, g, ply)
-        if move < 0:
-            d.wander = most
-            return -1 - ply
-        if ply >= g.opening:
-            for wander in range(d.fewest, most + 1):
-                copy_record(d.frame.position, d.before)
-                d.wander = wander
-                if _wanders(tb, d) and _label(ctx, context, d, g, samples + written * SAMPLE_BYTES):
-                    written += 1
-        make_move(tb, d.before, d.frame.position, move)
-    d.wander = most
     return written

@@ -13,16 +13,11 @@ from psearch.core.toolchain.groups import Group
 GAMES = Group("training_games", "netdata.kernels")
 play_game = GAMES.entry("play_game")
 decode_game = GAMES.entry("decode_game")
-label_game = GAMES.entry("label_game")
 rank_moves = GAMES.entry("rank_moves")
-PGN = Group("training_pgn", "netdata.pgn_kernels")
-read_text = PGN.entry("read_text")
 
 MOST_PLIES = 512
 """Room for a game with its opening."""
 WHITE_WON, DRAWN, BLACK_WON = 2, 1, 0
-NO_RESULT = 3
-"""of a position that was not in a game"""
 BY_RULE, ADJUDICATED, TOO_LONG, UNFIT = 0, 1, 2, 3
 
 game_dtype = np.dtype(
@@ -65,7 +60,7 @@ sample_dtype = np.dtype(
         # the mover's view; 0 if they were not asked for
         ("static", "i2"),  # of the evaluation by hand
         ("material", "i2"),  # of its material and piece-square tables alone
-        ("result", "u1"),  # 2 the mover won, 1 drawn, 0 lost, NO_RESULT
+        ("result", "u1"),  # 2 the mover won, 1 drawn, 0 lost
         ("pad", "u1"),
     ],
     align=True,
@@ -82,25 +77,7 @@ decoder_dtype = np.dtype(
         ("noisy", "i8"),  # 1: positions in check, and those whose move takes or promotes, are kept
         ("static", "i8"),  # 1: each position is evaluated
         ("wander", "i8"),  # random moves made from a position before it is taken: then it has no score of its own
-        ("fewest", "i8"),  # of these moves, where a position is labelled for each number of them up to `wander`
         ("seed", "u8"),  # of these moves
-    ],
-    align=True,
-)
-MOST_TEXT = 1 << 20
-text_dtype = np.dtype(
-    [
-        ("root", position_dtype),  # before the first move
-        ("most_line", "i8"),  # plies of an expected line that are looked at
-        ("one_of", "i8"),  # so many positions of it is kept, by chance
-        ("room", "i8"),  # records that can be written
-        ("before", position_dtype),  # the last move
-        ("after", position_dtype),
-        ("move", "i8"),  # the last one
-        ("plies", "i8"),
-        ("written", "i8"),  # records
-        ("length", "i8"),
-        ("bytes", "u1", (MOST_TEXT,)),  # moves and comments of a game as PGN has them
     ],
     align=True,
 )

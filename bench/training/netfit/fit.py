@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from netdata.records import NO_RESULT
 
 from netfit.gradients import Gradient, values
 from netfit.network import UNIT_CP, Array, Net
@@ -29,10 +28,9 @@ def expected(score: Array) -> Array:
 
 
 def targets(samples: Array, result_share: float) -> Array:
-    """Return what is to be learnt: the expected score of the search, mixed with the result where a game has one."""
+    """Return what is to be learnt: the expected score of the search, mixed with the result."""
     score = expected(samples["score"])
-    share = np.where(samples["result"] == NO_RESULT, 0, result_share).astype(np.float32)
-    return score + share * (samples["result"].astype(np.float32) / 2 - score)
+    return score + np.float32(result_share) * (samples["result"].astype(np.float32) / 2 - score)
 
 
 def error(net: Net, samples: Array, wanted: Array, threads: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from netfit.network import Net, load
+from netfit.network import Net
 from psearch.core.chess.evaluation.network_file import encoded, quantised
 
 UNIT = 290
@@ -14,15 +14,3 @@ UNIT = 290
 def write_network(net: Net, path: Path, notes: dict[str, str]) -> None:
     """Write the net in integers. Raises OSError, and ValueError for a net of another width than the search's."""
     path.write_bytes(encoded(quantised(net.rows, net.bias, net.out, net.out_bias, UNIT), notes))
-
-
-def as_network(path: Path, folder: Path) -> Path:
-    """Return a file by which the search evaluates: the one given, or what a `.npz` becomes in this folder.
-
-    Raises OSError and ValueError.
-    """
-    if path.suffix != ".npz":
-        return path
-    target = folder / f"{path.stem}.net"
-    write_network(load(path), target, {"made_of": path.name})
-    return target

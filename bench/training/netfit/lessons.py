@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from netdata.labelling import read_labels
 from netdata.reader import Filter, Positions, read, shuffled
 from netdata.records import sample_dtype
 
@@ -29,28 +28,11 @@ class Lessons(NamedTuple):
     first: Array
     """positions of the first stage; none: it is left out"""
     result_share: float
-    labelled: Array
-    """positions near those of games, with scores of small searches"""
-
-    @property
-    def scored(self) -> Array:
-        """Return all positions with scores that are not for testing."""
-        return np.concatenate([self.positions.training, self.labelled])
 
     @property
     def test(self) -> tuple[Array, Array]:
         """Return the held-out positions and their targets."""
         return self.positions.test, targets(self.positions.test, self.result_share)
-
-
-def _some_labels(text: str, seed: int) -> Array:
-    name, _, count = text.partition(":")
-    labels = read_labels(Path(name))
-    if not count:
-        return np.array(labels)
-    if not count.isdecimal() or int(count) > len(labels):
-        raise ValueError(f"{name} has {len(labels):,} positions, not {count}")
-    return labels[np.sort(np.random.default_rng(seed).choice(len(labels), int(count), replace=False))]
 
 
 def read_lessons(
@@ -59,10 +41,8 @@ def read_lessons(
     first: int = 0,
     most: int = 0,
     seed: int = 1,
-    labels: Sequence[str] = (),
 ) -> Lessons:
-    """Read games and labels. first: how many positions of the first stage are made; most: as in `read`; labels: files,
-    each with `:N` behind it where N positions of it, drawn at random, shall do.
+    """Read games. first: how many positions of the first stage are made; most: as in `read`.
 
     Raises OSError, ValueError and Torn.
     """
@@ -78,8 +58,7 @@ def read_lessons(
         stages.append(found)
         made += len(found)
         turn += 1
-    labelled = np.concatenate([np.zeros(0, sample_dtype), *(_some_labels(text, seed) for text in labels)])
-    return Lessons(positions, np.concatenate(stages)[:first], result_share, labelled)
+    return Lessons(positions, np.concatenate(stages)[:first], result_share)
 
 
 class Yardsticks(NamedTuple):
@@ -132,7 +111,7 @@ def go_on(
     if len(lessons.first):
         plan = plan._replace(rate=later * plan.rate)
     samples, wanted = lessons.test
-    chosen = shuffled(lessons.scored, plan.seed)[:count]
+    chosen = shuffled(lessons.positions.training, plan.seed)[:count]
     aims = targets(chosen, lessons.result_share)
     if is_rehearsed:
         first = lessons.first

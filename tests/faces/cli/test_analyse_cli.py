@@ -1,4 +1,4 @@
-"""`psearch analyse` with the real engine, as subprocesses: results, refusals, interruptions, kills."""
+"""`psearch analyse` with the real engine: results and refusals; interruptions and kills of programs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ import chess
 import chess.pgn
 import pytest
 from paths import DATA
-from programs import PSEARCH
+from programs import PSEARCH, run_here
 from terminals import CONTROL, line_before, on_terminal
 
 MIXED = str(DATA / "suites" / "mixed.epd")
 TIMEOUT_S = 240
-"""generous: the first of these tests may have to compile the kernels"""
 
 GAME = """\
 [Event "Scholar"]
@@ -41,15 +40,11 @@ GAME = """\
 POSITIONS_IN_GAME = 10
 
 
-@pytest.fixture(scope="module", autouse=True)
-def compiled_kernels() -> None:
-    """Compile before any test looks at the clock."""
-    subprocess.run([*PSEARCH, "--nodes", "1", "startpos"], check=True, capture_output=True, timeout=280)
+pytestmark = pytest.mark.usefixtures("search_kernels")
 
 
-def analyse(*words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [*PSEARCH, "analyse", "--hash", "1", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, input=text)
+def analyse(*words: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    return run_here("analyse", "--hash", "1", *words, text=text)
 
 
 def start(*words: str) -> subprocess.Popen[str]:
@@ -352,7 +347,8 @@ def test_names_of_files_that_are_no_text(tmp_path: Path) -> None:
         (["KINGLESS"], "king"),
     ],
 )
-def test_one_line_and_status_2(tmp_path: Path, words: list[str], reason: str) -> None:
+def test_one_line_and_status_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], reason: str) -> None:
+    monkeypatch.chdir(tmp_path)
     contents = {
         "SUITE": ("suite.epd", f"{chess.STARTING_FEN} bm e4;\n".encode()),
         "BAD": ("bad.epd", f"# remark\n{chess.STARTING_FEN} bm e5;\n".encode()),
@@ -365,8 +361,7 @@ def test_one_line_and_status_2(tmp_path: Path, words: list[str], reason: str) ->
     for name, data in contents.values():
         (tmp_path / name).write_bytes(data)
     names = [contents[word][0] if word in contents else word for word in words]
-    command = [*PSEARCH, "analyse", *names]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, cwd=tmp_path)
+    done = run_here("analyse", *names)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("psearch: ")
     assert done.stderr.count("\n") == 1

@@ -16,7 +16,7 @@ from typing import Any
 import chess
 import farm_hands
 import pytest
-from programs import PSEARCH
+from programs import PSEARCH, run_here
 from timing import least
 
 TIMEOUT_S = 120
@@ -42,9 +42,8 @@ def written(path: Path, values: list[dict[str, Any]]) -> str:
     return str(path)
 
 
-def analyse(*words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [*PSEARCH, "analyse", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, input=text)
+def analyse(*words: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    return run_here("analyse", *words, text=text)
 
 
 def results(text: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The command line with the real engine, as subprocesses."""
+"""The command line with the real engine."""
 
 from __future__ import annotations
 
@@ -14,27 +14,19 @@ import chess
 import pytest
 from paths import DATA
 from positions import MATED
-from programs import PSEARCH, processes_in_session
+from programs import PSEARCH, processes_in_session, run_here
 from timing import least, wait_until
 
 MIDDLE_GAME = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
 TIMEOUT_S = 240
-"""generous: the first of these tests may have to compile the kernels"""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def compiled_kernels() -> None:
-    """Compile before any test looks at the clock."""
-    subprocess.run([*PSEARCH, "--nodes", "1", "startpos"], check=True, capture_output=True, timeout=280)
-
-
-def run_psearch(*words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*PSEARCH, *words], capture_output=True, text=True, timeout=TIMEOUT_S, input=text)
+pytestmark = pytest.mark.usefixtures("search_kernels")
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_json_fields(threads: int) -> None:
-    done = run_psearch("--json", "--threads", str(threads), "--depth", "6", MIDDLE_GAME)
+    done = run_here("--json", "--threads", str(threads), "--depth", "6", MIDDLE_GAME)
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads(done.stdout)
     board = chess.Board(MIDDLE_GAME)
@@ -57,13 +49,13 @@ def test_json_fields(threads: int) -> None:
 def test_one_worker_searches_the_same_tree() -> None:
     nodes = set()
     for _ in range(2):
-        done = run_psearch("--json", "--threads", "1", "--depth", "7", MIDDLE_GAME)
+        done = run_here("--json", "--threads", "1", "--depth", "7", MIDDLE_GAME)
         nodes.add(json.loads(done.stdout)["nodes"])
     assert len(nodes) == 1
 
 
 def test_bare_words_and_plain_lines() -> None:
-    done = run_psearch("--threads", "2", "--depth", "5", *MIDDLE_GAME.split())
+    done = run_here("--threads", "2", "--depth", "5", *MIDDLE_GAME.split())
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     iterations = [line for line in lines if line.startswith("depth ") and " nps " in line]
@@ -92,7 +84,7 @@ sys.exit(f"loaded: {loaded}" if loaded else status)
 
 def test_finds_mate_for_either_side() -> None:
     for fen in ("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1", "4r1k1/8/8/8/8/8/5PPP/6K1 b - - 0 1"):
-        report = json.loads(run_psearch("--json", "--depth", "4", fen).stdout)
+        report = json.loads(run_here("--json", "--depth", "4", fen).stdout)
         assert report["score"] == {"mate": 1}
         board = chess.Board(fen)
         board.push_uci(report["bestmove"])
@@ -101,15 +93,15 @@ def test_finds_mate_for_either_side() -> None:
 
 def test_endgame_tables_have_the_score_and_leave_a_choice() -> None:
     options = ["--syzygy", str(DATA / "syzygy"), "--threads", "1", "--depth", "6", "--multipv", "3"]
-    report = json.loads(run_psearch(*options, "--json", "8/8/8/8/3k4/8/8/3K3R w - - 0 1").stdout)
+    report = json.loads(run_here(*options, "--json", "8/8/8/8/3k4/8/8/3K3R w - - 0 1").stdout)
     assert [line["score"] for line in report["lines"]] == [{"cp": 20_000}] * 3
-    done = run_psearch(*options, "8/8/8/8/3k4/8/8/3K3R w - - 0 1").stdout
+    done = run_here(*options, "8/8/8/8/3k4/8/8/3K3R w - - 0 1").stdout
     assert "score      won for White\n" in done and "  score won  nodes" in done
 
 
 def test_chess960_answers_are_legal_there() -> None:
     fen = "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1"
-    report = json.loads(run_psearch("--json", "--depth", "5", fen).stdout)
+    report = json.loads(run_here("--json", "--depth", "5", fen).stdout)
     board = chess.Board(fen, chess960=True)
     for word in report["pv"]:
         board.push_uci(word)
@@ -123,21 +115,21 @@ STALEMATED = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
     [(MATED, "checkmate: White is mated", {"mate": 0}), (STALEMATED, "stalemate: draw", {"cp": 0})],
 )
 def test_games_that_are_over(fen: str, answer: str, score: dict[str, int]) -> None:
-    done = run_psearch(fen)
+    done = run_here(fen)
     assert (done.returncode, done.stdout, done.stderr) == (0, answer + "\n", "")
-    report = json.loads(run_psearch("--json", fen).stdout)
+    report = json.loads(run_here("--json", fen).stdout)
     assert (report["bestmove"], report["score"]) == (None, score)
 
 
 def test_draws_with_legal_moves_are_searched() -> None:
     for fen in ("4k3/8/8/8/8/8/8/4K3 w - - 0 1", "4k3/8/8/8/8/8/8/R3K3 w Q - 100 90"):
-        report = json.loads(run_psearch("--json", "--depth", "3", fen).stdout)
+        report = json.loads(run_here("--json", "--depth", "3", fen).stdout)
         assert report["bestmove"] is not None
 
 
 def test_movetime_is_kept() -> None:
     start = time.monotonic()
-    report = json.loads(run_psearch("--json", "--movetime", "1000", MIDDLE_GAME).stdout)
+    report = json.loads(run_here("--json", "--movetime", "1000", MIDDLE_GAME).stdout)
     assert time.monotonic() - start < 60
     assert 0.5 < report["time"] < 3
 
@@ -182,7 +174,7 @@ def test_the_clock_starts_when_everything_is_ready(program: str) -> None:
 @pytest.mark.parametrize(("depth", "total"), [("1", 48), ("3", 97862), ("4", 4085603)])
 def test_perft_counts(depth: str, total: int) -> None:
     fen = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
-    done = run_psearch("perft", depth, fen, "--threads", "2")
+    done = run_here("perft", depth, fen, "--threads", "2")
     assert done.returncode == 0
     *divide, last = done.stdout.splitlines()
     assert last.startswith(f"total {total}  ")
@@ -198,16 +190,16 @@ bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9 ;D1 21 ;D2 528
 r1k1r2q/p1ppp1pp/8/8/8/8/P1PPP1PP/R1K1R2Q w KQkq - 0 1 ;D3 12333
 3R4/8/q4k2/2B5/1NK5/3b4/8/8 w - - 0 1 ;D1 4 ;D2 125 ;D3 2854
 """
-    done = run_psearch("perft", "--epd", "-", "--max-nodes", "1000000", text=suite)
+    done = run_here("perft", "--epd", "-", "--max-nodes", "1000000", text=suite)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("4 positions, 12 counts right, 0 wrong, 1 skipped")
-    done = run_psearch("perft", "--epd", "-", text=suite.replace("D3 2854", "D3 2855"))
+    done = run_here("perft", "--epd", "-", text=suite.replace("D3 2854", "D3 2855"))
     assert done.returncode == 1
     assert done.stdout.startswith("FAIL standard input, line 4: depth 3, expected 2855, counted 2854: ")
 
 
 def test_bench_line() -> None:
-    done = run_psearch("bench")
+    done = run_here("bench")
     assert done.returncode == 0
     words = done.stdout.splitlines()[-1].split()
     assert (words[1], words[3]) == ("nodes", "nps")
@@ -246,7 +238,7 @@ def test_interrupted_json_says_so() -> None:
     command = [*PSEARCH, "--json", "--threads", "2", "--movetime", "100000", MIDDLE_GAME]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
         # much more than a worker's start takes on a busy machine: before the search there is nothing to report
-        wait_until(lambda: min(map(processor_time_s, children(running.pid)), default=0.0) > 3.0, TIMEOUT_S)
+        wait_until(lambda: min(map(processor_time_s, children(running.pid)), default=0.0) > 1.5, TIMEOUT_S)
         running.send_signal(signal.SIGINT)
         output, _ = running.communicate(timeout=TIMEOUT_S)
     assert running.returncode == 130

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from programs import run_here
 
 from psearch.faces.cli.command_list import COMMANDS, SEARCH, load
 from psearch.faces.cli.commands.completion_command import SHELLS
@@ -21,9 +21,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     made = {}
     for shell in SHELLS:
         made[shell] = folder / shell
-        program = "import sys; from psearch.faces.cli.main import main; sys.exit(main())"
-        with made[shell].open("w") as out:
-            subprocess.run([sys.executable, "-c", program, "completion", shell], stdout=out, check=True, timeout=60)
+        made[shell].write_text(run_here("completion", shell).stdout)
     return made
 
 

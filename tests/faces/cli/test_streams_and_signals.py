@@ -29,9 +29,7 @@ ENDLESS = [*SEARCH, "--movetime", "600000", "startpos"]
 TIMEOUT_S = 120
 
 
-@pytest.fixture(scope="module", autouse=True)
-def compiled_kernels() -> None:
-    subprocess.run([*SEARCH, "--nodes", "1", "startpos"], check=True, capture_output=True, timeout=280)
+pytestmark = pytest.mark.usefixtures("search_kernels")
 
 
 def assert_gone(session: int) -> None:

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from depth_rules import OLD_RULES
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import perturb_history
@@ -54,19 +53,16 @@ def samples(found: np.ndarray, depths: list[int], threads: int, repeat: int = 0)
     ]  # fmt: skip
 
 
-def chosen(found: np.ndarray, rule: str) -> list[int]:
-    """The depth of each position by this rule, of these searches."""
-    sizes = [dict(enumerate(row)) for row in found]
-    if rule == "nearest":
-        return [nearest_depth(of_position, WANTED) or 0 for of_position in sizes]
-    return [OLD_RULES[rule](of_position, WANTED) for of_position in sizes]
+def chosen(found: np.ndarray) -> list[int]:
+    """The depth of each position, of these searches."""
+    return [nearest_depth(dict(enumerate(row)), WANTED) or 0 for row in found]
 
 
-def measured(rule: str, survey_is_base: bool, speed: float) -> Row:
-    """What a study by this rule finds of workers that are so much faster."""
+def measured(survey_is_base: bool, speed: float) -> Row:
+    """What a study finds of workers that are so much faster."""
     trees = Trees(seed=1)
     base, many = trees.search(), trees.search(speed)
-    depths = chosen(base if survey_is_base else trees.search(), rule)
+    depths = chosen(base if survey_is_base else trees.search())
     return compare(samples(many, depths, 8), samples(base, depths, 1))
 
 
@@ -74,24 +70,15 @@ def measured(rule: str, survey_is_base: bool, speed: float) -> Row:
 @pytest.mark.parametrize("survey_is_base", [False, True])
 def test_nearest_is_unbiased(survey_is_base: bool, speed: float) -> None:
     """By a search apart; and even by the base itself, for what is nearest is as often lucky as unlucky."""
-    row = measured("nearest", survey_is_base, speed)
+    row = measured(survey_is_base, speed)
     assert row.positions > 0.95 * POSITIONS
     assert row.low is not None and row.high is not None and math.log(row.high / row.low) / 2 < 0.03
     assert row.speedup == pytest.approx(speed, rel=0.02)
 
 
-@pytest.mark.parametrize(("rule", "side"), [("first", 1), ("last", -1)])
-def test_the_old_rules_were_biased(rule: str, side: int) -> None:
-    row = measured(rule, survey_is_base=True, speed=1.0)
-    assert row.low is not None and row.high is not None
-    assert side * math.log(row.speedup) > 0.03
-    assert row.low > 1.0 if side > 0 else row.high < 1.0
-    assert measured(rule, survey_is_base=False, speed=1.0).speedup == pytest.approx(1.0, rel=0.02)
-
-
 def test_repeats_are_worth_more_positions() -> None:
     trees = Trees(seed=2)
-    depths = chosen(trees.search(), "nearest")
+    depths = chosen(trees.search())
     widths = []
     for repeats in (1, 4):
         sides = []

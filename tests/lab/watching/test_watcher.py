@@ -15,7 +15,7 @@ import chess
 import chess.engine
 import pytest
 from positions import MIDDLE_GAME
-from timing import wait_until
+from timing import least, wait_until
 
 import psearch
 from psearch.lab.watching.cells import ABORTED, SEARCH
@@ -100,28 +100,34 @@ def test_a_search_is_seen_as_it_runs() -> None:
 @pytest.mark.parametrize("threads", [2, 6])
 def test_what_was_thrown_away_is_as_long_as_it_was(threads: int) -> None:
     """It lies where the worker searched, however long it was idle; its share of that worker's time is its share of the
-    nodes; and what a stop ends was not thrown away."""
-    with psearch.Engine(threads=threads, hash_mb=16, watched=True) as engine:
-        watcher = Watcher(engine)
-        with engine.analysis(MIDDLE_GAME) as analysis:
-            snapshots = looks(watcher, 2, enough=lambda found: len(thrown_away(found)) > 20)
-            analysis.stop()
-            analysis.wait()
-        snapshots += looks(watcher, 0.1)
-        recorder = engine._recorder()
-        assert recorder is not None
-        counters = Memory(recorder.arena).counters()
-    check(snapshots)
-    for worker in range(threads):
-        segments = [one for snapshot in snapshots for one in snapshot["tracks"][worker]]
-        searching = [one for one in segments if one[0] == SEARCH]
-        searched = sum(one[2] - one[1] for one in searching)
-        wasted = 0
-        for _, begin, end, *_ in (one for one in segments if one[0] == ABORTED):
-            assert sum(max(0, min(end, one[2]) - max(begin, one[1])) for one in searching) == end - begin
-            wasted += end - begin
-        share = counters["aborted_nodes"][worker] / counters["nodes"][worker]
-        assert wasted / searched == pytest.approx(share, abs=0.01)
+    nodes, unless other programs had the core for some of it; and what a stop ends was not thrown away."""
+
+    def difference() -> float:
+        with psearch.Engine(threads=threads, hash_mb=16, watched=True) as engine:
+            watcher = Watcher(engine)
+            with engine.analysis(MIDDLE_GAME) as analysis:
+                snapshots = looks(watcher, 2, enough=lambda found: len(thrown_away(found)) > 20)
+                analysis.stop()
+                analysis.wait()
+            snapshots += looks(watcher, 0.1)
+            recorder = engine._recorder()
+            assert recorder is not None
+            counters = Memory(recorder.arena).counters()
+        check(snapshots)
+        differences = []
+        for worker in range(threads):
+            segments = [one for snapshot in snapshots for one in snapshot["tracks"][worker]]
+            searching = [one for one in segments if one[0] == SEARCH]
+            searched = sum(one[2] - one[1] for one in searching)
+            wasted = 0
+            for _, begin, end, *_ in (one for one in segments if one[0] == ABORTED):
+                assert sum(max(0, min(end, one[2]) - max(begin, one[1])) for one in searching) == end - begin
+                wasted += end - begin
+            share = counters["aborted_nodes"][worker] / counters["nodes"][worker]
+            differences.append(abs(wasted / searched - share))
+        return max(differences)
+
+    assert least(difference, 0.01) < 0.01
 
 
 def test_other_workers_and_none() -> None:
