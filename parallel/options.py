@@ -5,32 +5,44 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
+from psearch.core import DEFAULT_PRUNING
 from psearch.core.chess.evaluation.network_file import (
     EvaluationNetwork,
     NetworkError,
     default_network,
     read_network,
 )
-from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning, pruning_text
+from psearch.core.chess.pruning.modes import MODES, Pruning, parse_pruning, pruning_text
 from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
 from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.core.toolchain.plug_in_file import hooks_of, read_plug_in, words_of
 from psearch.defaults import (
+    DEFAULT_DRIVER,
     DEFAULT_EVALUATION,
     DEFAULT_POLICY,
     DEFAULT_SPLIT_DEPTH,
-    DRIVERS,
-    EVALUATIONS,
     MANY_ROOTS,
     MANY_ROOTS_WORKERS,
     POLICY_NAMES,
     PROVING_WORKERS,
 )
 from psearch.results import PsearchError
-from psearch.text.policy_names import POLICIES, RULES, declared_module, is_code_file
+from psearch.settings import (
+    CLEAR_HASH,
+    ENGINE_OPTIONS,
+    POLICIES,
+    RULES,
+    SEARCH_SETTINGS,
+    SETTINGS,
+    Option,
+    SearchSettings,
+    WorkerSettings,
+    declared_module,
+    is_code_file,
+)
 from psearch.text.values import shown
 
 DEFAULT_OPEN_BUSY = 25
@@ -54,9 +66,7 @@ def pruning_named(text: str, evaluation: str = DEFAULT_EVALUATION) -> Pruning:
 
 
 def _evaluated(pruning: Pruning, evaluation: str) -> Pruning:
-    """With another evaluation than its own. Raises PsearchError, and ValueError where the two do not go together."""
-    if evaluation not in EVALUATIONS:
-        raise PsearchError(f"evaluation must be one of {', '.join(EVALUATIONS)}, not {shown(evaluation)}")
+    """Return the pruning mode with its evaluation replaced. Raises ValueError where the two do not go together."""
     return pruning if evaluation == DEFAULT_EVALUATION else replace(pruning, network=int(evaluation == "net"))
 
 
@@ -168,22 +178,21 @@ def _file_of(module: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class SearchOptions:
-    """Switches of the search. The defaults play; `plain()` is the search whose value is pure minimax.
+class SearchOptions(SearchSettings):
+    """How to search: the settings of users, and switches of studies and tests.
 
-    Raises PsearchError for a policy that is none or files that do not go together (`kernels_of`), for rules of a user's
-    with sound pruning, and for a number that its field cannot hold.
+    The defaults play; `plain()` is the search whose value is pure minimax. Raises PsearchError for a policy that is
+    none or files that do not go together (`kernels_of`), for rules of a user's with sound pruning, and for a number
+    that its field cannot hold.
     """
 
+    pruning: Pruning = MODES[DEFAULT_PRUNING]  # type: ignore[assignment]  # the text, read
+    driver: str = "pvs"
+    """not `auto`, so that studies compare like with like"""
     tt: bool = True
-    pruning: Pruning = MODES[DEFAULT_MODE]
     see_pruning: bool = True
     mate_distance: bool = True
     aspiration: int = DEFAULT_ASPIRATION
-    policy: str = DEFAULT_POLICY
-    driver: str = "pvs"
-    """one of `DRIVERS`; not `auto`, so that studies compare like with like"""
-    split_depth: int = DEFAULT_SPLIT_DEPTH
     wait: bool = False
     """nothing opens before its first move is done: young brothers wait, under every policy"""
     open_busy: int = DEFAULT_OPEN_BUSY
@@ -196,15 +205,9 @@ class SearchOptions:
     record: bool = True
     roots: int = 0
     """searched at once by workers that share a search; 0: one, or with the driver `auto` as their number has it"""
-    evaluation: str = DEFAULT_EVALUATION
-    """one of `EVALUATIONS`, in place of what `pruning` says"""
-    network: str = ""
-    """the file of the network that evaluates, where `pruning` says that one does; empty: that of the package"""
     network_digest: tuple[str, str] = ("", "")
-    """`network` and the digest of what the file held when it was first named: filled in here, and kept by
+    """`net` and the digest of what the file held when it was first named: filled in here, and kept by
     `dataclasses.replace`, so that no process evaluates by what the file was replaced with"""
-    with_: str = ""
-    """a user's file of pruning rules and evaluations, with any policy; empty: none"""
     own: Own | None = None
     """the kernels of a policy that is none of `POLICY_NAMES`, or of `with_`, as they were when they were first named:
     filled in here, and kept by `dataclasses.replace`, so that a file edited meanwhile changes nothing"""
@@ -219,15 +222,16 @@ class SearchOptions:
                 "sound pruning leaves out what cannot change the value, and proves it with the package's own rules: "
                 f"it cannot be used with a file's {replaced[0]}"
             )
-        for name in ("aspiration", "split_depth", "open_busy", "open_idle", "join_cost", "defer_depth", "roots"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value <= _MOST:
+        for name, value in vars(self).items():
+            if isinstance(value, int) and not 0 <= value <= _MOST:
                 raise PsearchError(f"{name} must be from 0 to {_MOST}, not {shown(value)}")
-        if self.driver not in DRIVERS:
-            raise PsearchError(f"driver must be one of {', '.join(DRIVERS)}, not {shown(self.driver)}")
-        if self.network_digest[0] != self.network:
-            object.__setattr__(self, "network_digest", network_digest(self.network))
-            object.__setattr__(self, "network", self.network_digest[0])
+        for option in SEARCH_SETTINGS:
+            value = getattr(self, option.field)
+            if option.kind == "combo" and not (option.takes_file or option.takes_changes or value in option.choices):
+                raise PsearchError(f"{option.field} must be {option.wanted}, not {shown(value)}")
+        if self.network_digest[0] != self.net:
+            object.__setattr__(self, "network_digest", network_digest(self.net))
+            object.__setattr__(self, "net", self.network_digest[0])
         try:
             _evaluated(self.pruning, self.evaluation)
         except ValueError as error:
@@ -269,7 +273,7 @@ class SearchOptions:
     @property
     def pruning_words(self) -> str:
         """Return what is left out, in words: the pruning, and the file that changes it."""
-        return pruning_text(self.pruning) + (f" with {os.path.basename(self.with_)}" if self.with_ else "")
+        return pruning_text(self.rules) + (f" with {os.path.basename(self.with_)}" if self.with_ else "")
 
     @property
     def rules(self) -> Pruning:
@@ -288,3 +292,90 @@ class SearchOptions:
             policy=policy,
             split_depth=split_depth,
         )
+
+
+# -- what an engine is set to ------------------------------------------------------------------------------------------
+
+Options = Mapping[str, str | int | bool | None]
+"""Names of options, in any case, and values."""
+_BY_KEY = {option.key: option for option in ENGINE_OPTIONS}
+_MANAGED = {
+    "multipv": "give the argument multipv",
+    "ponder": "give the argument ponder",
+    "uci_chess960": "the board says it",
+    "uci_variant": "the board says it",
+}
+
+
+@dataclass(frozen=True)
+class Settings(WorkerSettings):
+    """Worker processes, MiB of table, and how to search."""
+
+    search: SearchOptions = field(default_factory=lambda: SearchOptions(driver=DEFAULT_DRIVER))
+
+    @classmethod
+    def of(cls, **given: object) -> Settings:
+        """Return what the keywords of a Python program say; hash_mb None: the default. Raises PsearchError for bad
+        values, TypeError for other keywords."""
+        if given.get("hash_mb", 0) is None:
+            del given["hash_mb"]
+        for name in given.keys() - SETTINGS.keys():
+            raise TypeError(f"got an unexpected keyword argument {name!r}")
+        return cls()._with({name: SETTINGS[name].of_value(value, name) for name, value in given.items()})
+
+    def changed(self, options: Options) -> Settings:
+        """Set these options; "Clear Hash" changes nothing here. Raises PsearchError for bad ones."""
+        values = {}
+        for name, value in _items(options):
+            option = _option(name)
+            is_number = isinstance(value, str) and value.strip().isdecimal()
+            values[option.field] = option.of_value(int(str(value)) if is_number else value)
+        values.pop(CLEAR_HASH.field, None)
+        return self._with(values)
+
+    def for_one_search(self, options: Options) -> SearchOptions:
+        """Return how to search once with these options. Raises PsearchError for those that need other workers."""
+        settings = self.changed(options)
+        if settings.needs_other_workers(self) or clears_hash(options):
+            text = "Threads, Hash, Clear Hash, Rules and a file as Policy are for all searches: set them with configure"
+            raise PsearchError(text)
+        return settings.search
+
+    def needs_other_workers(self, before: Settings) -> bool:
+        """Tell whether the workers that there are with `before` will not do."""
+        kernels = self.search.kernels, before.search.kernels
+        return (self.threads, self.hash_mb, kernels[0]) != (before.threads, before.hash_mb, kernels[1])
+
+    def _with(self, values: dict[str, Any]) -> Settings:
+        """Return the settings with other values, by field."""
+        workers = {name: values.pop(name) for name in ("threads", "hash_mb") if name in values}
+        if "pruning" in values:
+            values["pruning"] = pruning_named(values["pruning"])
+        if not values.keys().isdisjoint(("policy", "with_")):
+            values["own"] = None  # a file that is named again is read again
+        if "net" in values:
+            values["network_digest"] = ("", "")
+        return replace(self, **workers, search=replace(self.search, **values))
+
+
+def clears_hash(options: Options) -> bool:
+    """Tell whether the button is among them."""
+    return any(name.casefold() == CLEAR_HASH.key for name, _ in _items(options))
+
+
+def _option(name: str) -> Option:
+    key = name.casefold()
+    if key in _MANAGED:
+        raise PsearchError(f"{name} is not set as an option: {_MANAGED[key]}")
+    if key not in _BY_KEY:
+        raise PsearchError(
+            f"no option {shown(name)}: there are {', '.join(option.name for option in ENGINE_OPTIONS)}; "
+            "more has chess.engine.SimpleEngine.popen_uci(['psearch', 'uci'])"
+        )
+    return _BY_KEY[key]
+
+
+def _items(options: object) -> list[tuple[str, object]]:
+    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+        raise PsearchError(f"options must be a mapping such as {{'Hash': 128}}, not {shown(options)}")
+    return list(options.items())

@@ -21,7 +21,7 @@ import pytest
 from timing import least, seconds_of, wait_until
 
 import psearch
-from psearch.api.limits import time_manager, to_limits
+from psearch.api.question import time_manager, to_limits
 
 MIDDLE_GAME = chess.Board("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3")
 MATE_IN_1 = chess.Board("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1")
@@ -218,7 +218,7 @@ def test_a_death_is_told_and_the_search_goes_on(caplog: pytest.LogCaptureFixture
         ({"hash_mb": 0}, "hash"),
         ({"hash_mb": 1 << 23}, "not enough memory"),
         ({"policy": "best"}, "policy must be one of"),
-        ({"split_depth": 10**30}, "split_depth must be a whole number from 0"),
+        ({"split_depth": 10**30}, "split_depth must be a whole number from 1 to 100"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, int], message: str) -> None:
@@ -373,7 +373,7 @@ DOCUMENTED = (
     "psearch.faces.uci.strength",
     "psearch.faces.uci.go_command",
     "psearch.faces.uci.info_strings",
-    "psearch.searcher.declared",
+    "psearch.settings",
     "psearch.text.values",
 )
 

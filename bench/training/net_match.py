@@ -44,7 +44,7 @@ def _side(net: str, folder: Path) -> SearchOptions:
     if net == _BY_HAND:
         return SearchOptions(policy="serial", evaluation="classic")
     try:
-        return SearchOptions(policy="serial", network=str(as_network(Path(net), folder)))
+        return SearchOptions(policy="serial", net=str(as_network(Path(net), folder)))
     except (OSError, ValueError) as error:
         raise MatchError(str(error)) from None
 

@@ -15,7 +15,7 @@ from psearch.processes.request import SearchRequest
 from psearch.processes.search_reports import centipawns
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, WorkerStats
-from psearch.searcher.declared import DEPTH, HASH, MOVETIME, NODES, THREADS
+from psearch.settings import HASH, THREADS, checked_limits
 
 ASPIRATION = 0
 """The first window is open: psearch knows nothing of a game's unit."""
@@ -76,11 +76,7 @@ def search(
     on_info: called after every iteration. The search ends by itself when it has seen the whole game: `solved`. Raises
     PsearchError for what is no such file, position or argument, WorkerDied when workers die of it again and again.
     """
-    limits = Limits(
-        depth=None if depth is None else DEPTH.of_value(depth, "depth"),
-        movetime_ms=None if movetime_ms is None else MOVETIME.of_value(movetime_ms, "movetime_ms"),
-        nodes=None if nodes is None else NODES.of_value(nodes, "nodes"),
-    )
+    limits = checked_limits(depth, movetime_ms, nodes)
     workers, size = THREADS.of_value(threads, "threads"), HASH.of_value(hash_mb, "hash_mb")
     game = game if isinstance(game, Game) else Game(game)
     if isinstance(position, str):
