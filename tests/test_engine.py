@@ -372,7 +372,7 @@ DOCUMENTED = (
     "psearch.processes.time_manager",
     "psearch.faces.uci.strength",
     "psearch.faces.uci.go_command",
-    "psearch.faces.uci.info_strings",
+    "psearch.faces.uci.uci_streams",
     "psearch.settings",
     "psearch.text.values",
 )

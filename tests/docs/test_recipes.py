@@ -256,6 +256,7 @@ with chess.engine.SimpleEngine.popen_uci(command, timeout=60) as engine:
 found["page"] = [setting_facts(option)["name"], setting_of({"contempt": 50}, option)]
 for function in (psearch.search, psearch.Engine, psearch.AsyncEngine, psearch.analyse_many):
     assert inspect.signature(function).parameters["contempt"].default == 0
+for function in (psearch.search, psearch.Engine, psearch.analyse_many):
     assert "contempt: centipawns that a draw is worth less" in function.__doc__
 print(json.dumps(found))
 """.replace("FEN", DRAWN)

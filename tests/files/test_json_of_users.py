@@ -25,7 +25,7 @@ from psearch.batch.analysis.json_lines import read_asked
 from psearch.batch.analysis.older_results import OlderResults
 from psearch.batch.positions.jobs import Task
 from psearch.core.chess.evaluation.network_file import default_network, read_network
-from psearch.faces.web.page_messages import parse
+from psearch.faces.web.payloads import parse
 from psearch.files.append_only import Journal
 from psearch.files.raw_log import read_log
 from psearch.lab.studies.speedup_study import Sample

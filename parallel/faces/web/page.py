@@ -22,7 +22,7 @@ from psearch.faces.web.context import Context
 from psearch.faces.web.desk import Desk, EngineSettings
 from psearch.faces.web.game_tree import GameTree, UnreadGame
 from psearch.faces.web.handlers import Payload, handler_of
-from psearch.faces.web.page_messages import message, parse, part_of
+from psearch.faces.web.payloads import message, parse, part_of
 from psearch.faces.web.playing import Match
 from psearch.faces.web.reviewing import Review
 from psearch.results import PsearchError

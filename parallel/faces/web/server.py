@@ -28,6 +28,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from psearch.faces.web.gate import SAFE_HEADERS, Gate
 from psearch.faces.web.page_files import PAGE, File, read_files
+from psearch.faces.web.payloads import LONGEST
 from psearch.processes.control import SearchControl
 from psearch.results import PsearchError
 
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 SOCKET = "/socket"
-LONGEST_MESSAGE = 1 << 20
-"""bytes"""
 _LONGEST_REQUEST = 1 << 14
 """bytes of the head of a request"""
 _PAGE_ID = re.compile(r"[0-9a-f]{16,64}")
@@ -112,7 +111,7 @@ def run(
     config = uvicorn.Config(
         make_app(gate, open_pages),
         ws="websockets-sansio",
-        ws_max_size=LONGEST_MESSAGE,
+        ws_max_size=LONGEST,
         ws_per_message_deflate=False,
         h11_max_incomplete_event_size=_LONGEST_REQUEST,
         http=functools.partial(_Connection, gate=gate, strangers={}),  # type: ignore[arg-type]  # it is only called
