@@ -39,7 +39,7 @@ from psearch.settings import (
     SETTINGS,
     Option,
     SearchSettings,
-    WorkerSettings,
+    PoolSettings,
     declared_module,
     is_code_file,
 )
@@ -308,7 +308,7 @@ _MANAGED = {
 
 
 @dataclass(frozen=True)
-class Settings(WorkerSettings):
+class Settings(PoolSettings):
     """Worker processes, MiB of table, and how to search."""
 
     search: SearchOptions = field(default_factory=lambda: SearchOptions(driver=DEFAULT_DRIVER))

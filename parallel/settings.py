@@ -1,6 +1,6 @@
 """What users can set, each declared once.
 
-`WorkerSettings` and `SearchSettings` have a field for each setting of an engine, with its `Option`. What the faces have
+`PoolSettings` and `SearchSettings` have a field for each setting of an engine, with its `Option`. What the faces have
 follows from them: the arguments of the command line (`add_to`), the options of UCI (`declaration`, `of_text`) and of
 python-chess (`of_chess_engine`), the page's fields, the keywords of Python (`of_value`, `lists_settings`). Imports
 nothing heavy: the UCI engine prints its options before python-chess or numba are loaded.
@@ -232,7 +232,7 @@ def _setting(name: str, kind: str, default: Value, *range_or_choices: Any, **det
 
 
 @dataclass(frozen=True)
-class WorkerSettings:
+class PoolSettings:
     """What takes other workers when it changes. Each field declares a setting."""
 
     threads: int = _setting("Threads", "spin", 1, 1, MAX_THREADS, words=f"worker processes, 1 to {MAX_THREADS}")
@@ -337,7 +337,7 @@ def _declared(settings: type) -> dict[str, Option]:
     return {one.name: replace(one.metadata["option"], field=one.name) for one in fields(settings)}
 
 
-SETTINGS = _declared(WorkerSettings) | _declared(SearchSettings)
+SETTINGS = _declared(PoolSettings) | _declared(SearchSettings)
 """The option of each field."""
 SEARCH_SETTINGS = [option for name, option in SETTINGS.items() if name not in ("threads", "hash_mb")]
 THREADS, HASH = SETTINGS["threads"], SETTINGS["hash_mb"]

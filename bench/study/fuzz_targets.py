@@ -29,7 +29,7 @@ import chess.engine
 import chess.pgn
 from fuzz_mutations import mutated, mutated_bytes, mutated_source
 
-from psearch.api.question import time_manager, to_limits
+from psearch.api.limits import time_manager, to_limits
 from psearch.batch.analysis.analyser import PositionAnswer
 from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer, check_moves
 from psearch.batch.analysis.games import annotate, count_positions, positions

@@ -17,7 +17,8 @@ import chess.engine
 from psearch.api.analysis_result import keep_latest
 from psearch.api.blocking import Engine, identity, option_map
 from psearch.api.checked_arguments import Place, RootMoves
-from psearch.api.question import ask, result_dicts
+from psearch.api.infos import result_dicts
+from psearch.api.question import ask
 from psearch.options import Options, Settings
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
@@ -200,7 +201,7 @@ class AsyncEngine:
     ) -> chess.engine.PlayResult:
         """Choose a move, as `Engine.play` does."""
         settings = self._settings.for_one_search(options)
-        question = ask(board, limit, settings, game=game, info=info, root_moves=root_moves)
+        question = ask(board, limit, settings, multipv=None, game=game, info=info, root_moves=root_moves)
         control = SearchControl()
         watch = _stop_with_loop(control)
         engine = await self._started()
@@ -220,7 +221,14 @@ class AsyncEngine:
         """Begin to search in the background, as `Engine.analysis`."""
         settings = self._settings.for_one_search(options)
         question = ask(
-            board, limit, settings, multipv=multipv, game=game, info=info, root_moves=root_moves, is_endless=True
+            board,
+            limit,
+            settings,
+            is_endless=True,
+            multipv=multipv,
+            game=game,
+            info=info,
+            root_moves=root_moves,
         )
         control = SearchControl()
         found = AsyncAnalysis(control.stop)

@@ -15,7 +15,8 @@ import chess.engine
 from psearch.api.analysis_result import Analysis, OnEnd, OnFound
 from psearch.api.api_log import LOG
 from psearch.api.checked_arguments import Place, RootMoves
-from psearch.api.question import Question, ask, info_dict, result_dicts
+from psearch.api.infos import info_dict, result_dicts
+from psearch.api.question import Question, ask
 from psearch.arena.owner import Owner
 from psearch.options import Options, Settings, clears_hash
 from psearch.processes.control import SearchControl
@@ -248,7 +249,7 @@ class Engine:
         ...     engine.play(chess.Board("7k/8/5K2/6Q1/8/8/8/8 w - - 0 1"), chess.engine.Limit(depth=3)).move
         Move.from_uci('g5g7')
         """
-        question = self._ask(board, limit, options, game=game, info=info, root_moves=root_moves)
+        question = self._ask(board, limit, options, multipv=None, game=game, info=info, root_moves=root_moves)
         return self._played(question, SearchControl(), ponder)
 
     def analysis(
@@ -317,7 +318,16 @@ class Engine:
             board.push(move)
         with contextlib.suppress(PsearchError):  # another thread was quicker, or closed the engine
             self._pondering = self._analysis(
-                ask(board, None, question.options, game=question.game, info=chess.engine.INFO_NONE, is_endless=True)
+                ask(
+                    board,
+                    None,
+                    question.options,
+                    is_endless=True,
+                    multipv=None,
+                    game=question.game,
+                    info=chess.engine.INFO_NONE,
+                    root_moves=None,
+                )
             )
 
     def _end_pondering(self) -> None:

@@ -9,7 +9,7 @@ import chess
 import chess.engine
 
 from psearch.api.checked_arguments import Place, RootMoves, board_of, moves_of
-from psearch.api.question import bounded, to_limits
+from psearch.api.limits import bounded, to_limits
 from psearch.batch.positions.boards import from_board
 from psearch.batch.positions.jobs import Task
 from psearch.results import Limits, PsearchError
