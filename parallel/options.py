@@ -38,8 +38,8 @@ from psearch.settings import (
     SEARCH_SETTINGS,
     SETTINGS,
     Option,
-    SearchSettings,
     PoolSettings,
+    SearchSettings,
     declared_module,
     is_code_file,
 )
