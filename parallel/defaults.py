@@ -36,8 +36,6 @@ PREDICTING_POLICIES = ("knuth", "garms", "kannan", "felten", "calibrated")
 """Policies that predict types of nodes and go by them; the others expect what garms does
 (`psearch.scheduler.policies`). What judges predictions goes through this list."""
 DEFAULT_POLICY = "calibrated"
-DEFAULT_SPLIT_DEPTH = 1
-"""Least depth of a node that may be opened."""
 STUDY_DRIVERS = ("pvs", "null")
 """Drivers that a study may use. All searches of a study use the same one; the first is the default."""
 DRIVERS = ("auto", *STUDY_DRIVERS)

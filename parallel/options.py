@@ -23,7 +23,6 @@ from psearch.defaults import (
     DEFAULT_DRIVER,
     DEFAULT_EVALUATION,
     DEFAULT_POLICY,
-    DEFAULT_SPLIT_DEPTH,
     MANY_ROOTS,
     MANY_ROOTS_WORKERS,
     POLICY_NAMES,
@@ -281,7 +280,7 @@ class SearchOptions(SearchSettings):
         return _evaluated(self.pruning, self.evaluation)
 
     @classmethod
-    def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = DEFAULT_SPLIT_DEPTH) -> SearchOptions:
+    def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = 1) -> SearchOptions:
         """No table, nothing selective: any number of workers in any order must find the negamax value."""
         return cls(
             tt=False,

@@ -9,12 +9,13 @@ nothing heavy: the UCI engine prints its options before python-chess or numba ar
 from __future__ import annotations
 
 import enum
-import inspect
 import os
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
+from inspect import Parameter
+from inspect import signature as signature_of
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from psearch.core import DEFAULT_PRUNING, PRUNING_MODES
@@ -23,7 +24,6 @@ from psearch.defaults import (
     DEFAULT_EVALUATION,
     DEFAULT_HASH_MB,
     DEFAULT_POLICY,
-    DEFAULT_SPLIT_DEPTH,
     DRIVERS,
     EVALUATIONS,
     MAX_DEPTH,
@@ -223,28 +223,33 @@ class Option:
             raise ArgumentTypeError(f"must be {self.wanted}, not {quoted(text, 40)}") from None
 
 
-def _setting(name: str, kind: str, default: Value, *range_or_choices: Any, **details: Any) -> Any:
-    """Return a field that declares an option. range_or_choices: `low` and `high` of a spin, `choices` of a combo."""
-    if kind == "combo":
-        details["choices"] = range_or_choices
-        range_or_choices = ()
-    return field(default=default, metadata={"option": Option(name, kind, default, *range_or_choices, **details)})
+def _spin(name: str, default: int, low: int, high: int, words: str, **details: Any) -> Any:
+    """Return a field that declares a whole number."""
+    return _field(Option(name, "spin", default, low, high, words=words, **details))
+
+
+def _combo(name: str, default: str, choices: Sequence[str], words: str, metavar: str = "NAME", **details: Any) -> Any:
+    """Return a field that declares a choice."""
+    return _field(Option(name, "combo", default, choices=choices, words=words, metavar=metavar, **details))
+
+
+def _file(name: str, words: str) -> Any:
+    """Return a field that declares the path of a file. The page has none: who opens it would have it run."""
+    faces = Face.ALL ^ Face.PAGE
+    return _field(Option(name, "string", "", words=words, metavar="FILE", is_path=True, faces=faces))
+
+
+def _field(option: Option) -> Any:
+    return field(default=option.default, metadata={"option": option})
 
 
 @dataclass(frozen=True)
 class PoolSettings:
     """What takes other workers when it changes. Each field declares a setting."""
 
-    threads: int = _setting("Threads", "spin", 1, 1, MAX_THREADS, words=f"worker processes, 1 to {MAX_THREADS}")
-    hash_mb: int = _setting(
-        "Hash",
-        "spin",
-        DEFAULT_HASH_MB,
-        1,
-        MAX_HASH_MB,
-        words="size of the transposition table in MiB",
-        flag="--hash",
-        metavar="MB",
+    threads: int = _spin("Threads", 1, 1, MAX_THREADS, f"worker processes, 1 to {MAX_THREADS}")
+    hash_mb: int = _spin(
+        "Hash", DEFAULT_HASH_MB, 1, MAX_HASH_MB, "size of the transposition table in MiB", flag="--hash", metavar="MB"
     )
 
 
@@ -255,70 +260,40 @@ class SearchSettings:
     A setting that kernels read is a field of the same name in `options_dtype` (`core/records/header.py`), too.
     """
 
-    policy: str = _setting(
+    policy: str = _combo(
         "Policy",
-        "combo",
         DEFAULT_POLICY,
-        *POLICY_NAMES,
-        words=f"how work is split: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY}), or a file of your own",
-        metavar="NAME|FILE",
+        POLICY_NAMES,
+        f"how work is split: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY}), or a file of your own",
+        "NAME|FILE",
         takes_file=True,
     )
-    pruning: str = _setting(
+    pruning: str = _combo(
         "Pruning",
-        "combo",
         DEFAULT_PRUNING,
-        *PRUNING_MODES,
-        words=f"what is left out: {', '.join(PRUNING_MODES)} (default {DEFAULT_PRUNING}), and changes to its "
-        "parameters",
-        metavar="MODE[,NAME=VALUE...]",
+        PRUNING_MODES,
+        f"what is left out: {', '.join(PRUNING_MODES)} (default {DEFAULT_PRUNING}), and changes to its parameters",
+        "MODE[,NAME=VALUE...]",
         takes_changes=True,
     )
-    evaluation: str = _setting(
+    evaluation: str = _combo(
         "Evaluation",
-        "combo",
         DEFAULT_EVALUATION,
-        *EVALUATIONS,
-        words="what evaluates positions: net, classic (by hand), or auto (default): net with modern pruning, else "
-        "classic",
-        metavar="NAME",
+        EVALUATIONS,
+        "what evaluates positions: net, classic (by hand), or auto (default): net with modern pruning, else classic",
     )
-    net: str = _setting(
-        "EvalFile",
-        "string",
-        "",
-        words="the network that evaluates (default: the one that psearch comes with)",
-        metavar="FILE",
-        is_path=True,
-        faces=Face.ALL ^ Face.PAGE,
+    net: str = _file("EvalFile", "the network that evaluates (default: the one that psearch comes with)")
+    with_: str = _file(
+        "Rules", "a file of your own with pruning rules, reductions or an evaluation (docs/guides/own-rule.md)"
     )
-    with_: str = _setting(
-        "Rules",
-        "string",
-        "",
-        words="a file of your own with pruning rules, reductions or an evaluation (docs/guides/own-rule.md)",
-        metavar="FILE",
-        is_path=True,
-        faces=Face.ALL ^ Face.PAGE,
-    )
-    driver: str = _setting(
+    driver: str = _combo(
         "Driver",
-        "combo",
         DEFAULT_DRIVER,
-        *DRIVERS,
-        words="how the value is found: pvs (principal variation search), null (null windows), or auto (default): null "
-        f"for one line from {PROVING_WORKERS} workers on",
-        metavar="NAME",
+        DRIVERS,
+        "how the value is found: pvs (principal variation search), null (null windows), or auto (default): null for "
+        f"one line from {PROVING_WORKERS} workers on",
     )
-    split_depth: int = _setting(
-        "SplitDepth",
-        "spin",
-        DEFAULT_SPLIT_DEPTH,
-        1,
-        MAX_DEPTH,
-        words="least depth to split at",
-        faces=Face.UCI | Face.PYTHON,
-    )
+    split_depth: int = _spin("SplitDepth", 1, 1, MAX_DEPTH, "least depth to split at", faces=Face.UCI | Face.PYTHON)
 
 
 class SearchKeywords(TypedDict, total=False):
@@ -362,17 +337,13 @@ TRACE = Option("Trace", "string", "", is_path=True)
 def lists_settings(function: T) -> T:
     """Show the settings of a search in the help of a function or class, in place of its keywords `**settings`."""
     made: Any = vars(function)["__init__"] if isinstance(function, type) else function
-    signature = inspect.signature(made)
+    signature = signature_of(made)
     shown = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
     lines = []
     for name, kind in SearchKeywords.__annotations__.items():
-        words, annotation = f"- {name}: {SETTINGS[name].words}.", getattr(kind, "__forward_arg__", kind)
-        shown.append(
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=SETTINGS[name].default, annotation=annotation
-            )
-        )
-        lines.append(textwrap.fill(words, 114, subsequent_indent="  "))
+        option, annotation = SETTINGS[name], getattr(kind, "__forward_arg__", kind)
+        shown.append(Parameter(name, Parameter.KEYWORD_ONLY, default=option.default, annotation=annotation))
+        lines.append(textwrap.fill(f"- {name}: {option.words}.", 114, subsequent_indent="  "))
     made.__signature__ = signature.replace(parameters=shown)
     if function.__doc__ is not None:
         function.__doc__ = function.__doc__.replace("    SETTINGS", textwrap.indent("\n".join(lines), "    "))
