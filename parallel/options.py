@@ -44,29 +44,17 @@ from psearch.settings import (
 )
 from psearch.text.values import shown
 
-DEFAULT_OPEN_BUSY = 25
-DEFAULT_OPEN_IDLE = 10
-"""Percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle."""
-DEFAULT_ASPIRATION = 25
 _MOST = 2**31 - 1
 RULE_HOOKS = {"evaluation_of", "extension_of", "prune_node", "prunes_move", "reduction_of"}
 """Hooks of `psearch.core.chess.search.decisions`."""
 
 
-def pruning_named(text: str, evaluation: str = DEFAULT_EVALUATION) -> Pruning:
-    """Return the parameters of a mode and changes to it, as a user writes them (`parse_pruning`).
-
-    evaluation: one of `EVALUATIONS`, in place of the mode's own. Raises PsearchError.
-    """
+def pruning_named(text: str) -> Pruning:
+    """Return the parameters of a mode and changes to it, as a user writes them. Raises PsearchError."""
     try:
-        return _evaluated(parse_pruning(text), evaluation)
+        return parse_pruning(text)
     except ValueError as error:
         raise PsearchError(str(error)) from None
-
-
-def _evaluated(pruning: Pruning, evaluation: str) -> Pruning:
-    """Return the pruning mode with its evaluation replaced. Raises ValueError where the two do not go together."""
-    return pruning if evaluation == DEFAULT_EVALUATION else replace(pruning, network=int(evaluation == "net"))
 
 
 _networks: dict[str, EvaluationNetwork] = {}
@@ -103,22 +91,18 @@ def network_digest(path: str) -> tuple[str, str]:
     return (os.path.abspath(path), network_named(path).name) if path else ("", "")
 
 
-def kernels_of_policy(policy: str) -> KernelSet:
-    """Return the kernels with which a policy is searched: one of `POLICY_NAMES`, the path of a file, or a name that an
-    installed package has declared (entry points `psearch.policies`). Raises PsearchError for what is none of these.
-
-    Nothing of the file is run here: what is wrong in it comes out when its kernels are loaded, before a search.
-    """
-    if policy in POLICY_NAMES:
-        return STANDARD
-    return _own_kernels(policy, "policy", POLICIES, f"one of {', '.join(POLICY_NAMES)}, or a file such as my_policy.py")
-
-
 def kernels_of(policy: str, with_: str = "") -> KernelSet:
-    """Return the kernels of a policy (`kernels_of_policy`) together with those of the file `with_`, if there is one, or
-    of that name (entry points `psearch.rules`). Raises PsearchError, also for two files: a set of kernels is one file.
+    """Return the kernels of a policy together with those of the file `with_`, if there is one.
+
+    policy: one of `POLICY_NAMES`, the path of a file, or a name that an installed package has declared (entry points
+    `psearch.policies`); with_: a path, or such a name (`psearch.rules`). Nothing of a file is run here: what is wrong
+    in it comes out when its kernels are loaded, before a search. Raises PsearchError for what is none of these, and for
+    two files: a set of kernels is one file.
     """
-    kernels = kernels_of_policy(policy)
+    kernels = STANDARD
+    if policy not in POLICY_NAMES:
+        wanted = f"one of {', '.join(POLICY_NAMES)}, or a file such as my_policy.py"
+        kernels = _own_kernels(policy, "policy", POLICIES, wanted)
     if not with_:
         return kernels
     rules = _own_kernels(with_, "file", RULES, "such as my_rule.py, or a name that an installed package has declared")
@@ -191,11 +175,13 @@ class SearchOptions(SearchSettings):
     tt: bool = True
     see_pruning: bool = True
     mate_distance: bool = True
-    aspiration: int = DEFAULT_ASPIRATION
+    aspiration: int = 25
+    """half width of the first window, in centipawns; 0: the full window"""
     wait: bool = False
     """nothing opens before its first move is done: young brothers wait, under every policy"""
-    open_busy: int = DEFAULT_OPEN_BUSY
-    open_idle: int = DEFAULT_OPEN_IDLE
+    open_busy: int = 25
+    open_idle: int = 10
+    """percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle"""
     join_cost: int = 0
     """nodes; 0: as measured while searching"""
     defer_depth: int | None = None
@@ -232,7 +218,7 @@ class SearchOptions(SearchSettings):
             object.__setattr__(self, "network_digest", network_digest(self.net))
             object.__setattr__(self, "net", self.network_digest[0])
         try:
-            _evaluated(self.pruning, self.evaluation)
+            _ = self.rules
         except ValueError as error:
             raise PsearchError(str(error)) from None
 
@@ -277,7 +263,9 @@ class SearchOptions(SearchSettings):
     @property
     def rules(self) -> Pruning:
         """Return `pruning` with the evaluation that is to be used."""
-        return _evaluated(self.pruning, self.evaluation)
+        if self.evaluation == DEFAULT_EVALUATION:
+            return self.pruning
+        return replace(self.pruning, network=int(self.evaluation == "net"))
 
     @classmethod
     def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = 1) -> SearchOptions:

@@ -9,7 +9,7 @@ from typing import Any
 
 from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_MOVETIME_MS, DEFAULT_POLICY
 from psearch.games.game import Game, GamePosition
-from psearch.options import Own, SearchOptions, kernels_of_policy
+from psearch.options import Own, SearchOptions, kernels_of
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_reports import centipawns
@@ -52,7 +52,7 @@ class GameResult:
 def options_for(game: Game, policy: str) -> SearchOptions:
     """Return how a game is searched under a policy, of the package or from a file. Raises PsearchError for what is
     none."""
-    own = Own(policy, "", game.kernels_with(kernels_of_policy(policy)))
+    own = Own(policy, "", game.kernels_with(kernels_of(policy)))
     return SearchOptions(policy=policy, aspiration=ASPIRATION, mate_distance=False, own=own)
 
 

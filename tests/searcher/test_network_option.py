@@ -22,7 +22,7 @@ from psearch.bench import BENCH_POSITIONS
 from psearch.core.chess.evaluation.network_file import default_network, encoded
 from psearch.faces.uci.resources import Resources
 from psearch.faces.uci.uci_options import OptionValues
-from psearch.options import SearchOptions, pruning_named
+from psearch.options import SearchOptions, Settings, pruning_named
 from psearch.results import Limits
 from psearch.searcher.notices import Notices
 
@@ -52,10 +52,10 @@ def nodes(threads: int = 1, **options: object) -> int:
 def test_modes_have_an_evaluation_of_their_own() -> None:
     assert pruning_named("modern").network == 1
     assert [pruning_named(mode).network for mode in ("plain", "sound", "ael")] == [0, 0, 0]
-    assert pruning_named("modern", "classic").network == 0
-    assert pruning_named("plain", "net").network == 1
+    assert SearchOptions(pruning=pruning_named("modern"), evaluation="classic").rules.network == 0
+    assert SearchOptions(pruning=pruning_named("plain"), evaluation="net").rules.network == 1
     with pytest.raises(psearch.PsearchError, match="sound futility needs network=0"):
-        pruning_named("sound", "net")
+        Settings.of(pruning="sound", evaluation="net")
     with pytest.raises(psearch.PsearchError, match="sound futility needs network=0"):
         SearchOptions(pruning=pruning_named("sound"), evaluation="net")
     with pytest.raises(psearch.PsearchError, match="evaluation must be one of auto, net, classic"):
