@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import enum
 import os
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -343,10 +342,10 @@ def lists_settings(function: T) -> T:
     for name, kind in SearchKeywords.__annotations__.items():
         option, annotation = SETTINGS[name], getattr(kind, "__forward_arg__", kind)
         shown.append(Parameter(name, Parameter.KEYWORD_ONLY, default=option.default, annotation=annotation))
-        lines.append(textwrap.fill(f"- {name}: {option.words}.", 114, subsequent_indent="  "))
+        lines.append(f"    - {name}: {option.words}.\n")
     made.__signature__ = signature.replace(parameters=shown)
     if function.__doc__ is not None:
-        function.__doc__ = function.__doc__.replace("    SETTINGS", textwrap.indent("\n".join(lines), "    "))
+        function.__doc__ = function.__doc__.replace("    SETTINGS\n", "".join(lines))
     return function
 
 
