@@ -9,20 +9,11 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import replace
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from psearch.defaults import (
-    DEFAULT_EVALUATION,
-    DEFAULT_MOVETIME_MS,
-    DEFAULT_POLICY,
-    DEFAULT_PRUNING,
-    EVALUATIONS,
-    MAX_DEPTH,
-    MAX_THREADS,
-    POLICY_NAMES,
-    PRUNING_MODES,
-)
+from psearch.core import DEFAULT_PRUNING, PRUNING_MODES
+from psearch.defaults import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, EVALUATIONS, MAX_DEPTH, MAX_THREADS, POLICY_NAMES
+from psearch.settings import SearchKeywords, lists_settings
 from psearch.version import __version__
 
 if TYPE_CHECKING:
@@ -84,6 +75,7 @@ _LAZY = {
 """Where the names are that need python-chess, or numba."""
 
 
+@lists_settings
 def search(
     position: Place,
     threads: int = 1,
@@ -94,11 +86,7 @@ def search(
     mate: int | None = None,
     multipv: int = 1,
     root_moves: RootMoves | None = None,
-    policy: str = DEFAULT_POLICY,
-    pruning: str = DEFAULT_PRUNING,
-    evaluation: str = DEFAULT_EVALUATION,
-    net: str | PathLike[str] | None = None,
-    with_: str | PathLike[str] | None = None,
+    **settings: Unpack[SearchKeywords],
 ) -> Result:
     """Search one position and return the best move found.
 
@@ -106,10 +94,9 @@ def search(
     counts as the game's history. Every limit that is given applies, the first one reached ends the search;
     with none the search takes 5 seconds. `mate`: stop when a mate in so many moves is found. `hash_mb` is the
     size of the transposition table in MiB (None: 256), `multipv` the number of lines wanted (`Result.lines`),
-    `root_moves` the moves to choose from (None: all), `policy` how work is split (`POLICY_NAMES`), `pruning` what
-    is left out (`PRUNING_MODES`, docs/design/search.md), `evaluation` what evaluates positions (`EVALUATIONS`), `net`
-    the file of another network than the one that psearch comes with, `with_` a file of pruning rules or an evaluation
-    of your own (docs/guides/own-rule.md).
+    `root_moves` the moves to choose from (None: all). Settings of the search are keywords, too:
+
+    SETTINGS
 
     Worker processes are started for this one call; to search more than once, keep an `Engine`. Raises
     `psearch.PsearchError` for an illegal position or a bad argument, `psearch.WorkerDied` when a worker ends.
@@ -121,32 +108,26 @@ def search(
     """
     from psearch.api.api_log import LOG
     from psearch.api.checked_arguments import board_of, moves_of
+    from psearch.options import Settings
     from psearch.processes.request import SearchRequest
     from psearch.results import Limits
-    from psearch.searcher.declared import DEPTH, MATE, MOVETIME, MULTIPV, NODES
     from psearch.searcher.notices import Notices
-    from psearch.searcher.settings import Settings
+    from psearch.settings import MULTIPV, checked_limits
     from psearch.text.report import finished_result
-    from psearch.text.values import number
     from psearch.text.wdl import pov_wdl
 
     board = board_of(position)
-    limits = Limits(
-        depth=None if depth is None else DEPTH.of_value(depth),
-        movetime_ms=None if movetime_ms is None else number("movetime_ms", movetime_ms, MOVETIME.low, MOVETIME.high),
-        nodes=None if nodes is None else NODES.of_value(nodes),
-        mate=None if mate is None else MATE.of_value(mate),
-    )
+    limits = checked_limits(depth, movetime_ms, nodes, mate)
     if limits == Limits():
         limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
-    settings = Settings.of(threads, hash_mb, policy, pruning, evaluation=evaluation, net=net, with_=with_)
+    chosen = Settings.of(threads=threads, hash_mb=hash_mb, **settings)
     lines = MULTIPV.of_value(multipv, "multipv")
-    request = SearchRequest(board, limits, settings.search, moves_of(board, root_moves), lines)
+    request = SearchRequest(board, limits, chosen.search, moves_of(board, root_moves), lines)
     result = finished_result(board)
     if result is None:
         from psearch.searcher.searcher import Searcher, Size
 
-        size = Size(settings.threads, settings.hash_mb, kernels=settings.search.kernels)
+        size = Size(chosen.threads, chosen.hash_mb, kernels=chosen.search.kernels)
         with Searcher(Notices(LOG.warning)).start(size) as searcher:
             result = searcher.search(request)
     best, *others = (replace(line, wdl=pov_wdl(line.score, board)) for line in (result.info, *result.lines))

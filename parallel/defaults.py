@@ -33,24 +33,20 @@ POLICY_NAMES = (
 )
 """How work can be split; see `psearch.scheduler.policy`. Its numbers, options, help and tests follow from this list."""
 PREDICTING_POLICIES = ("knuth", "garms", "kannan", "felten", "calibrated")
-"""Those that predict types of nodes and go by them; the others expect what garms does (`psearch.scheduler.policies`).
-What judges predictions goes through this list."""
+"""Policies that predict types of nodes and go by them; the others expect what garms does
+(`psearch.scheduler.policies`). What judges predictions goes through this list."""
 DEFAULT_POLICY = "calibrated"
-DEFAULT_SPLIT_DEPTH = 1
-"""Least depth of a node that may be opened."""
 STUDY_DRIVERS = ("pvs", "null")
-"""Those of studies, whose searches all have the same; the first unless told otherwise."""
+"""Drivers that a study may use. All searches of a study use the same one; the first is the default."""
 DRIVERS = ("auto", *STUDY_DRIVERS)
-"""How the value of the root is found: by principal variation search, by null windows, or as the number of workers has
-it."""
+"""How the value of the root is found: by principal variation search, by null windows, or by one of them, which the
+number of workers decides."""
 DEFAULT_DRIVER = "auto"
 PROVING_WORKERS = 8
 """Workers from which on `auto` takes null windows, for one line."""
 MANY_ROOTS_WORKERS = 8
 MANY_ROOTS = 4
 """Workers from which on `auto` has several roots, for one line and no depth, and how many roots these are."""
-PRUNING_MODES = ("plain", "sound", "ael", "modern")
-DEFAULT_PRUNING = "modern"
 EVALUATIONS = ("auto", "net", "classic")
-"""What evaluates positions: as the pruning mode has it, the network, or the evaluation by hand."""
+"""What evaluates positions: what the pruning mode says, the network, or the handwritten evaluation."""
 DEFAULT_EVALUATION = "auto"

@@ -5,59 +5,56 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
+from psearch.core import DEFAULT_PRUNING
 from psearch.core.chess.evaluation.network_file import (
     EvaluationNetwork,
     NetworkError,
     default_network,
     read_network,
 )
-from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning, pruning_text
+from psearch.core.chess.pruning.modes import MODES, Pruning, parse_pruning, pruning_text
 from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
 from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.core.toolchain.plug_in_file import hooks_of, read_plug_in, words_of
 from psearch.defaults import (
+    DEFAULT_DRIVER,
     DEFAULT_EVALUATION,
     DEFAULT_POLICY,
-    DEFAULT_SPLIT_DEPTH,
-    DRIVERS,
-    EVALUATIONS,
     MANY_ROOTS,
     MANY_ROOTS_WORKERS,
     POLICY_NAMES,
     PROVING_WORKERS,
 )
 from psearch.results import PsearchError
-from psearch.text.policy_names import POLICIES, RULES, declared_module, is_code_file
+from psearch.settings import (
+    CLEAR_HASH,
+    ENGINE_OPTIONS,
+    POLICIES,
+    RULES,
+    SEARCH_SETTINGS,
+    SETTINGS,
+    Option,
+    PoolSettings,
+    SearchSettings,
+    declared_module,
+    is_code_file,
+)
 from psearch.text.values import shown
 
-DEFAULT_OPEN_BUSY = 25
-DEFAULT_OPEN_IDLE = 10
-"""Percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle."""
-DEFAULT_ASPIRATION = 25
 _MOST = 2**31 - 1
 RULE_HOOKS = {"evaluation_of", "extension_of", "prune_node", "prunes_move", "reduction_of"}
 """Hooks of `psearch.core.chess.search.decisions`."""
 
 
-def pruning_named(text: str, evaluation: str = DEFAULT_EVALUATION) -> Pruning:
-    """Return the parameters of a mode and changes to it, as a user writes them (`parse_pruning`).
-
-    evaluation: one of `EVALUATIONS`, in place of the mode's own. Raises PsearchError.
-    """
+def pruning_named(text: str) -> Pruning:
+    """Return the parameters of a mode and changes to it, as a user writes them. Raises PsearchError."""
     try:
-        return _evaluated(parse_pruning(text), evaluation)
+        return parse_pruning(text)
     except ValueError as error:
         raise PsearchError(str(error)) from None
-
-
-def _evaluated(pruning: Pruning, evaluation: str) -> Pruning:
-    """With another evaluation than its own. Raises PsearchError, and ValueError where the two do not go together."""
-    if evaluation not in EVALUATIONS:
-        raise PsearchError(f"evaluation must be one of {', '.join(EVALUATIONS)}, not {shown(evaluation)}")
-    return pruning if evaluation == DEFAULT_EVALUATION else replace(pruning, network=int(evaluation == "net"))
 
 
 _networks: dict[str, EvaluationNetwork] = {}
@@ -94,22 +91,18 @@ def network_digest(path: str) -> tuple[str, str]:
     return (os.path.abspath(path), network_named(path).name) if path else ("", "")
 
 
-def kernels_of_policy(policy: str) -> KernelSet:
-    """Return the kernels with which a policy is searched: one of `POLICY_NAMES`, the path of a file, or a name that an
-    installed package has declared (entry points `psearch.policies`). Raises PsearchError for what is none of these.
-
-    Nothing of the file is run here: what is wrong in it comes out when its kernels are loaded, before a search.
-    """
-    if policy in POLICY_NAMES:
-        return STANDARD
-    return _own_kernels(policy, "policy", POLICIES, f"one of {', '.join(POLICY_NAMES)}, or a file such as my_policy.py")
-
-
 def kernels_of(policy: str, with_: str = "") -> KernelSet:
-    """Return the kernels of a policy (`kernels_of_policy`) together with those of the file `with_`, if there is one, or
-    of that name (entry points `psearch.rules`). Raises PsearchError, also for two files: a set of kernels is one file.
+    """Return the kernels of a policy together with those of the file `with_`, if there is one.
+
+    policy: one of `POLICY_NAMES`, the path of a file, or a name that an installed package has declared (entry points
+    `psearch.policies`); with_: a path, or such a name (`psearch.rules`). Nothing of a file is run here: what is wrong
+    in it comes out when its kernels are loaded, before a search. Raises PsearchError for what is none of these, and for
+    two files: a set of kernels is one file.
     """
-    kernels = kernels_of_policy(policy)
+    kernels = STANDARD
+    if policy not in POLICY_NAMES:
+        wanted = f"one of {', '.join(POLICY_NAMES)}, or a file such as my_policy.py"
+        kernels = _own_kernels(policy, "policy", POLICIES, wanted)
     if not with_:
         return kernels
     rules = _own_kernels(with_, "file", RULES, "such as my_rule.py, or a name that an installed package has declared")
@@ -168,26 +161,27 @@ def _file_of(module: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class SearchOptions:
-    """Switches of the search. The defaults play; `plain()` is the search whose value is pure minimax.
+class SearchOptions(SearchSettings):
+    """How to search: the settings of users, and switches of studies and tests.
 
-    Raises PsearchError for a policy that is none or files that do not go together (`kernels_of`), for rules of a user's
-    with sound pruning, and for a number that its field cannot hold.
+    The defaults play; `plain()` is the search whose value is pure minimax. Raises PsearchError for a policy that is
+    none or files that do not go together (`kernels_of`), for rules of a user's with sound pruning, and for a number
+    that its field cannot hold.
     """
 
+    pruning: Pruning = MODES[DEFAULT_PRUNING]  # type: ignore[assignment]  # the text, read
+    driver: str = "pvs"
+    """not `auto`, so that studies compare like with like"""
     tt: bool = True
-    pruning: Pruning = MODES[DEFAULT_MODE]
     see_pruning: bool = True
     mate_distance: bool = True
-    aspiration: int = DEFAULT_ASPIRATION
-    policy: str = DEFAULT_POLICY
-    driver: str = "pvs"
-    """one of `DRIVERS`; not `auto`, so that studies compare like with like"""
-    split_depth: int = DEFAULT_SPLIT_DEPTH
+    aspiration: int = 25
+    """half width of the first window, in centipawns; 0: the full window"""
     wait: bool = False
     """nothing opens before its first move is done: young brothers wait, under every policy"""
-    open_busy: int = DEFAULT_OPEN_BUSY
-    open_idle: int = DEFAULT_OPEN_IDLE
+    open_busy: int = 25
+    open_idle: int = 10
+    """percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle"""
     join_cost: int = 0
     """nodes; 0: as measured while searching"""
     defer_depth: int | None = None
@@ -196,15 +190,9 @@ class SearchOptions:
     record: bool = True
     roots: int = 0
     """searched at once by workers that share a search; 0: one, or with the driver `auto` as their number has it"""
-    evaluation: str = DEFAULT_EVALUATION
-    """one of `EVALUATIONS`, in place of what `pruning` says"""
-    network: str = ""
-    """the file of the network that evaluates, where `pruning` says that one does; empty: that of the package"""
     network_digest: tuple[str, str] = ("", "")
-    """`network` and the digest of what the file held when it was first named: filled in here, and kept by
+    """`net` and the digest of what the file held when it was first named: filled in here, and kept by
     `dataclasses.replace`, so that no process evaluates by what the file was replaced with"""
-    with_: str = ""
-    """a user's file of pruning rules and evaluations, with any policy; empty: none"""
     own: Own | None = None
     """the kernels of a policy that is none of `POLICY_NAMES`, or of `with_`, as they were when they were first named:
     filled in here, and kept by `dataclasses.replace`, so that a file edited meanwhile changes nothing"""
@@ -219,17 +207,18 @@ class SearchOptions:
                 "sound pruning leaves out what cannot change the value, and proves it with the package's own rules: "
                 f"it cannot be used with a file's {replaced[0]}"
             )
-        for name in ("aspiration", "split_depth", "open_busy", "open_idle", "join_cost", "defer_depth", "roots"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value <= _MOST:
+        for name, value in vars(self).items():
+            if isinstance(value, int) and not 0 <= value <= _MOST:
                 raise PsearchError(f"{name} must be from 0 to {_MOST}, not {shown(value)}")
-        if self.driver not in DRIVERS:
-            raise PsearchError(f"driver must be one of {', '.join(DRIVERS)}, not {shown(self.driver)}")
-        if self.network_digest[0] != self.network:
-            object.__setattr__(self, "network_digest", network_digest(self.network))
-            object.__setattr__(self, "network", self.network_digest[0])
+        for option in SEARCH_SETTINGS:
+            value = getattr(self, option.field)
+            if option.kind == "combo" and not (option.takes_file or option.takes_changes or value in option.choices):
+                raise PsearchError(f"{option.field} must be {option.wanted}, not {shown(value)}")
+        if self.network_digest[0] != self.net:
+            object.__setattr__(self, "network_digest", network_digest(self.net))
+            object.__setattr__(self, "net", self.network_digest[0])
         try:
-            _evaluated(self.pruning, self.evaluation)
+            _ = self.rules
         except ValueError as error:
             raise PsearchError(str(error)) from None
 
@@ -269,15 +258,17 @@ class SearchOptions:
     @property
     def pruning_words(self) -> str:
         """Return what is left out, in words: the pruning, and the file that changes it."""
-        return pruning_text(self.pruning) + (f" with {os.path.basename(self.with_)}" if self.with_ else "")
+        return pruning_text(self.rules) + (f" with {os.path.basename(self.with_)}" if self.with_ else "")
 
     @property
     def rules(self) -> Pruning:
         """Return `pruning` with the evaluation that is to be used."""
-        return _evaluated(self.pruning, self.evaluation)
+        if self.evaluation == DEFAULT_EVALUATION:
+            return self.pruning
+        return replace(self.pruning, network=int(self.evaluation == "net"))
 
     @classmethod
-    def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = DEFAULT_SPLIT_DEPTH) -> SearchOptions:
+    def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = 1) -> SearchOptions:
         """No table, nothing selective: any number of workers in any order must find the negamax value."""
         return cls(
             tt=False,
@@ -288,3 +279,90 @@ class SearchOptions:
             policy=policy,
             split_depth=split_depth,
         )
+
+
+# -- what an engine is set to ------------------------------------------------------------------------------------------
+
+Options = Mapping[str, str | int | bool | None]
+"""Names of options, in any case, and values."""
+_BY_KEY = {option.key: option for option in ENGINE_OPTIONS}
+_MANAGED = {
+    "multipv": "give the argument multipv",
+    "ponder": "give the argument ponder",
+    "uci_chess960": "the board says it",
+    "uci_variant": "the board says it",
+}
+
+
+@dataclass(frozen=True)
+class Settings(PoolSettings):
+    """Worker processes, MiB of table, and how to search."""
+
+    search: SearchOptions = field(default_factory=lambda: SearchOptions(driver=DEFAULT_DRIVER))
+
+    @classmethod
+    def of(cls, **given: object) -> Settings:
+        """Return what the keywords of a Python program say; hash_mb None: the default. Raises PsearchError for bad
+        values, TypeError for other keywords."""
+        if given.get("hash_mb", 0) is None:
+            del given["hash_mb"]
+        for name in given.keys() - SETTINGS.keys():
+            raise TypeError(f"got an unexpected keyword argument {name!r}")
+        return cls()._with({name: SETTINGS[name].of_value(value, name) for name, value in given.items()})
+
+    def changed(self, options: Options) -> Settings:
+        """Set these options; "Clear Hash" changes nothing here. Raises PsearchError for bad ones."""
+        values = {}
+        for name, value in _items(options):
+            option = _option(name)
+            is_number = isinstance(value, str) and value.strip().isdecimal()
+            values[option.field] = option.of_value(int(str(value)) if is_number else value)
+        values.pop(CLEAR_HASH.field, None)
+        return self._with(values)
+
+    def for_one_search(self, options: Options) -> SearchOptions:
+        """Return how to search once with these options. Raises PsearchError for those that need other workers."""
+        settings = self.changed(options)
+        if settings.needs_other_workers(self) or clears_hash(options):
+            text = "Threads, Hash, Clear Hash, Rules and a file as Policy are for all searches: set them with configure"
+            raise PsearchError(text)
+        return settings.search
+
+    def needs_other_workers(self, before: Settings) -> bool:
+        """Tell whether the workers that there are with `before` will not do."""
+        kernels = self.search.kernels, before.search.kernels
+        return (self.threads, self.hash_mb, kernels[0]) != (before.threads, before.hash_mb, kernels[1])
+
+    def _with(self, values: dict[str, Any]) -> Settings:
+        """Return the settings with other values, by field."""
+        workers = {name: values.pop(name) for name in ("threads", "hash_mb") if name in values}
+        if "pruning" in values:
+            values["pruning"] = pruning_named(values["pruning"])
+        if not values.keys().isdisjoint(("policy", "with_")):
+            values["own"] = None  # a file that is named again is read again
+        if "net" in values:
+            values["network_digest"] = ("", "")
+        return replace(self, **workers, search=replace(self.search, **values))
+
+
+def clears_hash(options: Options) -> bool:
+    """Tell whether the button is among them."""
+    return any(name.casefold() == CLEAR_HASH.key for name, _ in _items(options))
+
+
+def _option(name: str) -> Option:
+    key = name.casefold()
+    if key in _MANAGED:
+        raise PsearchError(f"{name} is not set as an option: {_MANAGED[key]}")
+    if key not in _BY_KEY:
+        raise PsearchError(
+            f"no option {shown(name)}: there are {', '.join(option.name for option in ENGINE_OPTIONS)}; "
+            "more has chess.engine.SimpleEngine.popen_uci(['psearch', 'uci'])"
+        )
+    return _BY_KEY[key]
+
+
+def _items(options: object) -> list[tuple[str, object]]:
+    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+        raise PsearchError(f"options must be a mapping such as {{'Hash': 128}}, not {shown(options)}")
+    return list(options.items())

@@ -218,7 +218,7 @@ def test_a_death_is_told_and_the_search_goes_on(caplog: pytest.LogCaptureFixture
         ({"hash_mb": 0}, "hash"),
         ({"hash_mb": 1 << 23}, "not enough memory"),
         ({"policy": "best"}, "policy must be one of"),
-        ({"split_depth": 10**30}, "split_depth must be a whole number from 0"),
+        ({"split_depth": 10**30}, "split_depth must be a whole number from 1 to 100"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, int], message: str) -> None:
@@ -372,8 +372,8 @@ DOCUMENTED = (
     "psearch.processes.time_manager",
     "psearch.faces.uci.strength",
     "psearch.faces.uci.go_command",
-    "psearch.faces.uci.info_strings",
-    "psearch.searcher.declared",
+    "psearch.faces.uci.uci_streams",
+    "psearch.settings",
     "psearch.text.values",
 )
 

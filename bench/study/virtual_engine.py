@@ -24,12 +24,13 @@ from psearch.faces.uci.position_command import CurrentPosition
 from psearch.options import SearchOptions, pruning_named
 from psearch.processes.words import to_score
 from psearch.results import PsearchError
-from psearch.searcher.declared import DRIVER, HASH, POLICY, PRUNING, THREADS
+from psearch.settings import HASH, SETTINGS, THREADS
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 
-_ANY_PRUNING = replace(PRUNING, kind="string", check=pruning_named)
-OPTIONS = {option.name: option for option in (THREADS, replace(HASH, default=16), POLICY, _ANY_PRUNING, DRIVER)}
+_ANY_PRUNING = replace(SETTINGS["pruning"], kind="string", check=pruning_named)
+_OPTIONS = (THREADS, replace(HASH, default=16), SETTINGS["policy"], _ANY_PRUNING, SETTINGS["driver"])
+OPTIONS = {option.name: option for option in _OPTIONS}
 """By name; declared and read as in `psearch uci`, but Pruning takes changes to a mode, too."""
 
 

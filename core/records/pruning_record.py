@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from psearch.core import PRUNING_MODES
 from psearch.core.records.layout import record
 
 # Gates of sound futility (`core/chess/pruning/sound.py`), bits of `sound_gates`: together they make it sound
@@ -39,7 +40,6 @@ PLY_SHIFT = 8
 PLY = 1 << PLY_SHIFT
 """The unit of reductions is 1/256 ply."""
 
-MODE_NAMES = ("plain", "sound", "ael", "modern")
 _MOST = 999_999
 _MOST_PER_PLY = 100
 _MOST_CORRECTION = 500
@@ -62,7 +62,7 @@ class Parameter(NamedTuple):
 
 
 def _declared(parameter: Parameter, value: int, modes: dict[str, int], counted: Technique | None = None) -> Any:
-    if not modes.keys() <= set(MODE_NAMES):
+    if not modes.keys() <= set(PRUNING_MODES):
         raise AssertionError(f"no such modes: {sorted(modes)}")
     return field(default=value, metadata={"parameter": parameter, "modes": modes, "counted": counted})
 
@@ -289,7 +289,7 @@ TECHNIQUES: dict[str, Technique] = {
 `singular`, see_quiescence is an option of the search."""
 TECHNIQUES["multicut"] = Technique("such searches finished", "cut the node")
 TECHNIQUES["see_quiescence"] = Technique("captures in quiescence", "left out")
-MODES = {mode: Pruning(**{one.name: _in_mode(one, mode) for one in fields(Pruning)}) for mode in MODE_NAMES}
+MODES = {mode: Pruning(**{one.name: _in_mode(one, mode) for one in fields(Pruning)}) for mode in PRUNING_MODES}
 
 pruning_dtype = record(
     [

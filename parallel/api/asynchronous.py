@@ -6,11 +6,10 @@ An await that is cancelled stops what it waits for. A loop that is closed, or an
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, NoReturn, TypeVar, Unpack, overload
 
 import chess
 import chess.engine
@@ -20,11 +19,11 @@ from psearch.api.blocking import Engine, identity, option_map
 from psearch.api.checked_arguments import Place, RootMoves
 from psearch.api.infos import result_dicts
 from psearch.api.question import ask
-from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING, DEFAULT_SPLIT_DEPTH
+from psearch.options import Options, Settings
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
 from psearch.results import Info, PsearchError, Result
-from psearch.searcher.settings import Options, Settings
+from psearch.settings import SearchKeywords, lists_settings
 
 if TYPE_CHECKING:
     from psearch.trace.recorder import Recorder
@@ -33,6 +32,7 @@ T = TypeVar("T")
 _NO_OPTIONS: Options = {}
 
 
+@lists_settings
 class AsyncEngine:
     """`psearch.Engine` for asyncio: the same arguments, and the same methods as coroutines; an async context manager.
 
@@ -53,18 +53,12 @@ class AsyncEngine:
         self,
         threads: int = 1,
         hash_mb: int | None = None,
-        policy: str = DEFAULT_POLICY,
-        pruning: str = DEFAULT_PRUNING,
-        split_depth: int = DEFAULT_SPLIT_DEPTH,
         *,
-        evaluation: str = DEFAULT_EVALUATION,
-        net: str | os.PathLike[str] | None = None,
-        with_: str | os.PathLike[str] | None = None,
         watched: bool = False,
+        **settings: Unpack[SearchKeywords],
     ) -> None:
-        self._first_settings = Settings.of(threads, hash_mb, policy, pruning, split_depth, evaluation, net, with_)
-        make = partial(Engine, threads, self._first_settings.hash_mb, policy, pruning, split_depth)
-        self._make = partial(make, evaluation=evaluation, net=net, with_=with_, watched=watched)
+        self._first_settings = Settings.of(threads=threads, hash_mb=hash_mb, **settings)
+        self._make = partial(Engine, threads, hash_mb, watched=watched, **settings)
         self._engine: Engine | None = None
         self._is_closed = False
         self._changing = threading.Lock()

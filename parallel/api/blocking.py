@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
 
 import chess
 import chess.engine
@@ -19,15 +18,14 @@ from psearch.api.checked_arguments import Place, RootMoves
 from psearch.api.infos import info_dict, result_dicts
 from psearch.api.question import Question, ask
 from psearch.arena.owner import Owner
-from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING, DEFAULT_SPLIT_DEPTH
+from psearch.options import Options, Settings, clears_hash
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
 from psearch.processes.time_manager import LagMeter
 from psearch.results import Info, PsearchError, Result
-from psearch.searcher.declared import ENGINE_OPTIONS
 from psearch.searcher.notices import Notices
 from psearch.searcher.searcher import Searcher, Size
-from psearch.searcher.settings import Options, Settings, clears_hash
+from psearch.settings import ENGINE_OPTIONS, SearchKeywords, lists_settings
 from psearch.version import __version__
 
 if TYPE_CHECKING:
@@ -38,17 +36,16 @@ _STOPPING_S = 5.0
 _NO_OPTIONS: Options = {}
 
 
+@lists_settings
 class Engine:
     """A chess engine with worker processes of its own; a context manager.
 
     threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search
-    (None: 256); policy: how work is split (`psearch.POLICY_NAMES`, or a
-    file: docs/guides/own-policy.md); split_depth: the least
-    depth at which it is; pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it
-    (docs/design/search.md); evaluation: what evaluates positions (`psearch.EVALUATIONS`); net: the file of another
-    network than the one that psearch comes with; with_: a file of pruning rules or an evaluation of your own
-    (docs/guides/own-rule.md); watched: the workers note what they do, for those who look on while
-    they search (`psearch.lab.watching`).
+    (None: 256); watched: the workers note what they do, for those who look on while they search
+    (`psearch.lab.watching`). Settings of all searches are keywords, too:
+
+    SETTINGS
+
     Works from any program: with threads, without a `__main__` guard, in Jupyter, several in one process.
     It has the methods of `chess.engine.SimpleEngine`; docs/guides/api.md lists what differs. One search at a time;
     `stop` and `close` may be called from any thread. When a worker process dies or stalls, others take its place and
@@ -69,16 +66,11 @@ class Engine:
         self,
         threads: int = 1,
         hash_mb: int | None = None,
-        policy: str = DEFAULT_POLICY,
-        pruning: str = DEFAULT_PRUNING,
-        split_depth: int = DEFAULT_SPLIT_DEPTH,
         *,
-        evaluation: str = DEFAULT_EVALUATION,
-        net: str | os.PathLike[str] | None = None,
-        with_: str | os.PathLike[str] | None = None,
         watched: bool = False,
+        **settings: Unpack[SearchKeywords],
     ) -> None:
-        self._settings = Settings.of(threads, hash_mb, policy, pruning, split_depth, evaluation, net, with_)
+        self._settings = Settings.of(threads=threads, hash_mb=hash_mb, **settings)
         self._watched = watched
         self._owner = Owner("engine")
         self._lock = threading.Lock()

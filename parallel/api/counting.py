@@ -15,7 +15,7 @@ from psearch.core.chess.tables import make_tables
 from psearch.core.records import evaluation_dtype, position_dtype
 from psearch.core.toolchain import groups
 from psearch.processes.supervisor import Supervisor
-from psearch.searcher.declared import DEPTH, THREADS
+from psearch.settings import DEPTH, THREADS
 
 
 def perft(position: Place, depth: int, threads: int = 1) -> dict[chess.Move, int]:

@@ -12,7 +12,7 @@ from psearch.defaults import DEFAULT_MOVETIME_MS, MAX_NODES
 from psearch.processes import time_manager as times
 from psearch.processes.time_manager import GameClock, LagMeter, TimeManager
 from psearch.results import Limits, PsearchError
-from psearch.searcher.declared import DEPTH, MATE, NODES
+from psearch.settings import DEPTH, MATE, NODES
 from psearch.text.values import is_real, shown, whole
 
 

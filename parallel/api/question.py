@@ -15,7 +15,7 @@ from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo, SearchRequest
 from psearch.processes.time_manager import LagMeter
 from psearch.results import Limits, PsearchError
-from psearch.searcher.declared import MULTIPV
+from psearch.settings import MULTIPV
 from psearch.text.values import shown
 
 

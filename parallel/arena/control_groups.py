@@ -34,6 +34,11 @@ def usable_memory(root: str = "") -> int:
     return min([machine, *(limit for limit, _, _ in _memory_limits(root))])
 
 
+def usable_memory_mb() -> int:
+    """Return `usable_memory` in MiB."""
+    return usable_memory() // 2**20
+
+
 def memory_left(root: str = "") -> int | None:
     """Bytes that can still be taken; None without a limit. Below zero when more is in use than the limit allows."""
     left = []

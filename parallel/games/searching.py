@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_MOVETIME_MS, DEFAULT_POLICY
 from psearch.games.own_game import Game, GamePosition
-from psearch.options import Own, SearchOptions, kernels_of_policy
+from psearch.options import Own, SearchOptions, kernels_of
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_reports import centipawns
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError, WorkerStats
-from psearch.searcher.declared import DEPTH, HASH, MOVETIME, NODES, THREADS
+from psearch.settings import HASH, THREADS, checked_limits
 from psearch.text.values import shown
 
 ASPIRATION = 0
@@ -54,7 +54,7 @@ class GameResult:
 def options_for(game: Game, policy: str) -> SearchOptions:
     """Return how a game is searched under a policy, of the package or from a file. Raises PsearchError for what is
     none."""
-    own = Own(policy, "", game.kernels_with(kernels_of_policy(policy)))
+    own = Own(policy, "", game.kernels_with(kernels_of(policy)))
     return SearchOptions(policy=policy, aspiration=ASPIRATION, mate_distance=False, own=own)
 
 
@@ -78,11 +78,7 @@ def search(
     on_info: called after every iteration. The search ends by itself when it has seen the whole game: `solved`. Raises
     PsearchError for what is no such file, position or argument, WorkerDied when workers die of it again and again.
     """
-    limits = Limits(
-        depth=None if depth is None else DEPTH.of_value(depth, "depth"),
-        movetime_ms=None if movetime_ms is None else MOVETIME.of_value(movetime_ms, "movetime_ms"),
-        nodes=None if nodes is None else NODES.of_value(nodes, "nodes"),
-    )
+    limits = checked_limits(depth, movetime_ms, nodes)
     workers, size = THREADS.of_value(threads, "threads"), HASH.of_value(hash_mb, "hash_mb")
     game = game if isinstance(game, Game) else Game(game)
     if isinstance(position, str):

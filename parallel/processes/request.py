@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from psearch.arena.subject import Subject
 from psearch.options import SearchOptions
@@ -20,7 +20,7 @@ OnInfo = Callable[[Info], None]
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What to search and how: a valid position until the first limit, or until `control` stops it.
+    """What to search and how: a valid position until the first limit, or until `control` stops it. It can be pickled.
 
     Raises PsearchError when no line is wanted.
     """
@@ -48,6 +48,13 @@ class SearchRequest:
     def __post_init__(self) -> None:
         if self.multipv < 1:
             raise PsearchError(f"multipv must be at least 1, not {self.multipv}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what only this process can use: in another one the copy has a control of its own."""
+        return {**vars(self), "control": None, "on_info": None, "on_note": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, control=SearchControl())
 
     def clock(self) -> TimeManager:
         """Return the clock of the control; else another for the limit of time, or without end."""

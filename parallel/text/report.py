@@ -53,7 +53,7 @@ def relative_text(score: chess.engine.Score, bound: str = "exact") -> str:
     return BOUND_MARKS[bound] + (f"#{mate}" if mate is not None else f"{value / 100:+.2f}")
 
 
-def san_line(board: chess.Board, moves: list[chess.Move]) -> str:
+def san_line(board: chess.Board, moves: Iterable[chess.Move]) -> str:
     """Return a variation in standard algebraic notation. Raises ValueError when a move of it is illegal."""
     position = board.copy(stack=False)
     words = []

@@ -54,8 +54,8 @@ def whole_number(text: str) -> int | None:
 
 
 def is_real(value: object) -> TypeGuard[float]:
-    """Tell whether it is a number that can be compared: Python's, numpy's, a fraction."""
-    return isinstance(value, numbers.Real)
+    """Tell whether it is a number that can be compared: Python's, numpy's, a fraction; not true or false."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def whole(name: str, value: object, low: int, high: int) -> int:

@@ -16,8 +16,9 @@ from hypothesis import example, given, settings
 
 import psearch
 from psearch.api.question import ask
+from psearch.options import Settings
 from psearch.processes.control import SearchControl
-from psearch.searcher.settings import Settings
+from psearch.settings import SETTINGS
 
 Limit = chess.engine.Limit
 
@@ -105,7 +106,7 @@ def test_questions(given_arguments: dict[str, Any]) -> None:
         **given_arguments,
     }
     board, limit = arguments.pop("board"), arguments.pop("limit")
-    options = Settings.of(1, 1, "calibrated", "modern", 1).search
+    options = Settings.of(hash_mb=1).search
     try:
         question = ask(board, limit, options, **arguments)
     except psearch.PsearchError as error:
@@ -121,12 +122,10 @@ def test_questions(given_arguments: dict[str, Any]) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.tuples(ANYTHING, ANYTHING, ANYTHING, ANYTHING, ANYTHING), st.integers(0, 4), ANYTHING)
-def test_settings(values: tuple[object, ...], which: int, options: object) -> None:
-    given_values: list[object] = [1, 1, "calibrated", "modern", 1]
-    given_values[which] = values[which]
+@given(st.sampled_from(list(SETTINGS)), ANYTHING, ANYTHING)
+def test_settings(name: str, value: object, options: object) -> None:
     try:
-        made = Settings.of(*given_values)  # type: ignore[arg-type]
+        made = Settings.of(**{name: value})
         assert 1 <= made.threads <= psearch.MAX_THREADS and made.hash_mb >= 1
         made.for_one_search(options)  # type: ignore[arg-type]
     except psearch.PsearchError as error:

@@ -21,7 +21,7 @@ from psearch.api.blocking import Engine
 from psearch.api.question import Question
 from psearch.processes.control import SearchControl
 from psearch.results import Result
-from psearch.searcher.declared import ENGINE_OPTIONS
+from psearch.settings import ENGINE_OPTIONS
 
 Limit = chess.engine.Limit
 FEN = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"

@@ -10,7 +10,7 @@ import pytest
 from paths import REPOSITORY
 
 import psearch
-from psearch.searcher.declared import POLICY
+from psearch.settings import SETTINGS
 
 FILE = str(REPOSITORY / "docs" / "examples" / "my_policy.py")
 DEPTH = chess.engine.Limit(depth=3)
@@ -62,8 +62,8 @@ def test_a_file_that_was_mended_is_taken_when_it_is_named_again(tmp_path: Path) 
 
 
 def test_the_option_takes_names_and_files() -> None:
-    assert POLICY.of_text("YBW") == "ybw"
-    assert POLICY.of_text("/home/me/My_Policy.py") == "/home/me/My_Policy.py"
+    assert SETTINGS["policy"].of_text("YBW") == "ybw"
+    assert SETTINGS["policy"].of_text("/home/me/My_Policy.py") == "/home/me/My_Policy.py"
     with pytest.raises(ValueError, match=r"Policy must be one of serial, .*, or a file, not 'no'"):
-        POLICY.of_text("no")
-    assert POLICY.of_chess_engine().parse(FILE) == FILE
+        SETTINGS["policy"].of_text("no")
+    assert SETTINGS["policy"].of_chess_engine().parse(FILE) == FILE

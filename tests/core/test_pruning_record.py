@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pruning_probes import with_only
 
-import psearch
 from psearch.core.chess.pruning.modes import (
     AEL,
-    DEFAULT_MODE,
     MODERN,
     MODES,
     PLAIN,
@@ -27,11 +25,6 @@ from psearch.core.records.pruning_record import PARAMETERS
 from psearch.core.techniques import TECHNIQUE_NAMES
 
 # -- the record ------------------------------------------------------------------------------------------------------
-
-
-def test_modes_are_those_the_program_offers() -> None:
-    assert tuple(MODES) == psearch.PRUNING_MODES
-    assert DEFAULT_MODE == psearch.DEFAULT_PRUNING
 
 
 def test_every_parameter_has_a_meaning_and_every_default_is_allowed() -> None:

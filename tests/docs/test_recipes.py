@@ -107,6 +107,13 @@ class Copy:
         lines[line - 1 : line - 1] = text.splitlines()
         file.write_text("\n".join(lines) + "\n", "utf-8")
 
+    def replace(self, path: str, old: str, new: str) -> None:
+        """The first place of a text."""
+        file = self.folder / "psearch" / path
+        text = file.read_text("utf-8")
+        assert old in text
+        file.write_text(text.replace(old, new, 1), "utf-8")
+
     def tree(self, path: str) -> ast.Module:
         return ast.parse((self.folder / "psearch" / path).read_text("utf-8"))
 
@@ -208,3 +215,72 @@ def test_the_recipe_of_a_pruning_technique_works(tmp_path: Path) -> None:
     pages = "".join((ROOT / "docs" / page).read_text("utf-8") for page in PRUNING_PAGES)
     assert undescribed(found["parameters"], pages) == {"alpha_pruning", "alpha_pruning_margin"}
     assert not undescribed(found["parameters"], pages + described.block)
+
+
+# -- a setting that all faces have -----------------------------------------------------------------------------------
+
+DRAWN = "8/8/8/8/8/8/1k1p4/3K4 w - - 0 1"
+"""White takes the last pawn: a draw, worth -50 with a contempt of 50."""
+
+SETTING_PROBE = """
+import asyncio, inspect, json, sys
+import chess, chess.engine
+import psearch
+from psearch.faces.web.analysing import PAGE_SETTINGS
+from psearch.faces.web.payloads import setting_facts, setting_of
+
+LIMIT = chess.engine.Limit(depth=4)
+
+def centipawns(info):
+    return info["score"].relative.score()
+
+async def by_async_engine():
+    async with psearch.AsyncEngine(hash_mb=1, contempt=50) as engine:
+        return centipawns(await engine.analyse("FEN", LIMIT))
+
+found = {"search": psearch.search("FEN", depth=4, hash_mb=1, contempt=50).score.relative.score()}
+found["off"] = psearch.search("FEN", depth=4, hash_mb=1).score.relative.score()
+with psearch.Engine(hash_mb=1, contempt=50) as engine:
+    found["engine"] = centipawns(engine.analyse("FEN", LIMIT))
+    assert engine.options["Contempt"].max == 100
+    engine.configure({"Contempt": 20})
+    found["configured"] = centipawns(engine.analyse("FEN", LIMIT, game=1))
+found["async"] = asyncio.run(by_async_engine())
+with psearch.analyse_many(["FEN"], LIMIT, workers=1, contempt=50) as results:
+    found["many"] = [result.score.relative.score() for result in results]
+command = [sys.executable, "-c", "from psearch.faces.cli.main import main; main(['uci'])"]
+with chess.engine.SimpleEngine.popen_uci(command, timeout=60) as engine:
+    engine.configure({"Contempt": 50})
+    found["uci"] = centipawns(engine.analyse(chess.Board("FEN"), LIMIT))
+(option,) = [option for option in PAGE_SETTINGS if option.field == "contempt"]
+found["page"] = [setting_facts(option)["name"], setting_of({"contempt": 50}, option)]
+for function in (psearch.search, psearch.Engine, psearch.AsyncEngine, psearch.analyse_many):
+    assert inspect.signature(function).parameters["contempt"].default == 0
+for function in (psearch.search, psearch.Engine, psearch.analyse_many):
+    assert "contempt: centipawns that a draw is worth less" in function.__doc__
+print(json.dumps(found))
+""".replace("FEN", DRAWN)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_setting_of_all_faces_costs_three_files(tmp_path: Path) -> None:
+    declared, recorded, read, *_ = steps_of("A setting of the search")
+    copy = Copy(tmp_path)
+    paths = [paths_of(step.text)[0].relative_to(ROOT).as_posix() for step in (declared, recorded, read)]
+    settings, header, kernel = (path.removeprefix("parallel/") for path in paths)
+    for name, line in zip(("SearchSettings", "SearchKeywords"), declared.block.splitlines(), strict=True):
+        (owner,) = (one for one in copy.tree(settings).body if isinstance(one, ast.ClassDef) and one.name == name)
+        assert owner.end_lineno is not None
+        copy.insert(settings, owner.end_lineno + 1, indented(line))
+    copy.replace(header, '("mate_distance", "i4"),', f'("mate_distance", "i4"),\n        {recorded.block}')
+    copy.replace(kernel, "wk.value = DRAW", read.block)
+
+    assert int(copy.psearch("bench").splitlines()[-1].split()[0]) == BENCH_NODES
+    assert "--contempt N" in copy.psearch("--help")
+    words = ("--contempt", "50", "--depth", "4", "--threads", "1", "--hash", "1", "--json", *DRAWN.split())
+    assert json.loads(copy.psearch(*words))["score"]["cp"] == -50
+    assert json.loads(copy.run(SETTING_PROBE)) == {
+        **dict.fromkeys(("search", "engine", "async", "uci"), -50),
+        **{"off": 0, "configured": -20, "many": [-50], "page": ["Contempt", 50]},
+    }

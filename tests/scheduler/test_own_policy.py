@@ -15,7 +15,7 @@ from positions import KIWIPETE
 from psearch.arena.arena import Arena
 from psearch.core.toolchain.kernel_sets import STANDARD
 from psearch.lab.studies.speedup_study import measure
-from psearch.options import SearchOptions, kernels_of_policy
+from psearch.options import SearchOptions, kernels_of
 from psearch.processes import search_workers
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
@@ -127,7 +127,7 @@ def test_what_the_system_refuses_leaves_workers_that_run_it() -> None:
 def test_kernels_that_cannot_be_had_cost_no_worker(tmp_path: Path) -> None:
     file = tmp_path / "wrong.py"
     file.write_text("x = 1\n")
-    wrong = Size(1, 1, kernels=kernels_of_policy(str(file)))
+    wrong = Size(1, 1, kernels=kernels_of(str(file)))
     with Searcher(Notices(print)).start(Size(1, 1)) as searcher:
         before = searcher.supervisor
         with pytest.raises(PsearchError, match="it replaces nothing"):
@@ -184,7 +184,7 @@ def test_the_size_is_read_however_its_line_is_written(line: str, tmp_path: Path)
     """Also from a file that Python's parser gives up."""
     file = tmp_path / "large.py"
     file.write_text(f"{line}\nx = {'-' * 100_000}1\n")
-    assert kernels_of_policy(str(file)).words == 4
+    assert kernels_of(str(file)).words == 4
 
 
 @pytest.mark.parametrize("words", ["-1", "1 << 40", "'3'", "True"])
@@ -192,7 +192,7 @@ def test_a_size_that_will_not_do_is_told_with_its_line(words: str, tmp_path: Pat
     file = tmp_path / "greedy.py"
     file.write_text(f"\nWORDS = {words}\n")
     with pytest.raises(PsearchError) as raised:
-        kernels_of_policy(str(file))
+        kernels_of(str(file))
     assert str(raised.value) == f"{file}:2: WORDS must be a whole number from 0 to 131072"
 
 
@@ -225,7 +225,7 @@ def test_options_keep_the_file_as_it_was(tmp_path: Path) -> None:
 def test_studies_search_with_what_they_have_read(tmp_path: Path) -> None:
     file = tmp_path / "studied.py"
     file.write_text(FILE.read_text().replace("LARGE = 5", "LARGE = 8"))
-    kernels = {str(file): kernels_of_policy(str(file))}
+    kernels = {str(file): kernels_of(str(file))}
     load_kernels(kernels[str(file)].group(SEARCH))
     file.write_text("x = 1\n")
     suite = [SuitePosition("kiwipete", chess.Board(KIWIPETE))]
@@ -245,7 +245,7 @@ def test_studies_search_with_what_they_have_read(tmp_path: Path) -> None:
 )
 def test_what_is_no_policy_is_one_line(policy: str, wanted: str) -> None:
     with pytest.raises(PsearchError) as raised:
-        kernels_of_policy(policy)
+        kernels_of(policy)
     assert str(raised.value).startswith(wanted)
 
 

@@ -22,7 +22,7 @@ from psearch.bench import BENCH_POSITIONS
 from psearch.core.chess.evaluation.network_file import default_network, encoded
 from psearch.faces.uci.resources import Resources
 from psearch.faces.uci.uci_options import OptionValues
-from psearch.options import SearchOptions, pruning_named
+from psearch.options import SearchOptions, Settings, pruning_named
 from psearch.results import Limits
 from psearch.searcher.notices import Notices
 
@@ -52,10 +52,10 @@ def nodes(threads: int = 1, **options: object) -> int:
 def test_modes_have_an_evaluation_of_their_own() -> None:
     assert pruning_named("modern").network == 1
     assert [pruning_named(mode).network for mode in ("plain", "sound", "ael")] == [0, 0, 0]
-    assert pruning_named("modern", "classic").network == 0
-    assert pruning_named("plain", "net").network == 1
+    assert SearchOptions(pruning=pruning_named("modern"), evaluation="classic").rules.network == 0
+    assert SearchOptions(pruning=pruning_named("plain"), evaluation="net").rules.network == 1
     with pytest.raises(psearch.PsearchError, match="sound futility needs network=0"):
-        pruning_named("sound", "net")
+        Settings.of(pruning="sound", evaluation="net")
     with pytest.raises(psearch.PsearchError, match="sound futility needs network=0"):
         SearchOptions(pruning=pruning_named("sound"), evaluation="net")
     with pytest.raises(psearch.PsearchError, match="evaluation must be one of auto, net, classic"):
@@ -120,7 +120,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 def test_a_process_goes_on_with_what_it_has_read(file: Path) -> None:
-    chosen = SearchOptions(network=str(file))
+    chosen = SearchOptions(net=str(file))
     first = chosen.read_network()
     replaced(file)
     assert chosen.read_network() is first is replace(chosen, aspiration=0).read_network()
@@ -143,7 +143,7 @@ def test_who_names_a_file_again_gets_what_it_holds_now(file: Path) -> None:
 
 def test_another_process_refuses_another_network(file: Path, elsewhere: Callable[[], None]) -> None:
     """Whoever reads it: a search, a hand of `analyse` here or on a node, what plays games for training."""
-    chosen = SearchOptions(network=str(file))
+    chosen = SearchOptions(net=str(file))
     name = chosen.read_network().name
     replaced(file)
     elsewhere()
@@ -171,9 +171,9 @@ def read_by_a_process(settings: HandSettings) -> None:
 
 def test_a_relative_path_is_one_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(file.parent)
-    chosen = SearchOptions(network=file.name)
+    chosen = SearchOptions(net=file.name)
     monkeypatch.chdir("/")
-    assert chosen.network == str(file)
+    assert chosen.net == str(file)
 
 
 def test_positions_are_all_evaluated_by_one_network(file: Path) -> None:

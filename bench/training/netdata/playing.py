@@ -97,7 +97,7 @@ def options_of(pruning: str, network: str | None, name: str) -> SearchOptions:
         policy="serial",
         pruning=pruning_named(pruning),
         evaluation=evaluation,
-        network=path,
+        net=path,
         network_digest=(path, name if path else ""),
     )
 

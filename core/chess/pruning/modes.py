@@ -15,7 +15,6 @@ from psearch.core.records.pruning_record import MODES as MODES
 from psearch.core.records.pruning_record import PARAMETERS
 from psearch.core.records.pruning_record import Pruning as Pruning
 
-DEFAULT_MODE = "modern"
 PLAIN, SOUND, AEL, MODERN = (MODES[name] for name in ("plain", "sound", "ael", "modern"))
 
 

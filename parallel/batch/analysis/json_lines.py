@@ -15,7 +15,7 @@ from psearch.batch.analysis.json_objects import json_object_of
 from psearch.batch.positions.answers import result_object
 from psearch.batch.positions.jobs import Choice, Found, Line, Task
 from psearch.results import Limits, PsearchError
-from psearch.searcher.declared import DEPTH, MOVETIME, MULTIPV, NODES, Option
+from psearch.settings import DEPTH, MOVETIME, MULTIPV, NODES, Option
 from psearch.text.source import Source, Stream, parse_lines, parse_stream
 from psearch.text.values import shown
 

@@ -13,7 +13,7 @@ from psearch.api.limits import bounded, to_limits
 from psearch.batch.positions.boards import from_board
 from psearch.batch.positions.jobs import Task
 from psearch.results import Limits, PsearchError
-from psearch.searcher.declared import MULTIPV
+from psearch.settings import MULTIPV
 
 
 @dataclass(frozen=True)

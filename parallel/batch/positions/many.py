@@ -10,9 +10,8 @@ import threading
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from functools import partial
-from os import PathLike
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 
 import chess
 import chess.engine
@@ -28,11 +27,10 @@ from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.given_positions import Entry, limits_of, read_entry
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Chain, Outcome, Pause, Task
-from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING, JOB_HASH_MB, MAX_THREADS
-from psearch.options import SearchOptions
+from psearch.defaults import JOB_HASH_MB, MAX_THREADS
+from psearch.options import Settings
 from psearch.results import Limits, PsearchError
-from psearch.searcher.declared import HASH, MULTIPV, THREADS
-from psearch.searcher.settings import Settings
+from psearch.settings import HASH, MULTIPV, THREADS, SearchKeywords, lists_settings
 from psearch.text.values import shown
 
 _ENTRIES_PER_MIB = 1 << 16
@@ -250,6 +248,7 @@ class ManyResults(Iterator[PositionResult]):
         self._search.is_stopped = True
 
 
+@lists_settings
 def analyse_many(
     positions: Iterable[Entry],
     limit: chess.engine.Limit | None = None,
@@ -260,13 +259,9 @@ def analyse_many(
     ordered: bool = False,
     reproducible: bool = False,
     hash_mb: int | None = None,
-    policy: str = DEFAULT_POLICY,
-    pruning: str = DEFAULT_PRUNING,
-    evaluation: str = DEFAULT_EVALUATION,
-    net: str | PathLike[str] | None = None,
-    with_: str | PathLike[str] | None = None,
     syzygy: str = "",
     cluster: str | None = None,
+    **settings: Unpack[SearchKeywords],
 ) -> ManyResults:
     """Search any number of positions, several at a time, and return an iterator of a `PositionResult` for each.
 
@@ -281,8 +276,10 @@ def analyse_many(
     from other positions. When fewer positions are left than workers, the free cores join the searches that go on; with
     `reproducible` they do not, and with one thread and a limit of depth or nodes every answer is the same each time.
     `hash_mb` is MiB of table for each worker (None: what such a search can use, `useful_hash_mb`); `syzygy` folders of
-    endgame tables, asked about the root. `policy`, `pruning`, `evaluation`, `net`, `with_`: see `psearch.search`;
-    with a cluster, files are paths that all machines have.
+    endgame tables, asked about the root. Settings of all searches are keywords, too; with a cluster, files are paths
+    that all machines have:
+
+    SETTINGS
 
     `cluster` has other machines do it, by Ray (docs/guides/cluster.md): `auto`, `local`, `HOST:PORT` or
     `ray://HOST[:PORT]`. `workers` then are at most so many, None all that there is room for; cores do not join others.
@@ -297,44 +294,12 @@ def analyse_many(
     ...     [str(result.bestmove) for result in results]
     ['e1e8', 'g5g7']
     """
-    return ManyResults(
-        positions,
-        _checked(
-            limit,
-            workers,
-            threads_per_position,
-            multipv,
-            ordered,
-            reproducible,
-            hash_mb,
-            Settings.of(1, None, policy, pruning, evaluation=evaluation, net=net, with_=with_).search,
-            syzygy,
-            cluster,
-        ),
-    )
-
-
-def _checked(
-    limit: chess.engine.Limit | None,
-    workers: int | None,
-    threads: int,
-    multipv: int,
-    ordered: bool,
-    reproducible: bool,
-    hash_mb: int | None,
-    options: SearchOptions,
-    syzygy: str,
-    cluster: str | None,
-) -> _Wanted:
-    """Raises PsearchError for what makes no sense."""
     limits = limits_of(limit)
-    threads = THREADS.of_value(threads, "threads_per_position")
+    threads = THREADS.of_value(threads_per_position, "threads_per_position")
     if cluster is not None:
         check_cluster(cluster)
-    if workers is None and cluster is not None:
-        workers = MAX_THREADS  # as many as there are
-    if workers is None:
-        workers = max(1, usable_cores() // threads)
+    if workers is None:  # on a cluster: as many as there are
+        workers = MAX_THREADS if cluster is not None else max(1, usable_cores() // threads)
     workers = THREADS.of_value(workers, "workers")
     if syzygy and cluster is None:
         from psearch.text.syzygy import RootProber
@@ -343,15 +308,16 @@ def _checked(
             for problem in prober.problems:
                 LOG.warning(problem)
     size = useful_hash_mb(limits, threads) if hash_mb is None else HASH.of_value(hash_mb, "hash_mb")
-    return _Wanted(
+    wanted = _Wanted(
         limits,
         MULTIPV.of_value(multipv, "multipv"),
         workers,
         bool(ordered),
         0 if reproducible or cluster is not None else workers * threads,
-        HandSettings(threads, size, options, syzygy),
+        HandSettings(threads, size, Settings.of(**settings).search, syzygy),
         cluster,
     )
+    return ManyResults(positions, wanted)
 
 
 class _FromLoop(Iterator[object]):

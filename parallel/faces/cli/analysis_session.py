@@ -16,11 +16,12 @@ from psearch.batch.analysis.analyser import Analyser, Form
 from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer
 from psearch.batch.analysis.older_results import OlderResults
 from psearch.batch.analysis.output_file import Output, place_of
-from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, JOB_HASH_MB, MAX_THREADS
+from psearch.defaults import JOB_HASH_MB, MAX_THREADS
 from psearch.faces.cli.arguments import limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import complain
 from psearch.results import Limits
+from psearch.settings import SEARCH_SETTINGS, SETTINGS, Face
 from psearch.terminal.analysis_display import AnalysisProgress
 from psearch.text.source import Source, read_source
 from psearch.version import __version__
@@ -36,7 +37,9 @@ DEFAULT_MOVETIME_MS = 1_000
 
 
 _MOST_PROBLEMS = 10
-"""that are told line by line"""
+"""Problems of the input that are told line by line."""
+_ALWAYS = ("policy", "pruning")
+"""Settings that a journal names even where they are the defaults."""
 
 
 @dataclass(frozen=True)
@@ -231,16 +234,15 @@ def limit_text(options: argparse.Namespace) -> str:
 def _about(inputs: Sequence[Input], options: argparse.Namespace, how: SearchOptions, hash_mb: int) -> dict[str, Any]:
     """What the answers depend on. With one thread each, how many jobs there are is not among it."""
     limits = {name: value for name, value in asdict(limits_of(options, DEFAULT_MOVETIME_MS)).items() if value}
+    named = (one for one in SEARCH_SETTINGS if not one.is_path)  # files are told by what is in them
+    settings = {one.field: getattr(options, one.field) for one in named if Face.COMMAND_LINE in one.faces}
     return {
         "input": [one.source.sha256 for one in inputs],
         **limits,
         "threads": options.threads or "1, and others at the end",
         "hash": hash_mb,
-        "policy": options.policy,
+        **{name: value for name, value in settings.items() if name in _ALWAYS or value != SETTINGS[name].default},
         **({"rules file" if how.with_ else "policy file": how.kernels.digest} if how.own is not None else {}),
-        **({"driver": how.driver} if how.driver != DEFAULT_DRIVER else {}),
-        "pruning": options.pruning,
-        **({"evaluation": options.evaluation} if options.evaluation != DEFAULT_EVALUATION else {}),
         "network": how.read_network().name,
         **({"syzygy": options.syzygy} if options.syzygy else {}),
         "psearch": __version__,

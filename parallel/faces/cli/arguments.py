@@ -7,26 +7,13 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from psearch.arena.control_groups import usable_cores, usable_memory
+from psearch.arena.control_groups import usable_cores, usable_memory_mb
 from psearch.defaults import DEFAULT_HASH_MB, MAX_THREADS
 from psearch.faces.cli.numbers import Duration, duration
-from psearch.searcher.declared import (
-    DEPTH,
-    DRIVER,
-    EVAL_FILE,
-    EVALUATION,
-    HASH,
-    MOVETIME,
-    NODES,
-    POLICY,
-    PRUNING,
-    RULES,
-    THREADS,
-)
+from psearch.settings import DEPTH, HASH, MOVETIME, NODES, SEARCH_SETTINGS, THREADS, Face
 from psearch.terminal.streams import is_terminal
 
 if TYPE_CHECKING:
-    from psearch.core.chess.pruning.modes import Pruning
     from psearch.options import SearchOptions
     from psearch.results import Limits
 
@@ -35,65 +22,45 @@ _MOST_SECONDS = 60
 
 
 def add_position(parser: argparse.ArgumentParser) -> None:
-    """`FEN`, as one argument or as several words."""
+    """Add `FEN`, as one argument or as several words."""
     parser.add_argument("fen", nargs="*", metavar="FEN", help="the position, or `startpos`")
 
 
 def add_search_options(parser: argparse.ArgumentParser, scope: str = "") -> None:
-    """Everything that decides about a search; scope: words for the help on limits, such as `for each position`."""
+    """Add everything that decides about a search; scope: words for the help on limits, such as `for each position`."""
     add_threads(parser)
     add_limits(parser, scope)
     add_hash(parser)
-    POLICY.add_to(parser)
-    add_pruning(parser)
-    add_net(parser)
-    add_with(parser)
-    DRIVER.add_to(parser)
+    add_settings(parser)
 
 
-def search_options(options: argparse.Namespace) -> SearchOptions:
-    """Return what `--policy`, `--pruning`, `--evaluation`, `--net`, `--with` and `--driver` say. Raises PsearchError
-    for what no search can be told."""
-    from psearch.options import SearchOptions
-
-    pruning = chosen_pruning(options)
-    return SearchOptions(
-        policy=options.policy, pruning=pruning, network=options.net, with_=options.with_, driver=options.driver
-    )
+def add_settings(parser: argparse._ActionsContainer, *names: str) -> None:
+    """Add settings of the search, for `search_options`: fields of `SearchSettings`, or all that a command line has."""
+    for option in SEARCH_SETTINGS:
+        if option.field in names if names else Face.COMMAND_LINE in option.faces:
+            option.add_to(parser, dest=option.field, default=option.default)
 
 
-def add_pruning(parser: argparse._ActionsContainer) -> None:
-    """Add `--pruning` and `--evaluation`, for `chosen_pruning`."""
-    PRUNING.add_to(parser)
-    EVALUATION.add_to(parser)
+def search_options(options: argparse.Namespace, **changes: Any) -> SearchOptions:
+    """Return how to search: what the arguments of `add_settings` say, but for the changes. Raises PsearchError for what
+    no search can be told."""
+    from psearch.options import SearchOptions, pruning_named
 
-
-def add_net(parser: argparse.ArgumentParser) -> None:
-    """Add `--net FILE`."""
-    EVAL_FILE.add_to(parser, default="")
-
-
-def add_with(parser: argparse.ArgumentParser) -> None:
-    """Add `--with FILE`."""
-    RULES.add_to(parser, dest="with_", default="")
-
-
-def chosen_pruning(options: argparse.Namespace) -> Pruning:
-    """Return what `--pruning` and `--evaluation` say. Raises PsearchError."""
-    from psearch.options import pruning_named
-
-    return pruning_named(options.pruning, options.evaluation)
+    given = {option.field: getattr(options, option.field, None) for option in SEARCH_SETTINGS} | changes
+    if given["pruning"] is not None:
+        given["pruning"] = pruning_named(given["pruning"])
+    return SearchOptions(**{name: value for name, value in given.items() if value is not None})
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
-    """`--threads N`."""
+    """Add `--threads N`."""
     cores = min(MAX_THREADS, usable_cores())
     words = f"{THREADS.words} (default: the usable cores, here {cores})"
     THREADS.add_to(parser, words, default=cores)
 
 
 def add_limits(parser: argparse.ArgumentParser, scope: str = "") -> None:
-    """`--depth D`, `--movetime TIME` and `--nodes N`; the first that is reached ends the search."""
+    """Add `--depth D`, `--movetime TIME` and `--nodes N`; the first that is reached ends the search."""
     after = f" {scope}" if scope else ""
     DEPTH.add_to(parser, f"{DEPTH.words}{after}, {DEPTH.low} to {DEPTH.high}")
     words = f"{MOVETIME.words}{after}, or a time like 5s, 500ms, 2m"
@@ -119,7 +86,7 @@ class _MoveTime(argparse.Action):
 
 
 def limits_of(options: argparse.Namespace, default_movetime_ms: int) -> Limits:
-    """The limits that were given, else the default time."""
+    """Return the limits that were given, else the default time."""
     from psearch.results import Limits
 
     limits = Limits(options.depth, options.movetime, options.nodes)
@@ -127,7 +94,7 @@ def limits_of(options: argparse.Namespace, default_movetime_ms: int) -> Limits:
 
 
 def add_hash(parser: argparse.ArgumentParser, default: int = DEFAULT_HASH_MB) -> None:
-    """`--hash MB`; see `check_hash`."""
+    """Add `--hash MB`, for `check_hash`."""
     HASH.add_to(parser, f"{HASH.words} (default: {default})", default=default)
 
 
@@ -135,17 +102,17 @@ def check_hash(hash_mb: int) -> None:
     """Raise PsearchError for what cannot fit, before kernels are compiled for it; the supervisor looks closer."""
     from psearch.results import PsearchError
 
-    memory_mb = usable_memory() // 2**20
+    memory_mb = usable_memory_mb()
     if hash_mb >= memory_mb:
         raise PsearchError(f"--hash {hash_mb} does not fit in the {memory_mb} MiB of memory that may be used here")
 
 
 def add_on(parser: argparse.ArgumentParser, what: str) -> None:
-    """`--on CLUSTER`; what: what is done there, in words that name a Ray cluster."""
+    """Add `--on CLUSTER`; what: what is done there, in words that name a Ray cluster."""
     words = f"{what}: auto (that of this machine), HOST:PORT, ray://HOST[:PORT], or local"
     parser.add_argument("--on", metavar="CLUSTER", help=words)
 
 
 def add_json(parser: argparse.ArgumentParser, instead_of: str = "text") -> None:
-    """`--json`."""
+    """Add `--json`."""
     parser.add_argument("--json", action="store_true", help=f"print one JSON object instead of {instead_of}")

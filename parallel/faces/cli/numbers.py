@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from psearch.defaults import MAX_THREADS
+from psearch.settings import Option
 from psearch.text import values
 from psearch.text.values import quoted
 
@@ -28,14 +29,7 @@ class Duration(NamedTuple):
 
 def whole_number(low: int, high: int) -> Callable[[str], int]:
     """Return a converter for whole numbers from `low` to `high`."""
-
-    def convert(text: str) -> int:
-        number = values.whole_number(text)
-        if number is None or not low <= number <= high:
-            raise ArgumentTypeError(f"must be a whole number from {low} to {high}, not {quoted(text, 40)}")
-        return number
-
-    return convert
+    return cast(Callable[[str], int], Option("", "spin", None, low, high).of_argument)
 
 
 def decimal_number(low: float, high: float) -> Callable[[str], float]:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from psearch.faces.cli.output import complain
-from psearch.searcher.declared import MULTIPV, SYZYGY
+from psearch.settings import MULTIPV, SYZYGY
 
 if TYPE_CHECKING:
     import chess

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import DEFAULT_POLICY, JOB_HASH_MB, POLICY_NAMES, STUDY_DRIVERS
-from psearch.faces.cli.arguments import add_hash, add_json, add_pruning, add_with, check_hash
+from psearch.faces.cli.arguments import add_hash, add_json, add_settings, check_hash
 from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, print_json, refuse, say
-from psearch.searcher.declared import DRIVER
-from psearch.text.policy_names import SPLITTING_POLICIES, is_own_policy
+from psearch.settings import SETTINGS, SPLITTING_POLICIES, is_own_policy
 from psearch.text.values import quoted
 
 if TYPE_CHECKING:
@@ -63,9 +62,8 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         metavar="P,Q",
         help=f"when nodes are split: {', '.join(SPLITTING_POLICIES)} (default {DEFAULT_POLICY}), or files of your own",
     )
-    add_pruning(parser)
-    add_with(parser)
-    DRIVER.add_to(
+    add_settings(parser, "pruning", "evaluation", "with_")
+    SETTINGS["driver"].add_to(
         parser,
         "how the value is found, by one worker, too: pvs (default), or null (null windows)",
         choices=STUDY_DRIVERS,

@@ -15,7 +15,7 @@ from psearch.processes.control import SearchControl
 
 if TYPE_CHECKING:
     from psearch.faces.uci.go_command import GoCommand
-    from psearch.faces.uci.info_strings import Say
+    from psearch.faces.uci.uci_streams import Say
 
 
 class State(enum.Enum):

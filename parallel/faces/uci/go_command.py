@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from psearch.defaults import MAX_DEPTH
 from psearch.results import PsearchError
-from psearch.searcher.declared import DEPTH
+from psearch.settings import DEPTH
 from psearch.text.values import quoted, whole_number
 
 if TYPE_CHECKING:

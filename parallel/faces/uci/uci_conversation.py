@@ -14,12 +14,10 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from psearch.faces.uci.help import HELP
-from psearch.faces.uci.info_strings import Say, info_string
 from psearch.faces.uci.player import Player
 from psearch.faces.uci.position_command import NO_POSITION, CurrentPosition
 from psearch.faces.uci.uci_options import OptionValues, files_are_allowed
-from psearch.faces.uci.uci_streams import Streams, descriptor_of
+from psearch.faces.uci.uci_streams import Say, Streams, descriptor_of, info_string
 from psearch.results import PsearchError
 from psearch.searcher.notices import Notices
 from psearch.text.values import quoted
@@ -33,6 +31,27 @@ _SETTLED_AT_ONCE = ("Threads", "Hash", "SyzygyPath", "BookFile", "Trace", "Polic
 _VALUE = re.compile(r"(?:^|[ \t])value(?:[ \t]|$)")
 _BLANK = " \t\r\v\f\n"
 """What may stand before and behind the value of an option; within, it is part of the value."""
+HELP = """\
+psearch speaks UCI, the protocol of chess programs. By hand, for example:
+
+  position startpos moves e2e4 e7e5      or: position fen FEN [moves ...]
+  go movetime 3000                       think for three seconds, then answer
+
+go takes   depth N, nodes N, mate N, movetime MS, infinite, searchmoves MOVES,
+           wtime btime winc binc MS, movestogo N, ponder, perft N
+stop       answer now
+setoption  setoption name Threads value 2; `uci` lists all options
+isready    answered when all so far is done
+ucinewgame forget the last game
+d          the position on a board
+eval       its static evaluation
+bench      the fixed search that identifies the program's behaviour
+debug on   say more about how the work is shared
+quit       the end
+
+Scores are in centipawns for the side to move. `psearch --help`, in a shell,
+tells what else there is: searches with a live display, games, test suites."""
+"""What `help` prints: one screen for somebody at a keyboard."""
 
 
 class Uci:

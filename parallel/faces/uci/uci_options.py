@@ -9,28 +9,24 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, POLICY_NAMES
+from psearch.core import DEFAULT_PRUNING
+from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
 from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
-from psearch.searcher.declared import (
+from psearch.settings import (
     CLEAR_HASH,
-    DRIVER,
-    EVAL_FILE,
-    EVALUATION,
     HASH,
     MULTIPV,
-    POLICY,
-    PRUNING,
-    RULES,
-    SPLIT_DEPTH,
+    SEARCH_SETTINGS,
     SYZYGY,
     THREADS,
     TRACE,
+    Face,
     Option,
     Value,
-    quoted,
 )
+from psearch.text.values import quoted
 
 if TYPE_CHECKING:
     from psearch.options import Own, SearchOptions
@@ -49,7 +45,7 @@ def pruning_words(mode: str, parameters: str) -> str:
 
 
 def _check_parameters(text: str) -> None:
-    """What a parameter may be does not depend on the mode."""
+    """Raise ValueError for parameters that are wrong, in whatever mode."""
     if text:
         from psearch.core.chess.pruning.modes import (
             parse_pruning,  # brings numpy, which most conversations do without here
@@ -58,6 +54,7 @@ def _check_parameters(text: str) -> None:
         parse_pruning(pruning_words(DEFAULT_PRUNING, text))
 
 
+_OF_SEARCH = [option for option in SEARCH_SETTINGS if Face.UCI in option.faces]
 OPTIONS = (
     THREADS,
     HASH,
@@ -73,32 +70,26 @@ OPTIONS = (
     SYZYGY,
     Option("OwnBook", "check", False),
     Option("BookFile", "string", "", is_path=True),
-    POLICY,
-    PRUNING,
-    Option("PruningParameters", "string", "", check=_check_parameters),
-    EVALUATION,
-    EVAL_FILE,
-    RULES,
-    DRIVER,
-    SPLIT_DEPTH,
     TRACE,
+    *_OF_SEARCH,
+    Option("PruningParameters", "string", "", check=_check_parameters),
 )
 
 NO_FILES = "PSEARCH_NO_FILES"
-"""In the environment: if it is set, and not to 0, no option names a file. For engines that anybody may speak
+"""Variable of the environment: if it is set, and not to 0, no option names a file. For engines that anybody may speak
 to."""
 
 _BY_KEY = {option.key: option for option in OPTIONS}
 
 
 def files_are_allowed() -> bool:
-    """What the environment says."""
+    """Tell whether options may name files, as the environment says."""
     return os.environ.get(NO_FILES, "0") in ("", "0")
 
 
 @dataclass
 class OptionValues:
-    """What the options are set to. With `files` False those that name files stay empty."""
+    """Keeps what the options are set to. With `files` False those that name files stay empty."""
 
     files: bool = True
     _values: dict[str, Value] = field(default_factory=lambda: {option.name: option.default for option in OPTIONS})
@@ -121,33 +112,26 @@ class OptionValues:
         return option
 
     def declared(self) -> list[Option]:
-        """The options that do something, in order."""
+        """Return the options that do something, in order."""
         return [option for option in OPTIONS if self.files or not option.is_path]
 
     def copy(self) -> OptionValues:
-        """As they are now; later changes do not show."""
+        """Return them as they are now; later changes do not show."""
         return OptionValues(self.files, dict(self._values), Counter(self._times))
 
     def search_options(self, network: tuple[str, str] = ("", ""), own: Own | None = None) -> SearchOptions:
-        """How to search. network: the path of a file that has been read, and its digest; own: the kernels of files,
-        which have been compiled. Without them such a policy is the default one, and there are no rules."""
+        """Return how to search. network: the path of a file that has been read, and its digest; own: the kernels of
+        files, which have been compiled. Without them such a policy is the default one, and there are no rules."""
         from psearch.options import SearchOptions, pruning_named
 
-        policy = self.text("Policy") if own is None else own.policy
-        if own is None and policy not in POLICY_NAMES:
-            policy = DEFAULT_POLICY
-        pruning = pruning_named(pruning_words(self.text("Pruning"), self.text("PruningParameters")))
-        return SearchOptions(
-            pruning=pruning,
-            policy=policy,
-            with_="" if own is None else own.with_,
-            own=own,
-            driver=self.text("Driver"),
-            split_depth=self.number("SplitDepth"),
-            evaluation=self.text("Evaluation"),
-            network=network[0],
-            network_digest=network,
-        )
+        values: dict[str, Any] = {option.field: self._values[option.name] for option in _OF_SEARCH}
+        values["pruning"] = pruning_named(pruning_words(self.text("Pruning"), self.text("PruningParameters")))
+        values |= {"net": network[0], "network_digest": network, "own": own, "with_": "" if own is None else own.with_}
+        if own is not None:
+            values["policy"] = own.policy
+        elif values["policy"] not in POLICY_NAMES:
+            values["policy"] = DEFAULT_POLICY
+        return SearchOptions(**values)
 
     def times(self, *names: str) -> int:
         """Return how often these options were set: a file that is named again may have been edited."""

@@ -1,4 +1,4 @@
-"""Standard input and output of the engine, in a way that nothing the other end does can hang it."""
+"""Standard input and output of the engine, which nothing that the other end does can hang; `info string` lines."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from errno import EBADF
 
+from psearch.text.values import escaped
+
 LONGEST_LINE = 1 << 18
 """Bytes: twice what the longest possible game takes."""
 _READ = 1 << 16
@@ -18,6 +20,21 @@ _WRITE = select.PIPE_BUF
 _PATIENCE_S = 1.0
 """How long, once the engine is to end, it waits for room for its last lines."""
 _LOOK_S = 0.1
+Say = Callable[[str], None]
+"""Prints whole lines, given without the last line's end; may be called from any thread."""
+_LONGEST = 1000
+"""Characters of an `info string`."""
+
+
+def info_string(text: str) -> str:
+    """Write the text as one line of the protocol, whatever it holds.
+
+    >>> info_string("no file a\\rbestmove e2e4")
+    'info string no file a\\\\rbestmove e2e4'
+    """
+    if len(text) > _LONGEST:
+        text = text[: _LONGEST - 3] + "..."
+    return "info string " + escaped(text)
 
 
 class Streams:

@@ -8,19 +8,19 @@ from typing import Any
 import chess
 import chess.engine
 
-from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING
 from psearch.faces.web.context import Context
 from psearch.faces.web.game_tree import score_facts
-from psearch.faces.web.messages import choice_of, text_of, whole_of
+from psearch.faces.web.messages import setting_of, whole_of
 from psearch.faces.web.shared_engine import WantedAnalysis
-from psearch.options import pruning_named
-from psearch.searcher.declared import DRIVER, EVALUATION, POLICY
+from psearch.options import Settings
+from psearch.settings import SEARCH_SETTINGS, Face
+from psearch.text.report import san_line
 from psearch.text.wdl import material
 
 MOST_LINES = 10
 _MOST_PLIES = 24
 """of a line that are shown"""
-_LONGEST_PRUNING = 400
+PAGE_SETTINGS = [option for option in SEARCH_SETTINGS if Face.PAGE in option.faces]
 
 
 class Analyst:
@@ -30,10 +30,7 @@ class Analyst:
         self._context = context
         self.is_on = False
         self.multipv = 3
-        self.pruning = DEFAULT_PRUNING
-        self.policy = DEFAULT_POLICY
-        self.evaluation = DEFAULT_EVALUATION
-        self.driver = DEFAULT_DRIVER
+        self.settings: dict[str, Any] = {option.field: option.default for option in PAGE_SETTINGS}
         self.state = "off"
         """`off`, or what `WantedAnalysis.tell` was told"""
         self.reason = ""
@@ -53,23 +50,16 @@ class Analyst:
             "state": self.state,
             "reason": self.reason,
             "multipv": self.multipv,
-            "pruning": self.pruning,
-            "policy": self.policy,
-            "evaluation": self.evaluation,
-            "driver": self.driver,
+            **self.settings,
             "lines": self._latest,
         }
 
     def configure(self, payload: Mapping[str, Any]) -> None:
-        """Set other lines, policy, pruning, evaluation, driver. Raises PsearchError."""
+        """Set how many lines to show, and other settings of the search. Raises PsearchError."""
         multipv = whole_of(payload, "multipv", 1, MOST_LINES)
-        policy = choice_of(payload, "policy", POLICY.choices)
-        pruning = text_of(payload, "pruning", _LONGEST_PRUNING).strip()
-        evaluation = choice_of(payload, "evaluation", EVALUATION.choices)
-        driver = choice_of(payload, "driver", DRIVER.choices)
-        pruning_named(pruning, evaluation)
-        self.multipv, self.policy, self.driver = multipv, policy, driver
-        self.pruning, self.evaluation = pruning, evaluation
+        settings = {option.field: setting_of(payload, option) for option in PAGE_SETTINGS}
+        Settings.of(**settings)  # raises for settings that do not go together
+        self.multipv, self.settings = multipv, settings
         self._tell_state()
         if self.is_on:
             self.start()
@@ -90,12 +80,7 @@ class Analyst:
                 owner=self,
                 board=self._board,
                 multipv=self.multipv,
-                options={
-                    "Policy": self.policy,
-                    "Pruning": self.pruning,
-                    "Evaluation": self.evaluation,
-                    "Driver": self.driver,
-                },
+                options={option.name: self.settings[option.field] for option in PAGE_SETTINGS},
                 show=self._show,
                 tell=self._take_state,
             )
@@ -164,7 +149,7 @@ class Analyst:
 
     def _line(self, line: chess.engine.InfoDict, words: dict[tuple[chess.Move, ...], list[str]]) -> dict[str, Any]:
         moves = tuple(line["pv"][:_MOST_PLIES])
-        words[moves] = self._words.get(moves) or _san(self._board, moves)
+        words[moves] = self._words.get(moves) or san_line(self._board, moves).split()
         score = line["score"]
         bound = "lower" if "lowerbound" in line else "upper" if "upperbound" in line else "exact"
         wdl = line["wdl"].white() if "wdl" in line else None
@@ -176,12 +161,3 @@ class Analyst:
             "uci": [move.uci() for move in moves],
             "wdl": [wdl.wins, wdl.draws, wdl.losses] if wdl is not None else None,
         }
-
-
-def _san(board: chess.Board, moves: tuple[chess.Move, ...]) -> list[str]:
-    walk = board.copy(stack=False)
-    words = []
-    for move in moves:
-        words.append(walk.san(move))
-        walk.push(move)
-    return words

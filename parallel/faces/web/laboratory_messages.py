@@ -20,14 +20,15 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from psearch.defaults import PRUNING_MODES, STUDY_DRIVERS
+from psearch.core import DEFAULT_PRUNING, PRUNING_MODES
+from psearch.defaults import STUDY_DRIVERS
 from psearch.faces.web.messages import Payload, choice_of, handles, text_of, whole_of
 from psearch.faces.web.page import Page
 from psearch.lab.watching.job import BackgroundJob
 from psearch.lab.watching.laboratory import LEAST_NODES, MOST_NODES, MOST_WORKERS
 from psearch.lab.watching.trace_reading import MOST_CHARACTERS
 from psearch.results import PsearchError
-from psearch.text.policy_names import SPLITTING_POLICIES
+from psearch.settings import SPLITTING_POLICIES
 
 LONGEST_PART = 1 << 16
 _NODES = (20_000, 100_000, 400_000, 1_500_000)
@@ -126,7 +127,7 @@ async def run(page: Page, payload: Payload) -> None:
         "workers": whole_of(payload, "workers", 1, MOST_WORKERS),
         "policies": tuple(choice_of(payload, name, _policies(page)) for name in ("first", "second")),
         "nodes": whole_of(payload, "nodes", LEAST_NODES, MOST_NODES),
-        "pruning": choice_of(payload, "pruning", PRUNING_MODES) if "pruning" in payload else "modern",
+        "pruning": choice_of(payload, "pruning", PRUNING_MODES) if "pruning" in payload else DEFAULT_PRUNING,
         "driver": choice_of(payload, "driver", STUDY_DRIVERS) if "driver" in payload else STUDY_DRIVERS[0],
         "rules": choice_of(payload, "rules", _rules(page)) if "rules" in payload else "",
     }

@@ -21,11 +21,13 @@ from typing import Any, NoReturn, TypeVar
 
 from psearch.files.json_text import json_value
 from psearch.results import PsearchError
+from psearch.settings import Option
 from psearch.text.values import number, shown, whole
 
 LONGEST = 1 << 20
 """Bytes of a message of the page: a game with comments has some 20,000."""
 _LONGEST_TYPE = 60
+_LONGEST_SETTING = 400
 Payload = Mapping[str, Any]
 """What a message says, as JSON gives it: nothing in it has been checked."""
 Handler = Callable[[Any, Payload], Awaitable[None]]
@@ -107,18 +109,12 @@ def _no_constant(name: str) -> NoReturn:
 
 def whole_of(payload: Mapping[str, Any], name: str, low: int, high: int) -> int:
     """Return a whole number from low to high."""
-    value = payload.get(name)
-    if isinstance(value, bool):
-        raise PsearchError(f"{name} must be a whole number from {low} to {high}, not {shown(value)}")
-    return whole(name, value, low, high)
+    return whole(name, payload.get(name), low, high)
 
 
 def number_of(payload: Mapping[str, Any], name: str, low: int, high: int) -> float:
     """Return a number from low to high."""
-    value = payload.get(name)
-    if isinstance(value, bool):
-        raise PsearchError(f"{name} must be a number from {low} to {high}, not {shown(value)}")
-    return number(name, value, low, high)
+    return number(name, payload.get(name), low, high)
 
 
 def text_of(payload: Mapping[str, Any], name: str, longest: int = 200) -> str:
@@ -145,6 +141,24 @@ def flag_of(payload: Mapping[str, Any], name: str) -> bool:
     if not isinstance(value, bool):
         raise PsearchError(f"{name} must be true or false, not {shown(value)}")
     return value
+
+
+def setting_facts(option: Option) -> dict[str, Any]:
+    """Return what a page needs to know of a setting to show a field for it."""
+    range_ = {"low": option.low, "high": option.high, "choices": list(option.choices)}
+    words = {"id": option.field, "name": option.name, "words": option.words}
+    return {**words, "kind": option.kind, **range_, "free": option.takes_changes}
+
+
+def setting_of(payload: Mapping[str, Any], option: Option) -> Any:
+    """Return the value of a setting; never a file."""
+    if option.kind == "spin":
+        return whole_of(payload, option.field, option.low, option.high)
+    if option.kind == "check":
+        return flag_of(payload, option.field)
+    if option.takes_changes:
+        return text_of(payload, option.field, _LONGEST_SETTING).strip()
+    return choice_of(payload, option.field, option.choices)
 
 
 def texts_of(payload: Mapping[str, Any], name: str, most: int, longest: int = 20) -> list[str]:

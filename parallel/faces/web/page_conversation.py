@@ -9,11 +9,11 @@ import random
 import chess
 
 from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
+from psearch.faces.web.analysing import PAGE_SETTINGS
 from psearch.faces.web.game_tree import GameTree, games_in, move_in_words, move_of
-from psearch.faces.web.messages import Payload, handles, text_of, texts_of, whole_of
+from psearch.faces.web.messages import Payload, handles, setting_facts, text_of, texts_of, whole_of
 from psearch.faces.web.page import Page, Shown
 from psearch.results import PsearchError
-from psearch.searcher.declared import DRIVER, EVALUATION, POLICY, PRUNING
 from psearch.version import __version__
 
 _POSITIONS_960 = 960
@@ -31,10 +31,7 @@ async def tell_facts(page: Page, payload: Payload) -> None:
         "page.facts",
         {
             "version": __version__,
-            "policies": POLICY.choices,
-            "prunings": PRUNING.choices,
-            "evaluations": EVALUATION.choices,
-            "drivers": DRIVER.choices,
+            "settings": [setting_facts(option) for option in PAGE_SETTINGS],
             "elo": [MIN_ELO, MAX_ELO],
         },
     )
@@ -223,7 +220,7 @@ async def stop_analysis(page: Page, payload: Payload) -> None:
 
 @handles("analysis.configure")
 async def configure_analysis(page: Page, payload: Payload) -> None:
-    """Set how to search: `multipv`, `policy`, `pruning`, `evaluation`, `driver`."""
+    """Set how to search: `multipv`, and every setting that `page.facts` has."""
     page.analyst.configure(payload)
 
 

@@ -31,6 +31,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from psearch.faces.web.access import SAFE_HEADERS, Access
+from psearch.faces.web.messages import LONGEST
 from psearch.processes.control import SearchControl
 from psearch.results import PsearchError
 
@@ -49,8 +50,6 @@ PAGE = "/"
 _PAGE_FILE = "/index.html"
 HOST = "127.0.0.1"
 SOCKET = "/socket"
-LONGEST_MESSAGE = 1 << 20
-"""bytes"""
 _LONGEST_REQUEST = 1 << 14
 """bytes of the head of a request"""
 _PAGE_ID = re.compile(r"[0-9a-f]{16,64}")
@@ -149,7 +148,7 @@ def run(
     config = uvicorn.Config(
         make_app(access, open_pages),
         ws="websockets-sansio",
-        ws_max_size=LONGEST_MESSAGE,
+        ws_max_size=LONGEST,
         ws_per_message_deflate=False,
         h11_max_incomplete_event_size=_LONGEST_REQUEST,
         http=functools.partial(_Connection, access=access, strangers={}),  # type: ignore[arg-type]  # it is only called

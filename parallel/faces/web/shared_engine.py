@@ -19,7 +19,7 @@ import chess
 import chess.engine
 
 from psearch.api.asynchronous import AsyncAnalysis, AsyncEngine, in_thread
-from psearch.arena.control_groups import usable_cores, usable_memory
+from psearch.arena.control_groups import usable_cores, usable_memory_mb
 from psearch.defaults import MAX_HASH_MB
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
@@ -55,7 +55,7 @@ class Bounds:
 
 def bounds_of(settings: EngineSettings) -> Bounds:
     """Return the usable cores, and a quarter of the usable memory; more where the command line says so."""
-    most_mb = min(MAX_HASH_MB, usable_memory() // 2**20 // _HASH_SHARE)
+    most_mb = min(MAX_HASH_MB, usable_memory_mb() // _HASH_SHARE)
     return Bounds(max(usable_cores(), settings.threads), max(most_mb, settings.hash_mb))
 
 

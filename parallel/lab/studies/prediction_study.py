@@ -20,7 +20,8 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning
+from psearch.core import DEFAULT_PRUNING
+from psearch.core.chess.pruning.modes import MODES, Pruning
 from psearch.core.constants import CUT_NODE, TYPE_NAMES
 from psearch.core.records import BINS, CERTAIN, DEPTHS
 from psearch.core.toolchain.kernel_sets import KernelSet
@@ -186,7 +187,7 @@ def study(
     workers: int = WORKERS,
     hash_mb: int = 64,
     costs: Costs | None = None,
-    pruning: Pruning = MODES[DEFAULT_MODE],
+    pruning: Pruning = MODES[DEFAULT_PRUNING],
     progress: StudyProgress | None = None,
     on_report: Callable[[RuleReport], None] | None = None,
     kernels: Mapping[str, KernelSet] | None = None,

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from psearch.defaults import DEFAULT_PRUNING
+from psearch.core import DEFAULT_PRUNING
 
 if TYPE_CHECKING:
     from psearch.lab.studies.speedup_study import Sample

@@ -25,10 +25,10 @@ from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segmen
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels, merge_now
+from psearch.settings import SPLITTING_POLICIES, is_own_policy
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator, VirtualSample
-from psearch.text.policy_names import SPLITTING_POLICIES, is_own_policy
 from psearch.trace.recorder import Recorder
 from psearch.trace.timeline import Slice
 

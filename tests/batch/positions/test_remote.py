@@ -125,7 +125,7 @@ def test_a_node_with_another_network_at_that_path_is_refused(kernels: None, fake
     """The file is replaced before the node reads it."""
     file = tmp_path / "used.net"
     file.write_bytes(Path(default_network().path).read_bytes())
-    settings = HandSettings(hash_mb=1, options=SearchOptions(network=str(file)))
+    settings = HandSettings(hash_mb=1, options=SearchOptions(net=str(file)))
     file.write_bytes(encoded(default_network().record, {"another": "one"}))
     notes: list[str] = []
     with make_crew(1, settings, cluster="auto", on_note=notes.append) as crew, pytest.raises(psearch.PsearchError):

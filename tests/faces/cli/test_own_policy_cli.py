@@ -18,7 +18,6 @@ from psearch.faces.cli.analysis_session import _about
 from psearch.faces.cli.arguments import search_options
 from psearch.faces.cli.commands import analyse_command
 from psearch.faces.cli.study import kernels_of, policy_files
-from psearch.options import kernels_of_policy
 
 FILE = str(REPOSITORY / "docs" / "examples" / "my_policy.py")
 BROKEN = "from psearch.own_policy import *\n\n@replaces(may_open)\ndef mine(ctx, node):\n    return True\n"
@@ -101,7 +100,7 @@ def test_logs_and_journals_know_a_file_by_its_content() -> None:
     parser = argparse.ArgumentParser()
     analyse_command.add_arguments(parser)
     options = parser.parse_args(["--policy", FILE, "games.pgn"])
-    digest = kernels_of_policy(FILE).digest
+    digest = kernels_of([FILE])[FILE].digest
     assert _about([], options, search_options(options), 16)["policy file"] == digest
     assert policy_files(kernels_of([FILE, "ybw"])) == {"policy_files": {FILE: digest}}
     assert policy_files(kernels_of(["ybw"])) == {}

@@ -25,7 +25,7 @@ from psearch.faces.cli.commands import analyse_command
 from psearch.faces.cli.study import kernels_of
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.options import SearchOptions
-from psearch.searcher.declared import RULES
+from psearch.settings import SETTINGS
 
 Run = Callable[..., tuple[int, str, str]]
 FILE = str(REPOSITORY / "docs" / "examples" / "my_rule.py")
@@ -204,6 +204,6 @@ def _nodes(said: list[str]) -> str:
 
 def test_where_files_are_forbidden_there_are_no_rules() -> None:
     values = OptionValues(files=False)
-    assert RULES not in values.declared()
+    assert SETTINGS["with_"] not in values.declared()
     with pytest.raises(ValueError, match="Rules is not available: PSEARCH_NO_FILES forbids all files"):
         values.set("Rules", FILE)

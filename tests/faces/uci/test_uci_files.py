@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from psearch.faces.uci.option_files import FileOption
+from psearch.faces.uci.resources import FileOption
 from psearch.results import PsearchError
 from psearch.searcher.notices import Notices
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from psearch.faces.uci.go_command import _WORDS
-from psearch.faces.uci.help import HELP
-from psearch.faces.uci.uci_conversation import Uci
+from psearch.faces.uci.uci_conversation import HELP, Uci
 
 
 def test_it_names_every_command_and_every_word_of_go() -> None:

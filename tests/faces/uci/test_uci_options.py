@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from psearch import settings
 from psearch.faces.uci.uci_options import OPTIONS, OptionValues
-from psearch.searcher import declared
 
 
 def test_options_declare_what_they_take() -> None:
@@ -40,7 +40,7 @@ def test_where_files_are_forbidden_a_policy_is_one_of_the_package_s(monkeypatch:
     values.set("Policy", "ybw")
     with pytest.raises(ValueError, match="Policy is not available: PSEARCH_NO_FILES forbids all files"):
         values.set("Policy", "/home/me/my_policy.py")
-    monkeypatch.setattr(declared, "is_own_policy", lambda name: name == "installed")
+    monkeypatch.setattr(settings, "is_own_policy", lambda name: name == "installed")
     with pytest.raises(ValueError, match="Policy is not available"):
         values.set("Policy", "installed")
     assert values.text("Policy") == "ybw"

@@ -23,7 +23,8 @@ from starlette.websockets import WebSocketDisconnect
 
 from psearch.faces.web import server as server_module
 from psearch.faces.web.access import Access
-from psearch.faces.web.server import LONGEST_MESSAGE, listen, run
+from psearch.faces.web.messages import LONGEST
+from psearch.faces.web.server import listen, run
 from psearch.processes.control import SearchControl
 from psearch.results import PsearchError
 
@@ -242,7 +243,7 @@ def test_malformed_messages_are_refused_one_by_one(connect: Callable[..., Any]) 
 
 def test_too_long_a_message(connect: Callable[..., Any]) -> None:
     with connect() as talk:
-        talk.say("board.pgn", text="x" * LONGEST_MESSAGE)  # uvicorn ends the connection before that
+        talk.say("board.pgn", text="x" * LONGEST)  # uvicorn ends the connection before that
         assert "longer" in talk.hear("page.error")["text"]
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psearch.defaults import JOB_HASH_MB
-from psearch.faces.cli.arguments import add_limits, add_net, add_on, add_pruning, add_with, check_hash
+from psearch.faces.cli.arguments import add_limits, add_on, add_settings, check_hash
 from psearch.faces.cli.output import refuse
 from psearch.faces.cli.root_arguments import open_tables
 from psearch.faces.cli.signals import Signals
-from psearch.searcher.declared import DRIVER, HASH, POLICY, SYZYGY, THREADS
+from psearch.settings import HASH, SYZYGY, THREADS
 
 if TYPE_CHECKING:
     from psearch.faces.cli.analysis_session import Input
@@ -60,11 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_limits(parser, "for each position")
     HASH.add_to(parser, f"table of each job in MiB (default {JOB_HASH_MB}, or less if --nodes cannot use it)")
-    POLICY.add_to(parser)
-    add_pruning(parser)
-    add_net(parser)
-    add_with(parser)
-    DRIVER.add_to(parser)
+    add_settings(parser)
     SYZYGY.add_to(parser)
     parser.add_argument(
         "--merge",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from psearch.faces.cli.arguments import add_net, add_pruning, add_with, chosen_pruning
+from psearch.faces.cli.arguments import add_settings, search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.signals import Signals
 
@@ -23,32 +23,29 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch bench`."""
-    add_pruning(parser)
-    add_net(parser)
-    add_with(parser)
+    add_settings(parser, "pruning", "evaluation", "net", "with_")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Search and print the line."""
     from psearch.bench import BENCH_DEPTH, BENCH_NODES, BENCH_POSITIONS, run_bench
-    from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES
+    from psearch.core import DEFAULT_PRUNING
+    from psearch.core.chess.pruning.modes import MODES
     from psearch.lab.studies.tree_sizes import scale_line
-    from psearch.options import SearchOptions
     from psearch.scheduler.scheduler_entries import SEARCH
     from psearch.terminal.status import StatusLine
 
-    pruning = chosen_pruning(options)
-    how = SearchOptions(policy="serial", pruning=pruning, network=options.net, with_=options.with_)
+    how = search_options(options, policy="serial")
     prepare_kernels(how.kernels.group(SEARCH))
     with StatusLine(only_terminal=True) as status:
         nodes, seconds = run_bench(status, how)
     print(
         f"{scale_line(len(BENCH_POSITIONS), nodes / len(BENCH_POSITIONS))}, depth {BENCH_DEPTH}; nps: nodes per second"
     )
-    if pruning == MODES[DEFAULT_MODE] and not options.net and not options.with_:
+    if how.rules == MODES[DEFAULT_PRUNING] and not options.net and not options.with_:
         is_known = nodes == BENCH_NODES
         print("the known number" if is_known else f"not the known number, {BENCH_NODES}: this is another search")
-    if pruning.network:
+    if how.rules.network:
         print(f"network {how.read_network().name}")
     print(f"{nodes} nodes {round(nodes / seconds)} nps")
     return 0

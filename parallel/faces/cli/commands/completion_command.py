@@ -12,7 +12,7 @@ from typing import Any
 from psearch.faces.cli.command_list import COMMANDS, load
 from psearch.faces.cli.commands import search_command
 from psearch.faces.cli.signals import Signals
-from psearch.searcher.declared import Option
+from psearch.settings import Option
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -11,6 +11,7 @@ from psearch.faces.cli.arguments import (
     add_hash,
     add_json,
     add_limits,
+    add_settings,
     add_threads,
     check_hash,
     limits_of,
@@ -19,7 +20,6 @@ from psearch.faces.cli.kernels import loaded_game, prepare_kernels
 from psearch.faces.cli.output import complain, print_json, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.faces.cli.traces import add_trace, traced
-from psearch.searcher.declared import POLICY
 
 if TYPE_CHECKING:
     from psearch.games.searching import GameResult
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_threads(parser)
     add_limits(parser)
     add_hash(parser)
-    POLICY.add_to(parser)
+    add_settings(parser, "policy")
     add_json(parser)
     add_trace(parser)
     parser.add_argument("--board", action="store_true", help="print the board first, if the game draws it")

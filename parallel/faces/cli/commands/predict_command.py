@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from psearch.faces.cli.arguments import add_json, add_pruning, add_with, chosen_pruning
+from psearch.defaults import DEFAULT_POLICY
+from psearch.faces.cli.arguments import add_json, add_settings, search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import complain, print_json, refuse
 from psearch.faces.cli.signals import Signals
@@ -19,7 +20,7 @@ from psearch.faces.cli.study import (
     read_positions,
     warn,
 )
-from psearch.searcher.declared import DEPTH
+from psearch.settings import DEPTH
 
 if TYPE_CHECKING:
     from psearch.lab.studies.prediction_study import RuleReport
@@ -46,8 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="judge a policy of your own, too; several with commas between them",
     )
-    add_pruning(parser)
-    add_with(parser)
+    add_settings(parser, "pruning", "evaluation", "with_")
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw reliability curves")
 
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     check_plot(options)
     positions = read_positions(options)
 
-    pruning = chosen_pruning(options)
+    how = search_options(options, policy=DEFAULT_POLICY)
     from psearch.lab.studies.prediction_study import RULES
 
     files = kernels_of(policies(options.policy) if options.policy else [])
@@ -71,7 +71,6 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     prepare_kernels(PREDICTION, ONE_TREE, *(each.group(base) for each in own.values() for base in (SEARCH, ONE_TREE)))
     from psearch.lab.studies.prediction_study import WORKERS, as_json, legend, study, table
     from psearch.lab.studies.tree_sizes import counted, scale, scale_line, warnings
-    from psearch.options import SearchOptions
     from psearch.terminal.status import StatusLine
 
     reports: list[RuleReport] = []
@@ -82,7 +81,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
                 positions,
                 options.depth,
                 rules=rules,
-                pruning=pruning,
+                pruning=how.rules,
                 progress=status,
                 on_report=reports.append,
                 kernels=own,
@@ -90,7 +89,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
             )
     except KeyboardInterrupt:
         interrupted = True
-    pruned = SearchOptions(pruning=pruning, with_=options.with_).pruning_words
+    pruned = how.pruning_words
     nodes = reports[0].tree_nodes if reports else 0.0
     if options.json:
         facts = {"depth": options.depth, "positions": len(positions), "tree_nodes": nodes, "pruning": pruned}

@@ -8,7 +8,7 @@ import sys
 import threading
 
 from psearch.defaults import DEFAULT_POLICY
-from psearch.faces.cli.arguments import add_hash, add_threads, add_with, check_hash
+from psearch.faces.cli.arguments import add_hash, add_settings, add_threads, check_hash
 from psearch.faces.cli.kernels import loaded_game
 from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, say
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a policy of your own, which the laboratory offers beside the package's; may be given again",
     )
-    add_with(parser)
+    add_settings(parser, "with_")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:

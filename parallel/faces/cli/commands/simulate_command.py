@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psearch.defaults import MAX_DEPTH, MAX_THREADS
-from psearch.faces.cli.arguments import add_on, chosen_pruning
+from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH, MAX_THREADS
+from psearch.faces.cli.arguments import add_on, add_settings, search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.numbers import decimal_number, whole_number, worker_counts
 from psearch.faces.cli.output import complain, refuse
@@ -33,7 +33,7 @@ from psearch.faces.cli.study import (
     show,
 )
 from psearch.faces.cli.traces import add_trace, report_trace
-from psearch.searcher.declared import DEPTH, SPLIT_DEPTH
+from psearch.settings import DEPTH
 
 if TYPE_CHECKING:
     from psearch.lab.studies.virtual_study import Share, Study
@@ -114,7 +114,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_scheduling(parser: argparse.ArgumentParser) -> None:
     """When nodes are opened and moves deferred; `_SEARCH_OPTIONS`."""
-    SPLIT_DEPTH.add_to(parser)
+    add_settings(parser, "split_depth")
     parser.add_argument(
         "--wait", action="store_true", help="open nothing before its first move is done (young brothers wait)"
     )
@@ -274,9 +274,7 @@ def _study(options: argparse.Namespace) -> Study:
 
 def _search_options(options: argparse.Namespace) -> SearchOptions:
     """Return the options of every search. What the user left open is filled in, for the log."""
-    from psearch.options import SearchOptions
-
-    how = SearchOptions(pruning=chosen_pruning(options), with_=options.with_)
+    how = search_options(options, policy=DEFAULT_POLICY)
     for name in _SEARCH_OPTIONS:
         if getattr(options, name) is None:
             setattr(options, name, getattr(how, name))

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psearch.arena.control_groups import usable_cores
-from psearch.faces.cli.arguments import chosen_pruning
+from psearch.defaults import DEFAULT_POLICY
+from psearch.faces.cli.arguments import search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.numbers import seconds, whole_number, worker_counts
 from psearch.faces.cli.output import say
@@ -33,7 +34,7 @@ from psearch.faces.cli.study import (
     read_found,
     show,
 )
-from psearch.searcher.declared import DEPTH
+from psearch.settings import DEPTH
 
 if TYPE_CHECKING:
     from psearch.core.toolchain.kernel_sets import KernelSet
@@ -123,10 +124,10 @@ def _measure(options: argparse.Namespace) -> StudyFound:
     chosen = policies(options.policy)
     suite, own = positions_and_kernels(options, chosen)
     from psearch.lab.studies.depths import depth_rule, rule_name
-    from psearch.options import SearchOptions, options_with
+    from psearch.options import options_with
     from psearch.scheduler.scheduler_entries import SEARCH
 
-    how = SearchOptions(pruning=chosen_pruning(options), with_=options.with_, driver=options.driver)
+    how = search_options(options, policy=DEFAULT_POLICY)
     if options.game is not None:
         how = replace(how, aspiration=0)
     depths = rule_name(options.depth)

@@ -13,7 +13,7 @@ from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, print_json, refuse
 from psearch.faces.cli.signals import Signals
-from psearch.searcher.declared import DEPTH
+from psearch.settings import DEPTH
 
 if TYPE_CHECKING:
     from psearch.lab.studies.soundness import SoundnessSummary

@@ -2,8 +2,6 @@
 
 import { byId, el, grouped, isTyped, seconds, setText, short } from "./dom.js";
 
-const SEARCH_FIELDS = ["multipv", "policy", "pruning", "evaluation", "driver"];
-
 const STATES = {
   off: "",
   waiting: "waiting",
@@ -14,11 +12,19 @@ const STATES = {
   failed: "failed",
 };
 
+const options = (names) => names.map((name) => el("option", { value: name }, name));
+
+function valueOf(field) {
+  if (field.type === "checkbox") return field.checked;
+  return field.type === "number" ? Number(field.value) : field.value;
+}
+
 export class Lines {
   constructor(channel, game) {
     this.channel = channel;
     this.game = game;
     this.rows = [];
+    this.fields = [byId("multipv")];
     this.state = { on: false };
     this.facts = null;
     this.body = byId("lines");
@@ -40,9 +46,7 @@ export class Lines {
     // what was refused does not stay in the fields
     channel.on("analysis.error", () => this.fill());
     channel.on("engine.error", () => this.takeEngine(this.engine));
-    for (const id of SEARCH_FIELDS) {
-      byId(id).addEventListener("change", () => this.configure());
-    }
+    byId("multipv").addEventListener("change", () => this.configure());
     for (const id of ["threads", "hash"]) {
       byId(id).addEventListener("change", () => this.configureEngine());
     }
@@ -65,22 +69,37 @@ export class Lines {
     setText(this.switch, state.on ? "Stop" : "Analyse");
     const words = state.reason || STATES[state.state] || "";
     setText(byId("analysis-state"), words);
-    if (!SEARCH_FIELDS.includes(document.activeElement.id)) this.fill();
+    if (!this.fields.includes(document.activeElement)) this.fill();
     if (state.lines?.lines) this.takeLines(state.lines);
     else if (state.lines === null) this.clear(true);
   }
 
   fill() {
-    for (const id of SEARCH_FIELDS) byId(id).value = this.state[id];
+    for (const field of this.fields) {
+      const value = this.state[field.id];
+      if (field.type === "checkbox") field.checked = value;
+      else if (value !== undefined) field.value = value;
+    }
   }
 
   takeFacts(facts) {
-    for (const [id, names] of [["policy", facts.policies], ["evaluation", facts.evaluations], ["driver", facts.drivers]]) {
-      byId(id).replaceChildren(...names.map((name) => el("option", { value: name }, name)));
-      if (this.state[id]) byId(id).value = this.state[id];
-    }
-    byId("prunings").replaceChildren(...facts.prunings.map((name) => el("option", { value: name })));
+    this.fields = [byId("multipv"), ...facts.settings.map((setting) => this.makeField(setting))];
+    byId("settings").replaceChildren(
+      ...facts.settings.map(({ name }, number) => el("label", { class: "field" }, el("span", {}, name), this.fields[number + 1])),
+      ...facts.settings.filter(({ free }) => free).map(({ id, choices }) => el("datalist", { id: `${id}-choices` }, options(choices))),
+    );
+    this.fill();
     setText(byId("version"), facts.version);
+  }
+
+  // The field of a setting, as the server declares it.
+  makeField({ id, kind, choices, low, high, free, words }) {
+    const attributes = { id, title: words, onchange: () => this.configure() };
+    if (kind === "spin") return el("input", { ...attributes, type: "number", min: low, max: high, required: true });
+    if (kind === "check") return el("input", { ...attributes, type: "checkbox" });
+    if (!free) return el("select", attributes, options(choices));
+    const text = { type: "text", list: `${id}-choices`, size: 14, maxlength: 400, autocomplete: "off", spellcheck: "false" };
+    return el("input", { ...attributes, ...text });
   }
 
   takeEngine(engine) {
@@ -92,8 +111,7 @@ export class Lines {
   }
 
   configure() {
-    const values = Object.fromEntries(SEARCH_FIELDS.map((id) => [id, byId(id).value]));
-    this.channel.send("analysis.configure", { ...values, multipv: Number(values.multipv) });
+    this.channel.send("analysis.configure", Object.fromEntries(this.fields.map((field) => [field.id, valueOf(field)])));
   }
 
   configureEngine() {
