@@ -1,19 +1,17 @@
-"""Positions as JSON, one object a line, and results of the same kind: what `psearch analyse` reads and writes for
-programs."""
+"""Positions as JSON, one object a line, as `psearch analyse` reads them. Their results are those of
+`psearch.batch.positions.position_result`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import chess
 
-from psearch.batch.analysis.analyser import Form
-from psearch.batch.analysis.json_objects import json_object_of
-from psearch.batch.positions.answers import result_object
-from psearch.batch.positions.jobs import Choice, Found, Line, Task
+from psearch.batch.positions.task import Task
+from psearch.files.json_text import json_object
 from psearch.results import Limits, PsearchError
 from psearch.searcher.declared import DEPTH, MOVETIME, MULTIPV, NODES, Option
 from psearch.text.source import Source, Stream, parse_lines, parse_stream
@@ -48,7 +46,10 @@ def asked_by(stream: Stream, default: Limits) -> Iterator[Asked | None]:
 
 
 def _asked(text: str, file: int, number: int, default: Limits) -> Asked:
-    values = json_object_of(text)
+    try:
+        values = json_object(text)
+    except ValueError as error:
+        raise PsearchError(str(error)) from None
     name = values.get("id", number)
     if isinstance(name, bool) or not isinstance(name, (str, int)):
         raise PsearchError(f"id must be text or a whole number, not {shown(name)}")
@@ -85,45 +86,3 @@ def _whole(option: Option, value: Any) -> int:
         raise PsearchError(f"{option.key} must be {option.wanted}, not {shown(value)}")
     found: int = option.of_value(value, option.key)
     return found
-
-
-# -- what is kept ----------------------------------------------------------------------------------------------------
-
-
-def _load(values: dict[str, Any]) -> Found:
-    return Found(
-        **{
-            **values,
-            "lines": [Line(**line) for line in values["lines"]],
-            "choices": [Choice(**choice) for choice in values["choices"]],
-            "notes": tuple(values["notes"]),
-        }
-    )
-
-
-def check_found(value: Any) -> None:
-    """Raise ValueError unless these are the fields of a `Found`, as JSON has them."""
-    try:
-        found = _load(value)
-        first = found.lines[0]
-        is_score = type(first.cp) is int if first.mate is None else type(first.mate) is int
-        if not (is_score and type(found.nodes) is int and type(first.depth) is int and isinstance(first.pv, list)):
-            raise ValueError
-        if not all(isinstance(move, str) for move in first.pv):
-            raise ValueError
-    except (TypeError, KeyError, IndexError, AttributeError):
-        raise ValueError from None
-
-
-RESULTS: Form[Found] = Form(
-    lambda found: found,
-    asdict,
-    _load,
-    lambda found: [(found.best or "", found.lines[0].pv, [])],
-    lambda found: found.lines[0].depth,
-)
-
-
-def object_of(asked: Asked, found: Found | None, error: str | None) -> dict[str, Any]:
-    """Return a result, as it is written."""
-    return result_object(asked.id, asked.task, found, error)

@@ -1,7 +1,6 @@
 """What a search thinks of the moves of a game: evaluation, loss, mark, and a summary of each player.
 
-`psearch.batch.analysis.games` writes it into the game, `psearch.batch.analysis.json_objects` into an object for
-programs.
+`psearch.batch.analysis.games` writes it into the game, into an object for programs, and into a table.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ import chess.engine
 import chess.pgn
 
 from psearch.batch.analysis.accuracy import PlayerSummary, ScoredMove, capped_cp, summarise
-from psearch.batch.analysis.analyser import PositionAnswer
-from psearch.batch.positions.comparing import LEAST_LOSS, compared_loss, loss_of, scores_of, sure_loss
-from psearch.batch.positions.jobs import Comparison
+from psearch.batch.positions.answer import Answer, Comparison
+from psearch.batch.positions.comparing import LEAST_LOSS, compared_loss, loss_of, sure_loss
 from psearch.text.pgn_text import PgnGame
+from psearch.text.values import counted
 
 MARKS = (
     (0.15, chess.pgn.NAG_BLUNDER, "??"),
@@ -27,7 +26,7 @@ MARKS = (
 """Least loss of expected points (0 to 1), NAG, and how people write it; the worst first. The thresholds are those of
 lichess.org (0.3, 0.2 and 0.1 on its scale from -1 to 1), the expected points those of `psearch.text.wdl`."""
 MARK_NAMES = {"?!": "inaccuracies", "?": "mistakes", "??": "blunders"}
-"""what lichess.org calls the moves that have them"""
+"""What lichess.org calls the moves that have them."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class JudgedGame:
     """A game with what was found in it."""
 
     work: PgnGame
-    answers: Mapping[int, PositionAnswer]
+    answers: Mapping[int, Answer]
     """of its positions, by the number of plies played before them"""
     moves: list[JudgedMove]
     """one for each move of the main line"""
@@ -86,24 +85,19 @@ class Tally:
         return f"{counted(self.games, 'game')}, {counted(self.positions, 'position')}, {found}{kept}"
 
 
-def counted(number: int, noun: str) -> str:
-    """Return `1 game`, `1,200 games`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def judge_game(work: PgnGame, answers: Mapping[int, PositionAnswer]) -> JudgedGame:
+def judge_game(work: PgnGame, answers: Mapping[int, Answer]) -> JudgedGame:
     """Judge each move of the main line by the answers for the positions before and after it."""
     moves = list(_judge_moves(work, answers)) if work.readable else []
     return JudgedGame(work, answers, moves, summarise(list(_scored_moves(moves, answers.get(0)))))
 
 
-def _judge_moves(work: PgnGame, answers: Mapping[int, PositionAnswer]) -> Iterator[JudgedMove]:
+def _judge_moves(work: PgnGame, answers: Mapping[int, Answer]) -> Iterator[JudgedMove]:
     board = work.game.board()
     for ply, move in enumerate(work.game.mainline_moves()):
         after = board.copy(stack=False)
         after.push(move)
         best, reached = answers.get(ply), answers.get(ply + 1)
-        is_best = best is not None and bool(move) and board.parse_uci(best.best) == move
+        is_best = best is not None and bool(move) and best.move(board) == move
         loss = 0.0 if is_best else _loss(board, move, after, best, reached)
         compared = None if best is None or not move else best.compared
         mark = None
@@ -116,8 +110,8 @@ def _judge_moves(work: PgnGame, answers: Mapping[int, PositionAnswer]) -> Iterat
         board = after
 
 
-def _score_of(board: chess.Board, answer: PositionAnswer | None) -> chess.engine.PovScore | None:
-    """The score of a position; the rules know that of one where the game is over."""
+def _score_of(board: chess.Board, answer: Answer | None) -> chess.engine.PovScore | None:
+    """Return the score of a position; the rules know that of one where the game is over."""
     if answer is not None:
         return chess.engine.PovScore(answer.estimate[0], board.turn)
     if board.is_checkmate():
@@ -126,25 +120,17 @@ def _score_of(board: chess.Board, answer: PositionAnswer | None) -> chess.engine
 
 
 def _loss(
-    board: chess.Board,
-    move: chess.Move,
-    after: chess.Board,
-    best: PositionAnswer | None,
-    reached: PositionAnswer | None,
+    board: chess.Board, move: chess.Move, after: chess.Board, best: Answer | None, reached: Answer | None
 ) -> float | None:
-    """Expected points that a move gave away; there is nothing to say about a null move, and none before a position that
-    was not searched."""
+    """Return expected points that a move gave away; None for a null move, and for one before a position that was not
+    searched."""
     if best is None or not move or (reached is None and any(after.legal_moves)):
         return None
-    return loss_of(board, after, best.estimate[0], _estimate(reached))
+    return loss_of(board, after, best.estimate[0], None if reached is None else reached.estimate[0])
 
 
-def _estimate(answer: PositionAnswer | None) -> chess.engine.Score | None:
-    return None if answer is None else answer.estimate[0]
-
-
-def _scored_moves(moves: list[JudgedMove], first: PositionAnswer | None) -> Iterator[ScoredMove]:
-    """The moves that have a loss, as the summary wants them."""
+def _scored_moves(moves: list[JudgedMove], first: Answer | None) -> Iterator[ScoredMove]:
+    """Yield the moves that have a loss, as the summary wants them."""
     before = None
     if moves and first is not None:
         before = chess.engine.PovScore(first.estimate[0], moves[0].mover)
@@ -158,5 +144,6 @@ def _scored_moves(moves: list[JudgedMove], first: PositionAnswer | None) -> Iter
 def _compared_cp(move: JudgedMove) -> tuple[int, int] | None:
     if move.compared is None:
         return None
-    best, played = (chess.engine.PovScore(score, move.mover).white() for score in scores_of(move.compared))
-    return capped_cp(best), capped_cp(played)
+    scores = (move.compared.best_score, move.compared.played_score)
+    best, played = (capped_cp(chess.engine.PovScore(score, move.mover).white()) for score in scores)
+    return best, played

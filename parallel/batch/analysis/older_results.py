@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import chess
 
-from psearch.batch.analysis.analysis_journal import check_moves
-from psearch.batch.analysis.json_objects import json_object_of
-from psearch.batch.positions.boards import board_of
-from psearch.batch.positions.jobs import Choice, Comparison, Found, Line, Task
+from psearch.batch.positions.answer import Answer
+from psearch.batch.positions.task import Task, uci_words
+from psearch.files.json_text import json_object
 from psearch.results import PsearchError
 from psearch.text.source import Source
 from psearch.text.source import TextLine as SourceLine
@@ -43,12 +42,10 @@ class OlderResults:
             if not line.text.strip():
                 continue
             try:
-                values = json_object_of(line.text)
-            except PsearchError as error:
-                text = (
-                    f"{source.name}, line {number}: {error}; what is merged is JSON lines, or what --json has written"
-                )
-                raise PsearchError(text) from None
+                values = json_object(line.text)
+            except ValueError as error:
+                text = f"{source.name}, line {number}: {error}"
+                raise PsearchError(f"{text}; what is merged is JSON lines, or what --json has written") from None
             key, depth = _is_of(values)
             if key is not None and (key not in self._places or self._places[key].depth < depth):
                 self._places[key] = _Place(number, line.begin, after.begin, depth)
@@ -56,56 +53,48 @@ class OlderResults:
     def __len__(self) -> int:
         return len(self._places)
 
-    def of_position(self, task: Task, fen: str | None = None) -> Found | None:
+    def of_position(self, task: Task, fen: str | None = None) -> Answer | None:
         """Return the older result of a position, if it has as many lines as are wanted. fen: as it has been written, if
         not as in the task, and then without moves. Raises PsearchError for what cannot be one."""
         key = _position_key(task.fen, task.moves) if fen is None else _position_key(fen, [])
         place = self._places.get(key)
         if place is None:
             return None
-        values = self._values(place)
-        found = self._found(place, values, board_of(task))
-        return found if len(found.lines) >= task.multipv else None
+        answer = self._answer(place, self._values(place), task.board())
+        return answer if len(answer.lines) >= task.multipv else None
 
-    def of_game(self, board: chess.Board, moves: Iterable[chess.Move]) -> dict[int, Found]:
+    def of_game(self, board: chess.Board, moves: Iterable[chess.Move]) -> dict[int, Answer]:
         """Return the older results of a game that has begun so, with these moves: by the moves played before each.
         Raises PsearchError for what cannot be one."""
-        walk = board.copy(stack=False)
-        words = list(_words(walk, moves))
+        words = list(uci_words(board, moves))
         place = self._places.get(_game_key(board.fen(), words))
         if place is None:
             return {}
         walk = board.copy(stack=False)
         found = {}
-        positions = self._values(place)["positions"]
-        for ply, values in enumerate(positions):
+        for ply, values in enumerate(self._values(place)["positions"]):
             # without a comparison there would be no mark: what was written before there were any is searched again
             if _has_result(values) and (ply >= len(words) or "compared" in values):
-                found[ply] = self._found(place, values, walk)
+                found[ply] = self._answer(place, values, walk)
             if ply < len(words):
                 walk.push_uci(words[ply])
         return found
 
     def _values(self, place: _Place) -> dict[str, Any]:
-        return json_object_of(self._source.text_between(place.begin, place.end).removeprefix("\ufeff"))
+        return json_object(self._source.text_between(place.begin, place.end).removeprefix("\ufeff"))
 
-    def _found(self, place: _Place, values: dict[str, Any], board: chess.Board) -> Found:
+    def _answer(self, place: _Place, values: dict[str, Any], board: chess.Board) -> Answer:
         try:
-            found = _found_of(values)
-            if found.best is not None:
-                check_moves(board, found.best, found.lines[0].pv, [])
-                if found.compared is not None:
-                    check_moves(board, found.compared.best, found.compared.pv, [])
-            elif any(board.legal_moves):
-                raise ValueError("no move")
-            return found
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            answer = Answer.from_json(values)
+            answer.check(board)
+        except ValueError as error:
             text = f"not a result for {board.fen()}: {error}"
             raise PsearchError(f"{self._source.name}, line {place.number}: {text}") from None
+        return answer
 
 
 def _is_of(values: dict[str, Any]) -> tuple[bytes | None, int]:
-    """The key of a result, and its depth; None: it is none."""
+    """Return the key of a result, and its depth; None: it is none."""
     positions = values.get("positions")
     if isinstance(positions, list):
         if not positions or not all(isinstance(one, dict) for one in positions):
@@ -120,60 +109,6 @@ def _is_of(values: dict[str, Any]) -> tuple[bytes | None, int]:
 
 def _has_result(values: dict[str, Any]) -> bool:
     return type(values.get("depth")) is int and isinstance(values.get("score"), dict)
-
-
-def _found_of(values: dict[str, Any]) -> Found:
-    """What was written of a search. Raises what values of other kinds lead to."""
-    best, nodes, time_s = values["bestmove"], values["nodes"], values["time"]
-    lines = [_line_of(line, values["seldepth"]) for line in values.get("lines", [values])]
-    if not (lines and (best is None or isinstance(best, str))):
-        raise ValueError("a move is missing")
-    since = values.get("solution", values)
-    if not all(_is_number(one[name]) for one in (values, since) for name in ("time", "depth", "nodes")):
-        raise ValueError("a number is missing")
-    return Found(
-        best=best,
-        lines=lines,
-        nodes=nodes,
-        time_s=time_s,
-        hashfull=0,
-        tbhits=values.get("tbhits", 0),
-        choices=[] if best is None else [Choice(best, since["time"], since["depth"], since["nodes"])],
-        compared=_comparison_of(values.get("compared")),
-        notes=tuple(map(str, values.get("notes", ()))),
-        version=str(values.get("version", "")),
-    )
-
-
-def _comparison_of(values: dict[str, Any] | None) -> Comparison | None:
-    if values is None:
-        return None
-    best = _line_of(values, 0)
-    played = _line_of({**values, "score": values["played"]}, 0)
-    depths = values["depths"]
-    if depths not in (1, 2, 3):
-        raise ValueError("its depths are none")
-    return Comparison(best.depth, depths, values["bestmove"], best.cp, best.mate, played.cp, played.mate, best.pv)
-
-
-def _line_of(values: dict[str, Any], seldepth: int) -> Line:
-    score, pv = values["score"], values["pv"]
-    cp, mate, bound = score.get("cp"), score.get("mate"), score.get("bound", "exact")
-    is_score = type(cp if mate is None else mate) is int and bound in ("exact", "lower", "upper")
-    is_line = isinstance(pv, list) and all(isinstance(move, str) for move in pv)
-    if not (is_score and is_line and type(values["depth"]) is int and type(seldepth) is int):
-        raise ValueError("its score, depth or pv is none")
-    return Line(cp if mate is None else None, mate, bound, values["depth"], seldepth, pv)
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and value >= 0
-
-
-def _words(walk: chess.Board, moves: Iterable[chess.Move]) -> Iterator[str]:
-    for move in moves:
-        yield walk.uci(move)
-        walk.push(move)
 
 
 def _position_key(fen: Any, moves: Sequence[Any]) -> bytes:

@@ -11,12 +11,22 @@ from typing import TYPE_CHECKING
 import chess
 import chess.engine
 
-from psearch.batch.analysis.analyser import ANSWERS, PositionAnswer, Stopped, Work, answer_of, position_task
-from psearch.batch.analysis.games import annotate, count_positions, positions
-from psearch.batch.analysis.json_objects import game_object, games_summary
-from psearch.batch.analysis.judgement import Tally, counted, judge_game
-from psearch.batch.analysis.player_table import PLAYER_COLUMNS, TOTAL_COLUMNS, Players, game_title, player_rows
-from psearch.batch.positions.jobs import Task
+from psearch.batch.analysis.analyser import Stopped, Work
+from psearch.batch.analysis.games import (
+    PLAYER_COLUMNS,
+    TOTAL_COLUMNS,
+    Players,
+    annotate,
+    count_positions,
+    game_object,
+    game_title,
+    games_summary,
+    player_rows,
+    positions,
+)
+from psearch.batch.analysis.judgement import Tally, judge_game
+from psearch.batch.positions.answer import Answer
+from psearch.batch.positions.task import Task
 from psearch.faces.cli.analysis_session import (
     Input,
     Problems,
@@ -32,6 +42,7 @@ from psearch.results import Limits, PsearchError
 from psearch.terminal.status import StatusLine
 from psearch.text.pgn_text import PgnGame, read_games
 from psearch.text.report import relative_text
+from psearch.text.values import counted
 from psearch.version import __version__
 
 if TYPE_CHECKING:
@@ -56,9 +67,9 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
 
     hash_mb = hash_of(options, is_emptied=False)
     failed = 0
-    with open_session(inputs, options, signals, survey.positions, hash_mb, ANSWERS) as session:
+    with open_session(inputs, options, signals, survey.positions, hash_mb) as session:
 
-        def tell(key: str, answer: PositionAnswer) -> None:
+        def tell(key: str, answer: Answer) -> None:
             """Show which position was searched last, and its score seen from White."""
             where, turn = under_way[key]
             score = chess.engine.PovScore(answer.estimate[0], turn).white()
@@ -165,7 +176,7 @@ class _GameEntry:
 
 def _works(
     inputs: Sequence[Input], limits: Limits, older: OlderResults | None, under_way: _UnderWay
-) -> Iterator[Work[_GameEntry, PositionAnswer]]:
+) -> Iterator[Work[_GameEntry]]:
     """Each game by itself, its positions from the last to the first. under_way: is told where each of them is."""
     count = 0
     for file, one in enumerate(inputs, start=1):
@@ -175,17 +186,17 @@ def _works(
             yield Work(entry, _tasks(entry, limits, f"game {count}", under_way), _known(entry, older))
 
 
-def _known(entry: _GameEntry, older: OlderResults | None) -> dict[str, PositionAnswer]:
+def _known(entry: _GameEntry, older: OlderResults | None) -> dict[str, Answer]:
     """What there is already, by key."""
     if older is None or not entry.work.readable:
         return {}
     game = entry.work.game
     found = older.of_game(game.board(), game.mainline_moves())
-    return {entry.key(ply): answer_of(one) for ply, one in found.items() if one.best is not None}
+    return {entry.key(ply): answer for ply, answer in found.items() if answer.best is not None}
 
 
 def _tasks(entry: _GameEntry, limits: Limits, game: str, under_way: _UnderWay) -> Iterator[Task]:
     for place in positions(entry.work):
         key, board = entry.key(place.ply), place.board
         under_way[key] = (f"{game}, {board.fullmove_number}{'.' if board.turn else '...'}", board.turn)
-        yield position_task(key, board, limits, place.line)
+        yield Task.of_board(key, board, limits, place.line)

@@ -11,25 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from psearch.batch.analysis.analyser import (
-    ANSWERS,
-    PositionAnswer,
-    PositionAnswered,
-    Stopped,
-    Work,
-    answer_of,
-    position_task,
-)
-from psearch.batch.analysis.judgement import counted
+from psearch.batch.analysis.analyser import Stopped, Work
 from psearch.batch.analysis.suite_results import (
     SuiteSummary,
     SuiteTable,
     Survey,
-    Verdict,
     json_object,
     judge,
     summary_text,
 )
+from psearch.batch.positions.task import Task
 from psearch.faces.cli.analysis_session import (
     Input,
     Problems,
@@ -43,6 +34,7 @@ from psearch.faces.cli.output import complain, say
 from psearch.results import Limits, PsearchError
 from psearch.terminal.streams import is_terminal, printable
 from psearch.text.epd_text import SuitePosition, read_positions
+from psearch.text.values import counted
 
 if TYPE_CHECKING:
     from psearch.batch.analysis.older_results import OlderResults
@@ -64,7 +56,7 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
 
     failed = 0
     hash_mb = hash_of(options, is_emptied=True)
-    with open_session(inputs, options, signals, survey.searchable, hash_mb, ANSWERS) as session:
+    with open_session(inputs, options, signals, survey.searchable, hash_mb) as session:
         for problem in problems.told():
             complain_beside(session.progress, problem)
         try:
@@ -78,7 +70,7 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
                         session.put(f"{printable(one.name)}:\n")
                 number = entry.file
                 name = inputs[number - 1].name
-                verdict = _verdict(done)
+                verdict = judge(entry.position, done.answers.get(entry.key), done.problems.get(entry.key))
                 failed += verdict.problem is not None
                 figures.add(verdict, name, done.from_older)
                 session.progress.say(figures.standing)
@@ -115,19 +107,17 @@ class _Entry:
         return f"file {self.file} line {self.position.line}"
 
 
-def _works(
-    inputs: Sequence[Input], limits: Limits, older: OlderResults | None
-) -> Iterator[Work[_Entry, PositionAnswer]]:
-    """Each position by itself: what was searched before must not help."""
+def _works(inputs: Sequence[Input], limits: Limits, older: OlderResults | None) -> Iterator[Work[_Entry]]:
+    """Yield each position by itself: what was searched before must not help."""
     for file, one in enumerate(inputs, start=1):
         for position in read_positions(one.source, lambda problem: None):
             entry = _Entry(file, position)
             if not any(position.board.legal_moves):
                 yield Work(entry, [])
                 continue
-            task = position_task(entry.key, position.board, limits)
+            task = Task.of_board(entry.key, position.board, limits)
             known = older.of_position(task, position.board.fen()) if older is not None else None
-            yield Work(entry, [task], {} if known is None else {entry.key: answer_of(known)})
+            yield Work(entry, [task], {} if known is None else {entry.key: known})
 
 
 def _positions_of(one: Input, problems: Problems) -> Iterator[SuitePosition]:
@@ -142,8 +132,3 @@ def _positions_of(one: Input, problems: Problems) -> Iterator[SuitePosition]:
             complain(problem)
         raise PsearchError(last)
     raise PsearchError(f"{one.source.name} has no positions")
-
-
-def _verdict(done: PositionAnswered[_Entry, PositionAnswer]) -> Verdict:
-    entry = done.item
-    return judge(entry.position, done.answers.get(entry.key), done.problems.get(entry.key))

@@ -1,4 +1,4 @@
-"""What `psearch analyse` does alike for suites, games and JSON lines: output, journal, farm and bar, from start to
+"""What `psearch analyse` does alike for suites, games and JSON lines: output, journal, pool and bar, from start to
 end."""
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from psearch.arena.control_groups import usable_cores
-from psearch.batch.analysis.analyser import Analyser, Form
-from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer
+from psearch.batch.analysis.analyser import Analyser
+from psearch.batch.analysis.analysis_journal import AnalysisJournal
 from psearch.batch.analysis.older_results import OlderResults
 from psearch.batch.analysis.output_file import Output, place_of
 from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, JOB_HASH_MB, MAX_THREADS
@@ -26,11 +26,10 @@ from psearch.text.source import Source, read_source
 from psearch.version import __version__
 
 if TYPE_CHECKING:
-    from psearch.batch.positions.crew import Crew
+    from psearch.batch.positions.position_pool import PositionPool
     from psearch.faces.cli.signals import Signals
     from psearch.options import SearchOptions
 
-A = TypeVar("A")
 DEFAULT_MOVETIME_MS = 1_000
 """for each position"""
 
@@ -65,12 +64,12 @@ class Problems:
         return [*self.texts, f"{more:,} more like these"] if more else self.texts
 
 
-class AnalysisSession(Generic[A]):
+class AnalysisSession:
     """An analysis that goes on. total: positions that need a search, those of the journal included; None: nobody
     knows."""
 
     def __init__(
-        self, analyser: Analyser[A], limits: Limits, output: Output, progress: AnalysisProgress, total: int | None
+        self, analyser: Analyser, limits: Limits, output: Output, progress: AnalysisProgress, total: int | None
     ) -> None:
         self.analyser = analyser
         self.limits = limits
@@ -110,11 +109,8 @@ def open_session(
     signals: Signals,
     total: int | None,
     hash_mb: int,
-    form: Form[A],
-    check: Callable[[Any], None] = check_answer,
-) -> Iterator[AnalysisSession[A]]:
-    """Open output, journal, farm and bar in the order in which they can fail. hash_mb: of each job; form: of
-    the answers; check: raises ValueError for what is no answer in the journal."""
+) -> Iterator[AnalysisSession]:
+    """Open output, journal, pool and bar in the order in which they can fail. hash_mb: of each job."""
     how = search_options(options)
     limits = limits_of(options, DEFAULT_MOVETIME_MS)
     with ExitStack() as stack:
@@ -123,7 +119,7 @@ def open_session(
         if place is not None:
             # the first of all, because its lock keeps a second run away from the other files
             about = _about(inputs, options, how, hash_mb)
-            journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), about, check))
+            journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), about))
         output = stack.enter_context(Output(place))
         if options.on is None:
             from psearch.scheduler.scheduler_entries import SEARCH
@@ -131,11 +127,11 @@ def open_session(
             prepare_kernels(how.kernels.group(SEARCH))
         tell: list[Callable[[str], None]] = [complain]
         done = len(journal) if journal is not None else 0
-        crew = _crew(options, how, None if total is None else total - done, hash_mb, lambda note: tell[0](note))
-        stack.callback(crew.close)
+        pool = _pool(options, how, None if total is None else total - done, hash_mb, lambda note: tell[0](note))
+        stack.callback(pool.close)
         if journal is not None and done:
             complain(f"{_kept(journal, total)}: going on from there")
-        progress = stack.enter_context(AnalysisProgress(total, crew.standing_line))
+        progress = stack.enter_context(AnalysisProgress(total, pool.standing_line))
         tell[0] = lambda note: complain_beside(progress, note)
         signals.searching = True
 
@@ -144,8 +140,7 @@ def open_session(
             return signals.control.is_stopped
 
         analyser = Analyser(
-            crew,
-            form,
+            pool,
             is_stopped,
             journal,
             progress.advance,
@@ -155,8 +150,8 @@ def open_session(
         )
         yield AnalysisSession(analyser, limits, output, progress, total)
         progress.close()
-        if crew.work_done():
-            complain(f"positions by machine: {crew.work_done()}")
+        if pool.work_done():
+            complain(f"positions by machine: {pool.work_done()}")
 
 
 def _kept(journal: AnalysisJournal, total: int | None) -> str:
@@ -164,21 +159,21 @@ def _kept(journal: AnalysisJournal, total: int | None) -> str:
     return f"{len(journal):,}{of} positions are in {journal.path}"
 
 
-def _crew(
+def _pool(
     options: argparse.Namespace,
     how: SearchOptions,
     missing: int | None,
     hash_mb: int,
     on_note: Callable[[str], None],
-) -> Crew:
-    """No more hands than there are positions to search, if that is known."""
-    from psearch.batch.positions.crew import make_crew
-    from psearch.batch.positions.hand import HandSettings
+) -> PositionPool:
+    """Start no more workers than there are positions to search, if that is known."""
+    from psearch.batch.positions.position_pool import make_pool
+    from psearch.batch.positions.position_worker import WorkerSettings
 
     jobs = jobs_of(options)
-    return make_crew(
+    return make_pool(
         jobs if missing is None else max(1, min(jobs, missing)),
-        HandSettings(options.threads or 1, hash_mb, how, options.syzygy or ""),
+        WorkerSettings(options.threads or 1, hash_mb, how, options.syzygy or ""),
         options.on,
         on_note,
     )

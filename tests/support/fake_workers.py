@@ -1,4 +1,4 @@
-"""Hands for tests: one that dies of a position, one that answers without a search, one that cannot begin."""
+"""Workers for tests: one that dies of a position, one that answers without a search, one that cannot begin."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from psearch.batch.positions.hand import Hand, HandSettings, Searched
-from psearch.batch.positions.jobs import Found, Line, Outcome, Task
+from psearch.batch.positions.answer import Answer, Line
+from psearch.batch.positions.position_worker import PositionWorker, Searched, WorkerSettings
+from psearch.batch.positions.task import Outcome, Task
 
 POISON = "4k3/8/8/8/8/8/P7/4K3 w - - 0 1"
-FOUND = Found("e2e4", [Line(0, None, "exact", 1, 1, ["e2e4"])], 1, 0.001, 0, 0, [])
+FOUND = Answer("e2e4", [Line(0, None, "exact", 1, 1, ["e2e4"])], 1, 0.001, 0, 0, [])
 
 
-class Poisoned(Hand):
+class Poisoned(PositionWorker):
     """Dies of `POISON`."""
 
     def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Searched:
@@ -29,10 +30,10 @@ class _NotSearched(Searched):
         return Outcome(self.number, self.id, FOUND)
 
 
-class Empty(Hand):
+class Empty(PositionWorker):
     """Answers at once, without a search."""
 
-    def __init__(self, settings: HandSettings) -> None:
+    def __init__(self, settings: WorkerSettings) -> None:
         self.name = ""
 
     def close(self) -> None:
@@ -45,18 +46,18 @@ class Empty(Hand):
         return _NotSearched(number, task.id, "")
 
 
-class Moody(Hand):
+class Moody(PositionWorker):
     """Cannot begin where this file is there, and removes it."""
 
-    def __init__(self, mood: Path, settings: HandSettings) -> None:
+    def __init__(self, mood: Path, settings: WorkerSettings) -> None:
         with suppress(FileNotFoundError):
             mood.unlink()
             raise MemoryError("for a moment")
         super().__init__(settings)
 
 
-class Stillborn(Hand):
+class Stillborn(PositionWorker):
     """Ends its process before it is ready."""
 
-    def __init__(self, settings: HandSettings) -> None:
+    def __init__(self, settings: WorkerSettings) -> None:
         raise SystemExit(7)
