@@ -29,7 +29,7 @@ import chess.engine
 import chess.pgn
 from fuzz_mutations import mutated, mutated_bytes, mutated_source
 
-from psearch.api.limits import time_manager, to_limits
+from psearch.api.question import time_manager, to_limits
 from psearch.batch.analysis.analysis_journal import AnalysisJournal
 from psearch.batch.analysis.games import annotate, count_positions, game_object, positions
 from psearch.batch.analysis.judgement import Tally, judge_game

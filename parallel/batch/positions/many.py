@@ -20,7 +20,7 @@ import chess.engine
 from psearch.api.api_log import LOG
 from psearch.api.asynchronous import in_thread
 from psearch.api.checked_arguments import Place, RootMoves, board_of, check_cluster, moves_of
-from psearch.api.limits import bounded, to_limits
+from psearch.api.question import bounded, to_limits
 from psearch.arena.control_groups import usable_cores
 from psearch.arena.owner import Owner
 from psearch.batch.positions.position_pool import make_pool, rounds
