@@ -15,12 +15,10 @@ from dataclasses import dataclass, field
 from psearch.batch.positions.task import Batch, Outcome, Part, Pause, Task, TaskList
 from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 
-MOST_IN_FLIGHT = 2
-"""Batches at one worker: the present one and the next, so that it never waits for a message."""
 MOST_TRIES = 3
 """A position whose worker was lost so often is bad, and not tried again."""
 _BATCH_S = 1.0
-"""Target duration of a batch, in seconds."""
+"""Target duration of a batch, in seconds: between two of them a worker waits for a message, about a millisecond."""
 _LEAST_BATCH_S = 0.05
 """Target near the end of the input: small batches let all workers finish together."""
 _MOST_TASKS = 256
@@ -88,12 +86,12 @@ class _Worker:
         """how many it has been allowed"""
         self.tasks: _OpenList | None = None
         """the list of which it has some tasks and will get more"""
-        self.flight: deque[dict[int, _Item]] = deque()
-        """batches that it was sent, without what is finished"""
+        self.batch: dict[int, _Item] = {}
+        """tasks that it was sent and has not answered, by number"""
         self.rate_s = rate_s
         """seconds a task; None: nothing is known"""
         self.size = 1 if rate_s is None else max(1, int(_BATCH_S / rate_s))
-        """tasks of the last batch"""
+        """how many tasks the last batch had"""
         self.marked_at = 0.0
         """when it began its present task, or has last answered"""
 
@@ -104,10 +102,6 @@ class _Worker:
         known = self.rate_s
         self.rate_s = latest if known is None else (1 - _NEWEST_SHARE) * known + _NEWEST_SHARE * latest
         return self.rate_s
-
-    @property
-    def has_suspect(self) -> bool:
-        return any(item.tries for batch in self.flight for item in batch.values())
 
 
 class TaskQueue:
@@ -134,8 +128,8 @@ class TaskQueue:
         self._assist = assist
         self._clock = clock
         self._workers: dict[int, _Worker] = {}
-        self._short: set[int] = set()
-        """workers that may have room for a batch"""
+        self._idle: set[int] = set()
+        """workers without a batch"""
         self._free: deque[_OpenList] = deque()
         """lists at no worker"""
         self._suspects: deque[_OpenList] = deque()
@@ -166,29 +160,24 @@ class TaskQueue:
         return results
 
     def batches(self) -> list[tuple[int, Batch]]:
-        """Return batches to be sent, with their workers. Those that have nothing to do come first."""
-        batches = []
+        """Return batches to be sent, with their workers."""
         self.pause = None
-        for most in range(MOST_IN_FLIGHT):
-            for number in sorted(self._short):
-                worker = self._workers[number]
-                is_there_work = self._source is not None or self._free or self._suspects or worker.tasks is not None
-                if is_there_work and len(worker.flight) == most:
-                    batch = self._batch(worker)
-                    if batch is not None:
-                        batches.append((number, batch))
-                if len(worker.flight) == MOST_IN_FLIGHT:
-                    self._short.discard(number)
+        found = []
+        for number in sorted(self._idle):
+            batch = self._batch(self._workers[number])
+            if batch is not None:
+                self._idle.discard(number)
+                found.append((number, batch))
         if not self._workers:
             self._fill(1)  # that there is nothing to do is seen without workers, too
-        return batches
+        return found
 
     def assists(self) -> list[tuple[int, int]]:
         """Return workers whose search is worth more threads now, and how many each: others have nothing to do, and will
         have nothing."""
         if not self._assist or self._source is not None or self._free or self._suspects:
             return []
-        busy = [worker for worker in self._workers.values() if worker.flight]
+        busy = [worker for worker in self._workers.values() if worker.batch]
         now = self._clock()
         wanted = []
         for place, worker in enumerate(busy):
@@ -205,7 +194,7 @@ class TaskQueue:
         match event:
             case ProcessJoined(number):
                 self._workers[number] = _Worker(event, self._threads, self._rate_s)
-                self._short.add(number)
+                self._idle.add(number)
             case Done():
                 self._take_outcomes(event)
             case ProcessLost():
@@ -214,33 +203,28 @@ class TaskQueue:
     def _take_outcomes(self, event: Done) -> None:
         worker = self._workers.get(event.worker)
         for outcome in event.outcomes:
-            for batch in worker.flight if worker is not None else ():
-                if batch.pop(outcome.number, None) is not None:
-                    break
+            if worker is not None:
+                worker.batch.pop(outcome.number, None)
             item = self._items.get(outcome.number)
             if item is not None:  # else another worker has answered it, while this one was taken for lost
                 self._finish(item, outcome)
         if worker is None:
             return
-        while worker.flight and not worker.flight[0]:
-            worker.flight.popleft()
-        if len(worker.flight) < MOST_IN_FLIGHT:
-            self._short.add(worker.number)
         if event.outcomes:
             self._rate_s = worker.took(len(event.outcomes), self._clock())
+        if not worker.batch:
+            self._idle.add(worker.number)
         self._leave_list(worker)
 
     def _take_back(self, event: ProcessLost) -> None:
         worker = self._workers.pop(event.process, None)
         if worker is None:
             return
-        self._short.discard(event.process)
+        self._idle.discard(event.process)
         lists = {} if worker.tasks is None else {worker.tasks.number: worker.tasks}
-        back = [item for batch in worker.flight for item in batch.values()]
-        back = [item for item in back if not item.is_done]
-        for item in worker.flight[0].values() if worker.flight else ():
-            item.tries += not item.is_done
+        back = [item for item in worker.batch.values() if not item.is_done]
         for item in reversed(back):  # so that they are in their order again
+            item.tries += 1
             item.owner.waiting.appendleft(item)
             lists[item.owner.number] = item.owner
         for item in back:
@@ -265,14 +249,12 @@ class TaskQueue:
     # -- batches -----------------------------------------------------------------------------------------------------
 
     def _batch(self, worker: _Worker) -> Batch | None:
-        """Return the next batch for a worker that has at most one; None: it has enough, or there is nothing."""
-        if worker.has_suspect or (worker.flight and not self._may_queue(worker)):
-            return None
+        """Return the next batch for a worker that has none; None: there is nothing."""
         size = self._size(worker)
         parts: list[Part] = []
         items: dict[int, _Item] = {}
         while len(items) < size:
-            tasks = worker.tasks if worker.tasks is not None else self._next_list(not worker.flight and not items)
+            tasks = worker.tasks if worker.tasks is not None else self._next_list(alone=not items)
             if tasks is None:
                 break
             self._peek(tasks)
@@ -280,7 +262,7 @@ class TaskQueue:
                 worker.tasks = None
                 continue
             is_suspect = tasks.next_is_suspect
-            if is_suspect and (worker.flight or items):
+            if is_suspect and items:
                 if tasks.is_free:
                     self._suspects.append(tasks)
                 break
@@ -294,19 +276,10 @@ class TaskQueue:
                 break
         if not items:
             return None
-        if not worker.flight:
-            worker.marked_at = self._clock()
-        worker.flight.append(items)
-        worker.size = max(1, min(size, len(items)))
+        worker.marked_at = self._clock()
+        worker.batch = items
+        worker.size = len(items)
         return Batch(parts)
-
-    def _may_queue(self, worker: _Worker) -> bool:
-        """Tell whether a busy worker may have something more behind its batch: not what another could begin at once,
-        later on."""
-        if worker.tasks is not None:
-            return True
-        self._fill(len(self._workers) + 1)
-        return len(self._free) > len(self._workers)
 
     def _size(self, worker: _Worker) -> int:
         """Return how many tasks the next batch of a worker may have."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from psearch.batch.positions.answer import Answer, Line
 from psearch.batch.positions.position_pool import rounds
 from psearch.batch.positions.task import Batch, Outcome, Pause, Task, TaskList
-from psearch.batch.positions.task_queue import MOST_IN_FLIGHT, MOST_TRIES, Done, TaskQueue
+from psearch.batch.positions.task_queue import MOST_TRIES, Done, TaskQueue
 from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits
 
@@ -41,14 +41,13 @@ def outcome(number: int, task: Task) -> Outcome:
 
 
 class FakePool:
-    """Hands that search in virtual time, and are lost, stall and come as `chance` has it."""
+    """Workers that search in virtual time, and are lost, stall and come as `chance` has it."""
 
     threads = 1
 
     def __init__(self, workers: int, chance: random.Random, clock: Clock, poison: frozenset[str] = frozenset()) -> None:
         self.chance, self.clock, self.poison = chance, clock, poison
         self.workers: dict[int, list[tuple[int, Task, int, bool]]] = {}
-        self.sizes: dict[int, deque[int]] = {}
         self.events: list[ProcessJoined | ProcessLost | Done] = []
         self.late: list[Done] = []
         self.next = 0
@@ -63,7 +62,6 @@ class FakePool:
 
     def join(self) -> None:
         self.workers[self.next] = []
-        self.sizes[self.next] = deque()
         self.histories[self.next] = []
         self.events.append(ProcessJoined(self.next, "", f"worker {self.next}"))
         self.next += 1
@@ -72,8 +70,7 @@ class FakePool:
         self.batches.append((worker, batch.size))
         if worker not in self.workers:
             return
-        self.sizes[worker].append(batch.size)
-        assert len(self.sizes[worker]) <= MOST_IN_FLIGHT
+        assert not self.workers[worker]
         for part in batch.parts:
             for place, (number, one) in enumerate(part.tasks):
                 self.workers[worker].append((number, one, part.list_number, part.begins and place == 0))
@@ -119,13 +116,6 @@ class FakePool:
             self.histories[worker].append((tasks, begins, one.id))
             done.append(outcome(number, one))
         del work[: len(done)]
-        left = len(done)
-        while left and self.sizes[worker]:
-            taken = min(left, self.sizes[worker][0])
-            self.sizes[worker][0] -= taken
-            left -= taken
-            if not self.sizes[worker][0]:
-                self.sizes[worker].popleft()
         return [Done(worker, done)]
 
     def close(self) -> None:
@@ -255,7 +245,7 @@ def test_batches_take_about_a_second_and_are_small_at_the_end() -> None:
     assert max(sizes[-4:]) <= 8
 
 
-def test_one_long_search_after_the_other_is_not_queued_where_another_worker_could_take_it() -> None:
+def test_a_worker_has_one_batch_at_a_time() -> None:
     clock = Clock()
     queue = TaskQueue(lazily(3, [0]), clock=clock)
     queue.take(ProcessJoined(0, "", "a"))
@@ -267,21 +257,26 @@ def test_one_long_search_after_the_other_is_not_queued_where_another_worker_coul
     assert [(worker, batch.size) for worker, batch in queue.batches()] == [(1, 1)]
 
 
-def test_what_a_worker_was_at_goes_alone_and_what_was_behind_it_does_not() -> None:
+def test_what_a_worker_was_lost_with_goes_one_by_one() -> None:
     clock = Clock()
-    queue = TaskQueue(lazily(8, [0]), clock=clock)
+    queue = TaskQueue(lazily(20, [0]), clock=clock)
     queue.take(ProcessJoined(0, "", "a"))
-    sent = queue.batches()
+    ((_, first),) = queue.batches()
     clock.now = 0.1
-    queue.take(Done(0, [outcome(number, one) for number, one in sent[0][1].parts[0].tasks]))
-    sent = sent[1:] + queue.batches()
+    queue.take(Done(0, [outcome(number, one) for number, one in first.parts[0].tasks]))
+    ((_, second),) = queue.batches()
+    assert second.size == 4
+    numbers = [number for part in second.parts for number, _ in part.tasks]
+    queue.take(Done(0, [outcome(numbers[0], task(numbers[0]))]))
     queue.take(ProcessLost(0, "gone"))
     assert queue.batches() == []
     queue.take(ProcessJoined(1, "", "b"))
-    again = queue.batches()
-    assert [batch.size for _, batch in again] == [1]  # the suspect, and nothing behind it
-    assert again[0][1].parts[0].tasks[0][0] == sent[0][1].parts[0].tasks[0][0]
-    assert again[0][1].parts[0].begins
+    for number in numbers[1:]:
+        ((_, again),) = queue.batches()
+        assert [(part.begins, [number for number, _ in part.tasks]) for part in again.parts] == [(True, [number])]
+        queue.take(Done(1, [outcome(number, task(number))]))
+    ((_, behind),) = queue.batches()
+    assert behind.size > 1
 
 
 def test_an_answer_that_comes_twice_counts_once() -> None:
@@ -295,6 +290,7 @@ def test_an_answer_that_comes_twice_counts_once() -> None:
     queue.take(Done(0, [outcome(0, task(0))]))
     assert [one.id for one in queue.results()] == [0]
     queue.take(Done(1, [outcome(0, task(0))]))
+    assert queue.batches() == []
     assert queue.results() == []
     assert queue.is_over
 
