@@ -10,7 +10,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from psearch.batch.analysis.analysis_journal import AnalysisJournal
 from psearch.batch.positions.answer import Answer
@@ -97,8 +97,8 @@ class Analyser:
         self.is_stopped = is_stopped
         self.journal = journal
         self.on_answer = on_answer
-        self.on_found: Callable[[str, Answer], None] = lambda key, answer: None
-        """called with what was searched just now, before `on_answer`"""
+        self.on_found: Callable[[Any, str, Answer], None] = lambda item, key, answer: None
+        """called with what was searched just now, and what it is for, before `on_answer`"""
         self.on_note = on_note
         self.assist = assist
         self.is_exact = is_exact
@@ -178,7 +178,7 @@ class Analyser:
             owner.answers[key] = outcome.answer
             if self.journal is not None:
                 self.journal.add(key, outcome.answer)
-            self.on_found(key, outcome.answer)
+            self.on_found(owner.item, key, outcome.answer)
             for note in outcome.answer.notes:
                 self.on_note(note)
         self.on_answer(True)

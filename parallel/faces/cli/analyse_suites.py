@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from psearch.batch.analysis.analyser import Stopped, Work
+from psearch.batch.analysis.analyser import Work
 from psearch.batch.analysis.suite_results import (
     SuiteSummary,
     SuiteTable,
@@ -50,44 +50,33 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
     shown = options.out is None and is_terminal(sys.stdout)
     table = SuiteTable(survey, shutil.get_terminal_size().columns if shown else None)
 
-    def summary() -> str:
-        facts = figures.figures(survey.positions)
-        return json.dumps({"summary": facts}) + "\n" if options.json else "\n" + summary_text(facts)
-
     failed = 0
     hash_mb = hash_of(options, is_emptied=True)
     with open_session(inputs, options, signals, survey.searchable, hash_mb) as session:
         for problem in problems.told():
             complain_beside(session.progress, problem)
-        try:
-            if not options.json:
-                session.put(table.head())
-            number = 0
-            for done in session.analyser.answered(_works(inputs, session.limits, older)):
-                entry = done.item
-                if entry.file != number and len(inputs) > 1 and not options.json:
-                    for one in inputs[number : entry.file]:
-                        session.put(f"{printable(one.name)}:\n")
-                number = entry.file
-                name = inputs[number - 1].name
-                verdict = judge(entry.position, done.answers.get(entry.key), done.problems.get(entry.key))
-                failed += verdict.problem is not None
-                figures.add(verdict, name, done.from_older)
-                session.progress.say(figures.standing)
-                session.put(json.dumps(json_object(verdict, name)) + "\n" if options.json else table.row(verdict))
-                if verdict.problem is not None:
-                    complain_beside(session.progress, f"{entry.position.name}: {verdict.problem}")
-        except Stopped:
-            session.progress.close()
-            if not session.has_journal:
-                session.put(summary())
-            session.report_interruption()
+        if not options.json:
+            session.put(table.head())
+        number = 0
+        for done in session.answered(_works(inputs, session.limits, older)):
+            entry = done.item
+            if entry.file != number and len(inputs) > 1 and not options.json:
+                for one in inputs[number : entry.file]:
+                    session.put(f"{printable(one.name)}:\n")
+            number = entry.file
+            name = inputs[number - 1].name
+            verdict = judge(entry.position, done.answers.get(entry.key), done.problems.get(entry.key))
+            failed += verdict.problem is not None
+            figures.add(verdict, name, done.from_older)
+            session.progress.say(figures.standing)
+            session.put(json.dumps(json_object(verdict, name)) + "\n" if options.json else table.row(verdict))
+            if verdict.problem is not None:
+                complain_beside(session.progress, f"{entry.position.name}: {verdict.problem}")
+        facts = figures.figures(survey.positions)
+        if not session.end(json.dumps({"summary": facts}) + "\n" if options.json else "\n" + summary_text(facts)):
             return signals.exit_status
-        session.progress.close()
-        session.put(summary())
-        session.finish()
         if session.has_journal:
-            say(summary_text(figures.figures(survey.positions)).rstrip())
+            say(summary_text(facts).rstrip())
         if problems.count:
             say(f"{counted(problems.count, 'line')} left out")
     return EXIT_WRONG if failed or problems.count else 0

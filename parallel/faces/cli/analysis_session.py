@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from psearch.arena.control_groups import usable_cores
-from psearch.batch.analysis.analyser import Analyser
+from psearch.batch.analysis.analyser import Analyser, Stopped, Work, WorkDone
 from psearch.batch.analysis.analysis_journal import AnalysisJournal
 from psearch.batch.analysis.older_results import OlderResults
 from psearch.batch.analysis.output_file import Output, place_of
+from psearch.batch.positions.task import Pause
 from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, JOB_HASH_MB, MAX_THREADS
 from psearch.faces.cli.arguments import limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
@@ -30,12 +31,11 @@ if TYPE_CHECKING:
     from psearch.faces.cli.signals import Signals
     from psearch.options import SearchOptions
 
+T = TypeVar("T")
 DEFAULT_MOVETIME_MS = 1_000
-"""for each position"""
-
-
+"""Time for each position."""
 _MOST_PROBLEMS = 10
-"""that are told line by line"""
+"""Problems that are reported line by line."""
 
 
 @dataclass(frozen=True)
@@ -76,30 +76,40 @@ class AnalysisSession:
         self.progress = progress
         self._output = output
         self._total = total
+        self._is_interrupted = False
 
     @property
     def has_journal(self) -> bool:
         """Whether the result goes to a file."""
         return self.analyser.journal is not None
 
+    def answered(self, works: Iterable[Work[T] | Pause], awaited: int | None = None) -> Iterator[WorkDone[T]]:
+        """Yield everything with its answers, as `Analyser` does, until there is nothing more or a signal comes."""
+        try:
+            yield from self.analyser.answered(works, awaited)
+        except Stopped:
+            self._is_interrupted = True
+
     def put(self, text: str) -> None:
         """Add to the result; on stdout the bar makes room, because that may be the same terminal."""
         with self.progress.aside(None if self.has_journal else sys.stdout):
             self._output.write(text)
 
-    def finish(self) -> None:
-        """Move the complete result to its place, and then take the journal away."""
-        self._output.commit()
-        if self.analyser.journal is not None:
-            self.analyser.journal.remove()
-
-    def report_interruption(self) -> None:
-        """Say what is kept of what was searched."""
+    def end(self, summary: str = "") -> bool:
+        """Put the summary behind a complete result, move that to its place, and then take the journal away. After an
+        interruption say what is kept of what was searched, and return False."""
+        self.progress.close()
         journal = self.analyser.journal
-        if journal is not None and len(journal):
-            complain(f"interrupted; {_kept(journal, self._total)}: the same command goes on from there")
-        else:
-            complain("interrupted")
+        if not self._is_interrupted or journal is None:
+            self.put(summary)
+        if self._is_interrupted:
+            kept = f"; {_kept(journal, self._total)}: the same command goes on from there" if journal else ""
+            complain(f"interrupted{kept}")
+            return False
+        self._output.commit()
+        if journal is not None:
+            journal.remove()
+        return True
 
 
 @contextmanager
