@@ -30,7 +30,7 @@ import chess.pgn
 from fuzz_mutations import mutated, mutated_bytes, mutated_source
 
 from psearch.api.question import time_manager, to_limits
-from psearch.batch.analysis.analysis_journal import AnalysisJournal
+from psearch.batch.analysis.analysis_files import AnalysisJournal
 from psearch.batch.analysis.games import annotate, count_positions, game_object, positions
 from psearch.batch.analysis.judgement import Tally, judge_game
 from psearch.batch.analysis.suite_results import SuiteSummary, SuiteTable, Survey, json_object, judge, summary_text

@@ -24,7 +24,7 @@ from odds import Game as OddsGame
 from odds import OddsLog
 from programs import run_bench
 
-from psearch.batch.analysis.analysis_journal import AnalysisJournal
+from psearch.batch.analysis.analysis_files import AnalysisJournal
 from psearch.batch.positions.answer import Answer, Choice, Line
 from psearch.files.append_only import Journal
 from psearch.files.raw_log import RawLog

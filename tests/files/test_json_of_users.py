@@ -20,9 +20,8 @@ from netdata.blocks import read_blocks
 from netdata.labelling import LabelFile
 from odds import OddsLog
 
-from psearch.batch.analysis.analysis_journal import AnalysisJournal
-from psearch.batch.analysis.json_lines import read_asked
-from psearch.batch.analysis.older_results import OlderResults
+from psearch.batch.analysis.analysis_files import AnalysisJournal
+from psearch.batch.analysis.json_lines import OlderResults, read_asked
 from psearch.batch.positions.task import Task
 from psearch.core.chess.evaluation.network_file import default_network, read_network
 from psearch.faces.web.page_messages import parse

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from psearch.batch.analysis.analysis_journal import AnalysisJournal
+from psearch.batch.analysis.analysis_files import AnalysisJournal
 from psearch.batch.positions.answer import Answer
 from psearch.batch.positions.position_pool import PositionPool, rounds
 from psearch.batch.positions.task import Outcome, Pause, Task, TaskList

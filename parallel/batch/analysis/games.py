@@ -17,8 +17,7 @@ import chess
 import chess.engine
 import chess.pgn
 
-from psearch.batch.analysis.accuracy import PlayerSummary
-from psearch.batch.analysis.judgement import MARK_NAMES, MARKS, JudgedGame, Tally
+from psearch.batch.analysis.judgement import MARK_NAMES, MARKS, JudgedGame, PlayerSummary, Tally
 from psearch.batch.positions.answer import Answer, Comparison
 from psearch.batch.positions.comparing import MOST_BEHIND
 from psearch.core.records import MAX_HISTORY

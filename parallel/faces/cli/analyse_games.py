@@ -46,7 +46,7 @@ from psearch.text.values import counted
 from psearch.version import __version__
 
 if TYPE_CHECKING:
-    from psearch.batch.analysis.older_results import OlderResults
+    from psearch.batch.analysis.json_lines import OlderResults
     from psearch.faces.cli.signals import Signals
 
 

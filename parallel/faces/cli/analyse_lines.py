@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from psearch.batch.analysis.analyser import Work, WorkDone
-from psearch.batch.analysis.json_lines import Asked, asked_by, read_asked
-from psearch.batch.analysis.older_results import OlderResults
+from psearch.batch.analysis.json_lines import Asked, OlderResults, asked_by, read_asked
 from psearch.batch.positions.position_result import result_object
 from psearch.batch.positions.task import Pause
 from psearch.faces.cli.analysis_session import (

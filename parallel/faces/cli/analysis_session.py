@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from psearch.arena.control_groups import usable_cores
 from psearch.batch.analysis.analyser import Analyser, Stopped, Work, WorkDone
-from psearch.batch.analysis.analysis_journal import AnalysisJournal
-from psearch.batch.analysis.older_results import OlderResults
-from psearch.batch.analysis.output_file import Output, place_of
+from psearch.batch.analysis.analysis_files import AnalysisJournal, Output, place_of
+from psearch.batch.analysis.json_lines import OlderResults
 from psearch.batch.positions.task import Pause
 from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, JOB_HASH_MB, MAX_THREADS
 from psearch.faces.cli.arguments import limits_of, search_options

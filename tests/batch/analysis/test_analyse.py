@@ -22,12 +22,11 @@ import pytest
 from paths import DATA
 
 from psearch.batch.analysis import analyser as analyser_module
-from psearch.batch.analysis import output_file as output_module
+from psearch.batch.analysis import analysis_files as output_module
 from psearch.batch.analysis.analyser import Analyser, Stopped, Work
-from psearch.batch.analysis.analysis_journal import AnalysisJournal
+from psearch.batch.analysis.analysis_files import AnalysisJournal, Output, place_of
 from psearch.batch.analysis.games import annotate, count_positions, positions
 from psearch.batch.analysis.judgement import MARKS, Tally, judge_game
-from psearch.batch.analysis.output_file import Output, place_of
 from psearch.batch.analysis.suite_results import (
     SuiteSummary,
     SuiteTable,
@@ -787,7 +786,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         program = f"""
 import sys
 from pathlib import Path
-from psearch.batch.analysis.analysis_journal import AnalysisJournal
+from psearch.batch.analysis.analysis_files import AnalysisJournal
 from psearch.results import PsearchError
 try:
     AnalysisJournal(Path({str(path)!r}), {ABOUT!r})
@@ -806,7 +805,7 @@ def test_a_full_disk_keeps_what_is_finished(tmp_path: Path) -> None:
     program = f"""
 import resource
 from pathlib import Path
-from psearch.batch.analysis.analysis_journal import AnalysisJournal
+from psearch.batch.analysis.analysis_files import AnalysisJournal
 from psearch.batch.positions.answer import Answer, Line
 found = Answer(None, [Line(0, None, "exact", 1, 1, [])], 1, 0.0, 0, 0, [])
 with AnalysisJournal(Path({str(path)!r}), {ABOUT!r}) as journal:

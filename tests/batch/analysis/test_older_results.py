@@ -10,7 +10,7 @@ import chess
 import chess.pgn
 import pytest
 
-from psearch.batch.analysis.older_results import OlderResults
+from psearch.batch.analysis.json_lines import OlderResults
 from psearch.batch.positions.answer import Answer, Choice, Line
 from psearch.batch.positions.position_result import result_object
 from psearch.batch.positions.task import Task
