@@ -179,7 +179,7 @@ class AsyncEngine:
         options: Options = ...,
     ) -> list[chess.engine.InfoDict]: ...
 
-    @_as_in(Engine.analyse)
+    @_as_in(Engine.analyse)  # type: ignore[misc]  # it takes what `Engine.analyse` takes
     async def analyse(self, *arguments: Any, **named: Any) -> Any:
         """Search a position, as `Engine.analyse` does."""
         question, _ = self._ask(Engine.analyse, arguments, named)
@@ -229,7 +229,7 @@ class AsyncEngine:
         bound = inspect.signature(method).bind(self, *arguments, **named)
         bound.apply_defaults()
         given = bound.arguments
-        asked = {name: given.get(name) for name in ("multipv", "game", "info", "root_moves")}
+        asked: dict[str, Any] = {name: given.get(name) for name in ("multipv", "game", "info", "root_moves")}
         settings = self._settings.for_one_search(given["options"])
         is_endless = method is Engine.analysis
         return ask(given["board"], given["limit"], settings, is_endless=is_endless, **asked), given

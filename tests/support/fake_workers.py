@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from psearch.batch.positions.answer import Answer, Line
-from psearch.batch.positions.position_worker import PositionWorker, Searched, WorkerSettings
+from psearch.batch.positions.position_worker import PositionWorker, WorkerSettings
 from psearch.batch.positions.task import Outcome, Task
 
 POISON = "4k3/8/8/8/8/8/P7/4K3 w - - 0 1"
@@ -19,15 +19,10 @@ FOUND = Answer("e2e4", [Line(0, None, "exact", 1, 1, ["e2e4"])], 1, 0.001, 0, 0,
 class Poisoned(PositionWorker):
     """Dies of `POISON`."""
 
-    def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Searched:
+    def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
         if task.fen == POISON:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().search(number, task, on_look)
-
-
-class _NotSearched(Searched):
-    def outcome(self) -> Outcome:
-        return Outcome(self.number, self.id, FOUND)
 
 
 class Empty(PositionWorker):
@@ -42,8 +37,8 @@ class Empty(PositionWorker):
     def forget(self) -> None:
         pass
 
-    def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Searched:
-        return _NotSearched(number, task.id, "")
+    def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
+        return Outcome(number, task.id, FOUND)
 
 
 class Moody(PositionWorker):

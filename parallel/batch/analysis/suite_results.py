@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -258,8 +259,8 @@ class _SuiteSums:
             "scored": self.scored,
             "solved": len(times),
             "solved_within": {str(limit): n for limit, n in _within(times)},
-            "mean_time_to_solution": round(sum(times) / len(times), 4) if times else None,
-            "median_time_to_solution": _median(times),
+            "mean_time_to_solution": round(statistics.fmean(times), 4) if times else None,
+            "median_time_to_solution": round(statistics.median(times), 4) if times else None,
             "points": self.points,
             "most_points": self.most_points,
             "nodes": self.nodes,
@@ -275,13 +276,6 @@ def _within(times: list[float]) -> list[tuple[float, int]]:
         for number, (limit, count) in enumerate(counts)
         if count and (number == 0 or count > counts[number - 1][1])
     ]
-
-
-def _median(times: list[float]) -> float | None:
-    if not times:
-        return None
-    middle = len(times) // 2
-    return times[middle] if len(times) % 2 else round((times[middle - 1] + times[middle]) / 2, 4)
 
 
 def summary_text(summary: dict[str, Any]) -> str:

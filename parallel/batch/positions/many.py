@@ -124,6 +124,8 @@ class _Search:
         first = 0
         """number of the next one, where order matters"""
         for outcomes in rounds(self.pool, lists, assist=wanted.assist, is_stopped=lambda: self.is_stopped):
+            if self.is_stopped:
+                return
             if not wanted.ordered:
                 yield from map(self._result, outcomes)
                 continue
@@ -131,7 +133,7 @@ class _Search:
             while (outcome := self._held.pop(first, None)) is not None:
                 first += 1
                 yield self._result(outcome)
-        if self._failure is not None and not self.is_stopped:
+        if self._failure is not None:
             raise self._failure
 
     def _lists(self, positions: Iterable[object]) -> Iterator[TaskList | Pause]:
@@ -164,7 +166,7 @@ class _Search:
     def _result(self, outcome: Outcome) -> PositionResult:
         id, task, error = self._given.pop(outcome.number)
         answer = outcome.answer if error is None else None
-        return PositionResult(id, outcome.number, task, answer, error or outcome.error, outcome.worker)
+        return PositionResult(id, outcome.number, error or outcome.error, outcome.worker, task, answer)
 
 
 class ManyResults(Iterator[PositionResult]):

@@ -157,7 +157,7 @@ def make_pool(
 def _begin(settings: WorkerSettings) -> Callable[[Batch], list[Outcome]]:
     """Return what answers batches, in each worker of a cluster."""
     worker = PositionWorker(settings)
-    return lambda batch: [searched.outcome() for searched in worker.work(batch)]
+    return lambda batch: list(worker.work(batch))
 
 
 def rounds(
@@ -188,3 +188,4 @@ def rounds(
         timeout_s = 0.0 if results or queue.pause is Pause.ROUND else _WAIT_S
         for event in pool.wait(timeout_s, awaited if queue.pause is Pause.INPUT else None):
             queue.take(event)
+    yield queue.results()  # which have come before the wish to stop was heard

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +15,7 @@ from psearch.results import BestLine, Info, PsearchError
 from psearch.text.wdl import pov_wdl
 
 
+@dataclass(repr=False)
 class PositionResult(BestLine):
     """One position of `psearch.analyse_many`, searched, or the reason why it could not be.
 
@@ -21,17 +23,16 @@ class PositionResult(BestLine):
     What was not found raises PsearchError for a position with an error.
     """
 
-    def __init__(self, id: Any, index: int, task: Task, answer: Answer | None, error: str | None, hand: str) -> None:
-        self.id = id
-        """as it was given; else the number of the position, from 0"""
-        self.index = index
-        """number of the position in the input, from 0"""
-        self.error = error
-        """one line; None: it was searched"""
-        self.hand = hand
-        """which worker searched it: the number of its process, or its machine"""
-        self._task = task
-        self._answer = answer
+    id: Any
+    """as it was given; else the number of the position, from 0"""
+    index: int
+    """number of the position in the input, from 0"""
+    error: str | None
+    """one line; None: it was searched"""
+    hand: str
+    """which worker searched it: the number of its process, or its machine"""
+    _task: Task
+    _answer: Answer | None
 
     def __repr__(self) -> str:
         if self._answer is None:
@@ -40,15 +41,8 @@ class PositionResult(BestLine):
         score = f"#{line.mate}" if line.mate is not None else f"{line.cp:+d}"
         return f"<psearch.PositionResult id={self.id!r} bestmove={self._answer.best} score={score} depth={line.depth}>"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PositionResult) and self._values == other._values
-
     def __hash__(self) -> int:
         return hash((self.index, self._task.fen))
-
-    @property
-    def _values(self) -> tuple[Any, ...]:
-        return self.id, self.index, self.error, self.hand, self._task, self._answer
 
     def _repr_html_(self) -> str | None:
         """Draw for notebooks: the board with the best move, and the lines."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -32,10 +31,7 @@ if TYPE_CHECKING:
 _LOOK_INTERVAL_S = 0.1
 """How soon a worker that searches hears of threads that it may use, and of a wish to stop."""
 _TELL_INTERVAL_S = 0.2
-"""Outcomes that come sooner are sent together: each message wakes the program, and what is done between two searches,
-there or here, finds none of its code and data in the processor's caches."""
-_COLLECT_INTERVAL_S = 1.0
-"""Time between two collections of garbage; a search leaves next to none."""
+"""Outcomes that come sooner are sent together: each message wakes the program."""
 
 
 @dataclass(frozen=True)
@@ -48,32 +44,6 @@ class WorkerSettings:
     options: SearchOptions = field(default_factory=SearchOptions)
     syzygy: str = ""
     """folders of endgame tables, asked about the root; empty: none"""
-
-
-@dataclass(slots=True)
-class Searched:
-    """A task that has been searched.
-
-    Its outcome is put together when it is wanted, best for many at once: between two searches, when the caches of the
-    processor are full of the search, that takes three times as long.
-    """
-
-    number: int
-    id: str | int
-    worker: str
-    infos: list[Info] = field(default_factory=list)
-    """what the search has reported"""
-    result: Result | None = None
-    answer: Answer | None = None
-    """where it was put together already"""
-    error: str | None = None
-    tbhits: int = 0
-
-    def outcome(self) -> Outcome:
-        """Return what is kept of it."""
-        if self.answer is None and self.result is not None:
-            self.answer = answer_of(self.result, self.infos, self.tbhits)
-        return Outcome(self.number, self.id, self.answer, self.error, self.worker)
 
 
 class PositionWorker:
@@ -95,8 +65,8 @@ class PositionWorker:
 
             self._prober = RootProber(settings.syzygy)
         self._comparer = Comparer(settings.options)
-        self._latest: tuple[chess.Board, Searched] | None = None
-        """the task of this list that was searched last"""
+        self._latest: tuple[chess.Board, Answer] | None = None
+        """the position of this list that was searched last"""
         kernels = settings.options.kernels
         size = Size(settings.threads, settings.hash_mb, inline=settings.threads == 1, kernels=kernels)
         self._engine = Searcher(Notices(LOG.warning)).start(size)
@@ -124,8 +94,8 @@ class PositionWorker:
             else:
                 self._engine.allow(threads)
 
-    def work(self, batch: Batch, on_look: Callable[[], None] | None = None) -> Iterator[Searched]:
-        """Yield the tasks of a batch as they are searched; see `search`."""
+    def work(self, batch: Batch, on_look: Callable[[], None] | None = None) -> Iterator[Outcome]:
+        """Yield the outcomes of a batch as they are found; see `search`."""
         for part in batch.parts:
             if part.begins:
                 self.forget()
@@ -137,31 +107,30 @@ class PositionWorker:
         self._engine.forget()
         self._latest = None
 
-    def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Searched:
+    def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
         """Search a position. What is wrong with it is its outcome, too. on_look: called ten times a second.
 
         Raises WorkerDied when processes are lost again and again and nothing was found.
         """
-        searched = Searched(number, task.id, self.name)
         try:
-            self._search(searched, task, on_look)
+            return Outcome(number, task.id, self._answer(task, on_look), None, self.name)
         except WorkerDied:
             raise
         except (PsearchError, ValueError) as error:
-            searched.error = str(error)
-        return searched
+            return Outcome(number, task.id, None, str(error), self.name)
 
-    def _search(self, searched: Searched, task: Task, on_look: Callable[[], None] | None) -> None:
+    def _answer(self, task: Task, on_look: Callable[[], None] | None) -> Answer:
         board = task.board()
         only = None if task.root_moves is None else [board.parse_uci(move) for move in task.root_moves]
         only = checked_moves(board, only)
         probe = self._prober.probe(board) if self._prober is not None and only is None else None
         if probe is not None:
-            only, searched.tbhits = probe.best, probe.hits
+            only = probe.best
+        infos: list[Info] = []
 
         def take(info: Info) -> None:
             if not info.is_live:
-                searched.infos.append(info)
+                infos.append(info)
             elif on_look is not None:
                 on_look()
 
@@ -179,21 +148,22 @@ class PositionWorker:
         self._is_searching = True
         try:
             result = self._engine.search(request)
-            searched.result = result if probe is None else probe.scored_result(result)
         finally:
             self._is_searching = False
-        latest, self._latest = self._latest, (board, searched)
-        if task.line:
-            searched.answer = answer = answer_of(searched.result, searched.infos, searched.tbhits)
-            walk = board.copy(stack=False)
-            line = [walk.push_uci(word) for word in task.line]
-            if board.legal_moves.count() > 1:
-                is_suspect = self._is_suspect(board, line[0], answer, latest)
-                compared = self._comparer.compare(board, line, task.limits, on_look, is_suspect)
-                searched.answer = replace(answer, compared=compared)
+        answer = (
+            answer_of(result, infos) if probe is None else answer_of(probe.scored_result(result), infos, probe.hits)
+        )
+        latest, self._latest = self._latest, (board, answer)
+        if not task.line or board.legal_moves.count() <= 1:
+            return answer
+        walk = board.copy(stack=False)
+        line = [walk.push_uci(word) for word in task.line]
+        is_suspect = self._is_suspect(board, line[0], answer, latest)
+        compared = self._comparer.compare(board, line, task.limits, on_look, is_suspect)
+        return replace(answer, compared=compared)
 
     def _is_suspect(
-        self, board: chess.Board, played: chess.Move, answer: Answer, latest: tuple[chess.Board, Searched] | None
+        self, board: chess.Board, played: chess.Move, answer: Answer, latest: tuple[chess.Board, Answer] | None
     ) -> bool:
         """Tell whether a move may be a mistake, by the scores of this position and of the one after it. It may be, too,
         where that is not the one that was searched before: a journal has had it, or a worker that was lost."""
@@ -203,10 +173,9 @@ class PositionWorker:
         after.push(played)
         reached = None
         if any(after.legal_moves):
-            behind = latest[1].outcome().answer if latest is not None and latest[0] == after else None
-            if behind is None:
+            if latest is None or latest[0] != after:
                 return True
-            reached = behind.estimate[0]
+            reached = latest[1].estimate[0]
         return loss_of(board, after, answer.estimate[0], reached) >= LEAST_SEEMING_LOSS
 
 
@@ -219,23 +188,18 @@ class PositionProcess:
     def __init__(
         self, settings: WorkerSettings, worker: Callable[[WorkerSettings], PositionWorker], program: Program
     ) -> None:
-        gc.disable()  # see `_COLLECT_INTERVAL_S`
         self._program = program
-        self._searched: list[Searched] = []
+        self._outcomes: list[Outcome] = []
         self._told_at = 0.0
-        self._collected_at = 0.0
         self._worker = worker(settings)
 
     def __call__(self, batch: Batch) -> list[Outcome]:
         """Search a batch. Outcomes are sent meanwhile; those that are left over are returned."""
-        if self._told_at:
-            self._collect()
-        for searched in self._worker.work(batch, self._look):
-            self._searched.append(searched)
+        for outcome in self._worker.work(batch, self._look):
+            self._outcomes.append(outcome)
             if time.monotonic() - self._told_at >= _TELL_INTERVAL_S:
-                self._program.tell(self._outcomes())
-                self._collect()
-        return self._outcomes()
+                self._program.tell(self._taken())
+        return self._taken()
 
     def beside(self, threads: int) -> None:
         """Let so many threads search from now on, since others have nothing to do."""
@@ -244,24 +208,14 @@ class PositionProcess:
     def _look(self) -> None:
         """Send what there is and hear the program; called ten times a second while it searches."""
         self._program.look()
-        if self._searched:
-            self._program.tell(self._outcomes())
-        self._collect()
+        if self._outcomes:
+            self._program.tell(self._taken())
 
-    def _outcomes(self) -> list[Outcome]:
+    def _taken(self) -> list[Outcome]:
         """Take those that have not been sent."""
-        searched, self._searched = self._searched, []
+        outcomes, self._outcomes = self._outcomes, []
         self._told_at = time.monotonic()
-        return [one.outcome() for one in searched]
-
-    def _collect(self) -> None:
-        """Collect garbage, if it is time for that."""
-        now = time.monotonic()
-        if now - self._collected_at >= _COLLECT_INTERVAL_S:
-            gc.collect()
-            if not self._collected_at:
-                gc.freeze()  # what the first search has imported is no garbage, and need not be looked at again
-            self._collected_at = now
+        return outcomes
 
 
 def answer_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Answer:

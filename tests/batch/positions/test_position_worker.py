@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import chess
 import pytest
@@ -12,7 +12,7 @@ import psearch
 from psearch.batch.positions.answer import Answer, Comparison
 from psearch.batch.positions.comparing import Comparer, sure_loss
 from psearch.batch.positions.position_worker import PositionWorker, WorkerSettings
-from psearch.batch.positions.task import Batch, Outcome, Part, Task
+from psearch.batch.positions.task import Batch, Part, Task
 from psearch.options import SearchOptions
 from psearch.results import Limits
 
@@ -27,12 +27,8 @@ def worker() -> PositionWorker:
         yield worker
 
 
-def outcomes(worker: PositionWorker, batch: Batch) -> Iterator[Outcome]:
-    return (searched.outcome() for searched in worker.work(batch))
-
-
 def answer(worker: PositionWorker, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Answer:
-    found = worker.search(number, task, on_look).outcome().answer
+    found = worker.search(number, task, on_look).answer
     assert found is not None
     return found
 
@@ -43,7 +39,7 @@ def begun(*tasks: Task) -> Batch:
 
 def test_a_worker_finds_what_a_search_by_itself_finds(worker: PositionWorker) -> None:
     alone = psearch.search(MIDDLEGAME, nodes=3_000, hash_mb=1)
-    outcome = next(outcomes(worker, begun(Task("a", MIDDLEGAME, limits=NODES))))
+    outcome = next(worker.work(begun(Task("a", MIDDLEGAME, limits=NODES))))
     assert (outcome.number, outcome.id, outcome.error, outcome.worker) == (0, "a", None, "me")
     found = outcome.answer
     assert found is not None
@@ -57,13 +53,13 @@ def test_a_worker_finds_what_a_search_by_itself_finds(worker: PositionWorker) ->
 
 def test_what_was_searched_before_changes_nothing_in_another_list(worker: PositionWorker) -> None:
     tasks = [Task(name, fen, limits=NODES) for name, fen in (("a", "startpos"), ("b", MIDDLEGAME), ("c", "startpos"))]
-    first, _, third = (outcome.answer for outcome in outcomes(worker, begun(*tasks)))
+    first, _, third = (outcome.answer for outcome in worker.work(begun(*tasks)))
     assert (first.nodes, first.lines, first.best) == (third.nodes, third.lines, third.best)
 
 
 def test_the_table_is_kept_within_a_list(worker: PositionWorker) -> None:
     task = Task("a", MIDDLEGAME, limits=Limits(depth=6))
-    first, second = (outcome.answer for outcome in outcomes(worker, Batch([Part(0, True, [(0, task), (1, task)])])))
+    first, second = (outcome.answer for outcome in worker.work(Batch([Part(0, True, [(0, task), (1, task)])])))
     assert second.nodes != first.nodes
 
 
@@ -74,22 +70,22 @@ def test_bad_positions_are_outcomes(worker: PositionWorker) -> None:
         Task(3, "startpos", root_moves=("a1a8",), limits=NODES),
         Task(4, "startpos", limits=NODES),
     ]
-    found = list(outcomes(worker, begun(*tasks)))
+    found = list(worker.work(begun(*tasks)))
     assert [outcome.error is None for outcome in found] == [False, False, False, True]
     assert "bad FEN" in found[0].error
     assert "e2e5 is not a legal move" in found[1].error
 
 
 def test_a_game_that_is_over_has_no_move(worker: PositionWorker) -> None:
-    found = next(outcomes(worker, begun(Task(1, MATED, limits=NODES)))).answer
+    found = next(worker.work(begun(Task(1, MATED, limits=NODES)))).answer
     assert found.best is None
     assert (found.lines[0].cp, found.lines[0].mate, found.lines[0].pv) == (None, 0, [])
 
 
 def test_several_lines_and_chosen_moves(worker: PositionWorker) -> None:
-    several = next(outcomes(worker, begun(Task(1, MIDDLEGAME, multipv=3, limits=NODES)))).answer
+    several = next(worker.work(begun(Task(1, MIDDLEGAME, multipv=3, limits=NODES)))).answer
     assert len({line.pv[0] for line in several.lines}) == 3
-    chosen = next(outcomes(worker, begun(Task(1, MIDDLEGAME, root_moves=("g8f6", "a7a6"), limits=NODES)))).answer
+    chosen = next(worker.work(begun(Task(1, MIDDLEGAME, root_moves=("g8f6", "a7a6"), limits=NODES)))).answer
     assert chosen.best in ("g8f6", "a7a6")
 
 
@@ -108,7 +104,7 @@ def test_it_looks_up_while_it_searches(worker: PositionWorker) -> None:
 
 def test_two_threads() -> None:
     with PositionWorker(WorkerSettings(threads=2, hash_mb=1)) as worker:
-        found = next(outcomes(worker, begun(Task(1, MIDDLEGAME, limits=NODES)))).answer
+        found = next(worker.work(begun(Task(1, MIDDLEGAME, limits=NODES)))).answer
     assert found.threads == 2
     assert found.best is not None
 
@@ -166,9 +162,7 @@ def one_list(*tasks: Task) -> Batch:
 
 def test_a_move_that_may_be_a_mistake_is_compared_with_the_best_one(worker: PositionWorker) -> None:
     behind = played("b", BEFORE_MATE, "g8f6")
-    _, found = (
-        outcome.answer for outcome in outcomes(worker, one_list(behind, played("a", BEFORE_MATE, line="g8f6 h5f7")))
-    )
+    _, found = (outcome.answer for outcome in worker.work(one_list(behind, played("a", BEFORE_MATE, line="g8f6 h5f7"))))
     assert found is not None and found.compared is not None
     compared = found.compared
     assert (compared.played_mate, compared.mate) == (-1, None)
@@ -183,7 +177,7 @@ def test_nothing_is_compared_where_nothing_was_lost(worker: PositionWorker) -> N
     """Nor in a position where nobody asks."""
     for line in ("d8e7 g1f3", ""):
         tasks = [played("b", BEFORE_MATE, *line.split()[:1]), played("a", BEFORE_MATE, line=line)]
-        found = [outcome.answer for outcome in outcomes(worker, one_list(*tasks))][-1]
+        found = [outcome.answer for outcome in worker.work(one_list(*tasks))][-1]
         assert found is not None and found.compared is None
 
 
@@ -271,7 +265,7 @@ def test_what_was_searched_before_changes_nothing_in_a_comparison(worker: Positi
     alone = [played("b", BEFORE_MATE, "g8f6"), played("a", BEFORE_MATE, line="g8f6 h5f7")]
     others = [Task(str(number), MIDDLEGAME, (), Limits(nodes=30_000 * number)) for number in (1, 2)]
     first, second = (
-        [outcome.answer for outcome in outcomes(worker, one_list(*before, *alone))][-1] for before in ([], others)
+        [outcome.answer for outcome in worker.work(one_list(*before, *alone))][-1] for before in ([], others)
     )
     assert first is not None and second is not None
     assert first.nodes != second.nodes or first.lines != second.lines
@@ -281,10 +275,10 @@ def test_what_was_searched_before_changes_nothing_in_a_comparison(worker: Positi
 def test_behind_an_interruption_the_comparison_is_the_same(worker: PositionWorker) -> None:
     """The score behind the move is in the journal and not here."""
     behind, before = played("b", BEFORE_MATE, "g8f6"), played("a", BEFORE_MATE, line="g8f6 h5f7")
-    whole = [outcome.answer for outcome in outcomes(worker, one_list(behind, before))][-1]
+    whole = [outcome.answer for outcome in worker.work(one_list(behind, before))][-1]
     assert whole is not None and whole.compared is not None
     for others in ([], [played("x", "startpos", "e2e4")]):
-        rest = [outcome.answer for outcome in outcomes(worker, one_list(*others, before))][-1]
+        rest = [outcome.answer for outcome in worker.work(one_list(*others, before))][-1]
         assert rest is not None and rest.compared == whole.compared
 
 
@@ -295,6 +289,6 @@ def test_a_comparison_counts_nodes_and_no_time(worker: PositionWorker) -> None:
         [played("b", BEFORE_MATE, "g8f6", limits=limits), played("a", BEFORE_MATE, line="g8f6 h5f7", limits=limits)]
         for _ in range(3)
     ]
-    found = [[outcome.answer for outcome in outcomes(worker, one_list(*some))][-1] for some in tasks]
+    found = [[outcome.answer for outcome in worker.work(one_list(*some))][-1] for some in tasks]
     assert found[0] is not None and found[0].compared is not None
     assert [one.compared for one in found if one is not None] == [found[0].compared] * 3
