@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from psearch.api.blocking import Engine
     from psearch.api.checked_arguments import Place, RootMoves
     from psearch.api.counting import evaluate, perft
-    from psearch.batch.positions.answers import PositionResult
-    from psearch.batch.positions.given_positions import Position
-    from psearch.batch.positions.many import AsyncManyResults, ManyResults, analyse_many, analyse_many_async
+    from psearch.batch.positions.many import AsyncManyResults, ManyResults, Position, analyse_many, analyse_many_async
+    from psearch.batch.positions.position_result import PositionResult
     from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
     from psearch.text.wdl import pov_wdl as wdl
 
@@ -66,10 +65,10 @@ _LAZY = {
     **dict.fromkeys(("AsyncAnalysis", "AsyncEngine"), "psearch.api.asynchronous"),
     "Engine": "psearch.api.blocking",
     **dict.fromkeys(("evaluate", "perft"), "psearch.api.counting"),
-    "Position": "psearch.batch.positions.given_positions",
-    "PositionResult": "psearch.batch.positions.answers",
+    "PositionResult": "psearch.batch.positions.position_result",
     **dict.fromkeys(
-        ("AsyncManyResults", "ManyResults", "analyse_many", "analyse_many_async"), "psearch.batch.positions.many"
+        ("AsyncManyResults", "ManyResults", "Position", "analyse_many", "analyse_many_async"),
+        "psearch.batch.positions.many",
     ),
 }
 """Where the names are that need python-chess, or numba."""

@@ -21,7 +21,7 @@ import pytest
 from timing import least, seconds_of, wait_until
 
 import psearch
-from psearch.api.limits import time_manager, to_limits
+from psearch.api.question import time_manager, to_limits
 
 MIDDLE_GAME = chess.Board("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3")
 MATE_IN_1 = chess.Board("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1")

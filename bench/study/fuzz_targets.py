@@ -29,14 +29,12 @@ import chess.engine
 import chess.pgn
 from fuzz_mutations import mutated, mutated_bytes, mutated_source
 
-from psearch.api.limits import time_manager, to_limits
-from psearch.batch.analysis.analyser import PositionAnswer
-from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer, check_moves
-from psearch.batch.analysis.games import annotate, count_positions, positions
-from psearch.batch.analysis.json_objects import game_object
+from psearch.api.question import time_manager, to_limits
+from psearch.batch.analysis.analysis_files import AnalysisJournal
+from psearch.batch.analysis.games import annotate, count_positions, game_object, positions
 from psearch.batch.analysis.judgement import Tally, judge_game
 from psearch.batch.analysis.suite_results import SuiteSummary, SuiteTable, Survey, json_object, judge, summary_text
-from psearch.batch.positions.jobs import Choice
+from psearch.batch.positions.answer import Answer, Choice, Line
 from psearch.core.toolchain import jit
 from psearch.core.toolchain.compiler.build import Build
 from psearch.core.toolchain.compiler.front_end import prepare
@@ -134,10 +132,10 @@ def _source(data: bytes) -> Iterator[Source]:
         yield read_source(str(path))
 
 
-def _answer(board: chess.Board) -> PositionAnswer:
+def _answer(board: chess.Board) -> Answer:
     """What a search may have found."""
     word = board.uci(next(iter(board.legal_moves)))
-    return PositionAnswer(word, 20, None, 9, 15, 1000, 1.0, [word], [Choice(word, 0.5, 7, 400)])
+    return Answer(word, [Line(20, None, "exact", 9, 15, [word])], 1000, 1.0, 0, 0, [Choice(word, 0.5, 7, 400)])
 
 
 # -- positions -------------------------------------------------------------------------------------------------------
@@ -233,15 +231,13 @@ def run_journal(data: bytes) -> None:
     """The journal of an analysis: what is refused stays, what is accepted can be used."""
     with _file(data) as path:
         try:
-            with AnalysisJournal(path, _ABOUT, check_answer) as journal:
+            with AnalysisJournal(path, _ABOUT) as journal:
                 for key in list(journal._offsets):
-                    kept = journal.get(key)
-                    if kept is not None:
-                        answer = PositionAnswer.from_json(kept)
-                        with contextlib.suppress(ValueError):
-                            check_moves(chess.Board(), answer.best, answer.pv, [one.move for one in answer.choices])
-                            judge(next(iter(read_positions(Source.of_text("x", chess.STARTING_FEN)))), answer)
-                journal.add("more", asdict(_answer(chess.Board())))
+                    answer = journal.get(key)
+                    with contextlib.suppress(ValueError):
+                        answer.check(chess.Board())
+                        judge(next(iter(read_positions(Source.of_text("x", chess.STARTING_FEN)))), answer)
+                journal.add("more", _answer(chess.Board()))
         except PsearchError:
             if path.read_bytes() != data:
                 raise AssertionError("a file that was refused was changed") from None
@@ -481,8 +477,8 @@ _GAME_POSITIONS = [
 
 
 def _journal_seed() -> bytes:
-    lines = [{"journal": "psearch analysis 1", "about": _ABOUT}]
-    lines += [{"key": f"line {number}", "answer": asdict(_answer(chess.Board()))} for number in range(3)]
+    lines = [{"journal": "psearch analysis 4", "about": _ABOUT}]
+    lines += [{"key": f"line {number}", "answer": _answer(chess.Board()).as_record()} for number in range(3)]
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""The engine on asyncio: the methods of `chess.engine.Protocol`, on an `Engine` whose calls run in threads.
+"""The engine on asyncio: the methods of `chess.engine.Protocol`, each a method of `Engine` that runs in a thread.
 
 An await that is cancelled stops what it waits for. A loop that is closed, or an await that is dropped, stops it too.
 """
@@ -6,10 +6,12 @@ An await that is cancelled stops what it waits for. A loop that is closed, or an
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, Unpack, overload
 
 import chess
 import chess.engine
@@ -17,8 +19,7 @@ import chess.engine
 from psearch.api.analysis_result import keep_latest
 from psearch.api.blocking import Engine, identity, option_map
 from psearch.api.checked_arguments import Place, RootMoves
-from psearch.api.infos import result_dicts
-from psearch.api.question import ask
+from psearch.api.question import Question, ask
 from psearch.options import Options, Settings
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
@@ -29,7 +30,35 @@ if TYPE_CHECKING:
     from psearch.trace.recorder import Recorder
 
 T = TypeVar("T")
-_NO_OPTIONS: Options = {}
+P = ParamSpec("P")
+
+
+def _as_in(
+    method: Callable[Concatenate[Engine, P], object],
+) -> Callable[[Callable[..., Coroutine[Any, Any, T]]], Callable[Concatenate[AsyncEngine, P], Coroutine[Any, Any, T]]]:
+    """Give a coroutine name and signature of a method of `Engine`."""
+
+    def decorate(function: Any) -> Any:
+        doc = function.__doc__ or f"Do what `Engine.{method.__name__}` does."
+        wrapped = functools.wraps(method)(function)
+        wrapped.__doc__ = doc
+        return wrapped
+
+    return decorate
+
+
+def _in_thread(
+    method: Callable[Concatenate[Engine, P], T],
+) -> Callable[Concatenate[AsyncEngine, P], Coroutine[Any, Any, T]]:
+    """Return a coroutine that runs a method of `Engine` in a thread. Such a method takes little time, and must not be
+    half done when the next call comes: it goes on when the await is cancelled, and is waited for."""
+
+    @_as_in(method)
+    async def call(self: AsyncEngine, *arguments: P.args, **named: P.kwargs) -> T:
+        engine = await self._started()
+        return await in_thread(lambda: method(engine, *arguments, **named), lambda: None)
+
+    return call
 
 
 @lists_settings
@@ -108,36 +137,15 @@ class AsyncEngine:
         if self._engine is not None:
             self._engine.stop()
 
-    async def new_game(self) -> None:
-        """Forget the transposition table and everything learnt, as for another game."""
-        engine = await self._started()
-        await in_thread(lambda: engine.new_game(), _let_end)
-
-    async def ping(self) -> None:
-        """Return when the workers are there and idle; those that were lost are replaced."""
-        engine = await self._started()
-        await in_thread(lambda: engine.ping(), _let_end)
-
-    async def configure(self, options: Options) -> None:
-        """Set options, as `Engine.configure` does."""
-        engine = await self._started()
-        await in_thread(lambda: engine.configure(options), _let_end)
+    new_game = _in_thread(Engine.new_game)
+    ping = _in_thread(Engine.ping)
+    configure = _in_thread(Engine.configure)
+    send_game_result = _in_thread(Engine.send_game_result)
 
     async def send_opponent_information(
         self, *, opponent: chess.engine.Opponent | None = None, engine_rating: int | None = None
     ) -> None:
         """Take what such programs tell; this engine plays against everybody in the same way."""
-
-    async def send_game_result(
-        self,
-        board: chess.Board,
-        winner: chess.Color | None = None,
-        game_ending: str | None = None,
-        game_complete: bool = True,
-    ) -> None:
-        """Take what such programs tell; this engine does not learn from results. It ends pondering."""
-        engine = await self._started()
-        await in_thread(lambda: engine.send_game_result(board, winner, game_ending, game_complete), _let_end)
 
     @overload
     async def analyse(
@@ -165,71 +173,22 @@ class AsyncEngine:
         options: Options = ...,
     ) -> list[chess.engine.InfoDict]: ...
 
-    async def analyse(
-        self,
-        board: Place,
-        limit: chess.engine.Limit | None = None,
-        *,
-        multipv: int | None = None,
-        game: object = None,
-        info: chess.engine.Info = chess.engine.INFO_ALL,
-        root_moves: RootMoves | None = None,
-        options: Options = _NO_OPTIONS,
-    ) -> chess.engine.InfoDict | list[chess.engine.InfoDict]:
+    @_as_in(Engine.analyse)  # type: ignore[misc]  # it takes what `Engine.analyse` takes
+    async def analyse(self, *arguments: Any, **named: Any) -> Any:
         """Search a position, as `Engine.analyse` does."""
-        settings = self._settings.for_one_search(options)
-        question = ask(board, limit, settings, multipv=multipv, game=game, info=info, root_moves=root_moves)
-        control = SearchControl()
-        watch = _stop_with_loop(control)
-        engine = await self._started()
-        result = await in_thread(lambda: engine._answer(question, control, watch), control.stop)
-        infos = result_dicts(question.board, result, question.selector)
-        return infos[0] if multipv is None else infos
+        question, _ = self._ask(Engine.analyse, arguments, named)
+        return await self._searched(lambda engine, *how: engine._analysed(question, *how))
 
-    async def play(
-        self,
-        board: Place,
-        limit: chess.engine.Limit,
-        *,
-        game: object = None,
-        info: chess.engine.Info = chess.engine.INFO_ALL,
-        ponder: bool = False,
-        draw_offered: bool = False,
-        root_moves: RootMoves | None = None,
-        options: Options = _NO_OPTIONS,
-        opponent: chess.engine.Opponent | None = None,
-    ) -> chess.engine.PlayResult:
+    @_as_in(Engine.play)
+    async def play(self, *arguments: Any, **named: Any) -> chess.engine.PlayResult:
         """Choose a move, as `Engine.play` does."""
-        settings = self._settings.for_one_search(options)
-        question = ask(board, limit, settings, multipv=None, game=game, info=info, root_moves=root_moves)
-        control = SearchControl()
-        watch = _stop_with_loop(control)
-        engine = await self._started()
-        return await in_thread(lambda: engine._played(question, control, ponder, watch), control.stop)
+        question, given = self._ask(Engine.play, arguments, named)
+        return await self._searched(lambda engine, *how: engine._played(question, *how, ponder=given["ponder"]))
 
-    async def analysis(
-        self,
-        board: Place,
-        limit: chess.engine.Limit | None = None,
-        *,
-        multipv: int | None = None,
-        game: object = None,
-        info: chess.engine.Info = chess.engine.INFO_ALL,
-        root_moves: RootMoves | None = None,
-        options: Options = _NO_OPTIONS,
-    ) -> AsyncAnalysis:
+    @_as_in(Engine.analysis)
+    async def analysis(self, *arguments: Any, **named: Any) -> AsyncAnalysis:
         """Begin to search in the background, as `Engine.analysis`."""
-        settings = self._settings.for_one_search(options)
-        question = ask(
-            board,
-            limit,
-            settings,
-            is_endless=True,
-            multipv=multipv,
-            game=game,
-            info=info,
-            root_moves=root_moves,
-        )
+        question, _ = self._ask(Engine.analysis, arguments, named)
         control = SearchControl()
         found = AsyncAnalysis(control.stop)
         engine = await self._started()
@@ -256,16 +215,40 @@ class AsyncEngine:
     def _settings(self) -> Settings:
         return self._first_settings if self._engine is None else self._engine._settings
 
+    def _ask(
+        self, method: Callable[..., object], arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[Question, dict[str, Any]]:
+        """Return the question that a call of a method of `Engine` with these arguments is, and the arguments by name.
+        It is checked here, before anything is awaited."""
+        bound = inspect.signature(method).bind(self, *arguments, **named)
+        bound.apply_defaults()
+        given = bound.arguments
+        asked: dict[str, Any] = {name: given.get(name) for name in ("multipv", "game", "info", "root_moves")}
+        settings = self._settings.for_one_search(given["options"])
+        is_endless = method is Engine.analysis
+        return ask(given["board"], given["limit"], settings, is_endless=is_endless, **asked), given
+
+    async def _searched(self, search: Callable[[Engine, SearchControl, OnInfo], T]) -> T:
+        """Return what a search in a thread returns. It ends when the await is cancelled, or the loop was closed."""
+        control, loop = SearchControl(), asyncio.get_running_loop()
+
+        def watch(info: Info) -> None:  # called several times in a second
+            if loop.is_closed():
+                control.stop()
+
+        engine = await self._started()
+        return await in_thread(lambda: search(engine, control, watch), control.stop)
+
     def _recorder(self) -> Recorder | None:
         """Return what `Engine._recorder` is; None also before the workers have started."""
         return None if self._engine is None else self._engine._recorder()
 
     async def _started(self) -> Engine:
-        """A wait of its own: a start takes long, and an await that is cancelled does not wait for it."""
+        """Return the engine when it has started. A cancelled await does not wait for that, which takes long."""
         return await in_thread(self._open) if self._engine is None else self._engine
 
     def _open(self) -> Engine:
-        """In a thread: the engine, started if need be."""
+        """Return the engine, started if need be; called in a thread."""
         with self._changing:
             if self._is_closed:
                 raise PsearchError("this engine is closed")
@@ -274,7 +257,7 @@ class AsyncEngine:
             return self._engine
 
     def _close(self) -> None:
-        """In a thread."""
+        """End the engine; called in a thread."""
         with self._changing:
             self._is_closed = True
             if self._engine is not None:
@@ -316,21 +299,6 @@ class AsyncAnalysis(chess.engine.AnalysisResult):
             self._loop.call_soon_threadsafe(function, *arguments)
         except RuntimeError:  # the loop is closed: nobody will ask
             self._end_search()
-
-
-def _let_end() -> None:
-    """What cannot be stopped, takes little time and must not be half done when the next call comes."""
-
-
-def _stop_with_loop(control: SearchControl) -> OnInfo:
-    """Takes reports, several in a second, and ends the search when its loop has been closed."""
-    loop = asyncio.get_running_loop()
-
-    def watch(info: Info) -> None:
-        if loop.is_closed():
-            control.stop()
-
-    return watch
 
 
 async def in_thread(function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:

@@ -15,7 +15,6 @@ import chess.engine
 from psearch.api.analysis_result import Analysis, OnEnd, OnFound
 from psearch.api.api_log import LOG
 from psearch.api.checked_arguments import Place, RootMoves
-from psearch.api.infos import info_dict, result_dicts
 from psearch.api.question import Question, ask
 from psearch.arena.owner import Owner
 from psearch.options import Options, Settings, clears_hash
@@ -221,8 +220,7 @@ class Engine:
         choose from these moves only (moves, UCI notation or SAN). `options`: for this search, as in `configure`.
         """
         question = self._ask(board, limit, options, multipv=multipv, game=game, info=info, root_moves=root_moves)
-        infos = result_dicts(question.board, self._answer(question, SearchControl()), question.selector)
-        return infos[0] if multipv is None else infos
+        return self._analysed(question, SearchControl())
 
     def play(
         self,
@@ -250,7 +248,7 @@ class Engine:
         Move.from_uci('g5g7')
         """
         question = self._ask(board, limit, options, multipv=None, game=game, info=info, root_moves=root_moves)
-        return self._played(question, SearchControl(), ponder)
+        return self._played(question, SearchControl(), ponder=ponder)
 
     def analysis(
         self,
@@ -301,15 +299,21 @@ class Engine:
         self._begin(question, control)
         return self._search(question, control, on_info)
 
+    def _analysed(
+        self, question: Question, control: SearchControl, on_info: OnInfo | None = None
+    ) -> chess.engine.InfoDict | list[chess.engine.InfoDict]:
+        infos = question.result_dicts(self._answer(question, control, on_info))
+        return infos[0] if question.multipv is None else infos
+
     def _played(
-        self, question: Question, control: SearchControl, ponder: bool, on_info: OnInfo | None = None
+        self, question: Question, control: SearchControl, on_info: OnInfo | None = None, *, ponder: bool
     ) -> chess.engine.PlayResult:
         since = time.perf_counter()
         result = self._answer(question, control, on_info)
         self._lag.played(control.clock, time.perf_counter() - since)
         if ponder and result.bestmove is not None and result.ponder is not None and not control.is_stopped:
             self._ponder(question, result.bestmove, result.ponder)
-        (info,) = result_dicts(question.board, result, question.selector)
+        (info,) = question.result_dicts(result)
         return chess.engine.PlayResult(result.bestmove, result.ponder, info)
 
     def _ponder(self, question: Question, *moves: chess.Move) -> None:
@@ -317,18 +321,10 @@ class Engine:
         for move in moves:
             board.push(move)
         with contextlib.suppress(PsearchError):  # another thread was quicker, or closed the engine
-            self._pondering = self._analysis(
-                ask(
-                    board,
-                    None,
-                    question.options,
-                    is_endless=True,
-                    multipv=None,
-                    game=question.game,
-                    info=chess.engine.INFO_NONE,
-                    root_moves=None,
-                )
+            pondered = ask(
+                board, None, question.options, is_endless=True, game=question.game, info=chess.engine.INFO_NONE
             )
+            self._pondering = self._analysis(pondered)
 
     def _end_pondering(self) -> None:
         pondering, self._pondering = self._pondering, None
@@ -345,7 +341,7 @@ class Engine:
         self._begin(question, control)
 
         def take(info: Info) -> None:
-            found = info_dict(question.board, info, question.selector)
+            found = question.info_dict(info)
             if found:
                 on_found(found, info.is_live)
 

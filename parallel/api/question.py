@@ -1,7 +1,8 @@
-"""One search as a caller of an engine asks for it, checked before anything is started."""
+"""One search as a caller of an engine asks for it, checked before anything is started, and what the caller gets."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import chess
@@ -9,26 +10,29 @@ import chess.engine
 
 from psearch.api.api_log import LOG
 from psearch.api.checked_arguments import Place, RootMoves, board_of, moves_of
-from psearch.api.limits import bounded, time_manager, to_limits
+from psearch.defaults import DEFAULT_MOVETIME_MS, MAX_NODES
 from psearch.options import SearchOptions
+from psearch.processes import time_manager as times
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo, SearchRequest
-from psearch.processes.time_manager import LagMeter
-from psearch.results import Limits, PsearchError
-from psearch.settings import MULTIPV
-from psearch.text.values import shown
+from psearch.processes.time_manager import GameClock, LagMeter, TimeManager
+from psearch.results import Info, Limits, PsearchError, Result
+from psearch.settings import DEPTH, MATE, MULTIPV, NODES
+from psearch.text.values import is_real, shown, whole
+from psearch.text.wdl import pov_wdl
 
 
 @dataclass(frozen=True)
 class Question:
-    """What to search, how, and what of it is told; `ask` makes it."""
+    """What to search, how, and what of it is reported; `ask` makes it."""
 
     board: chess.Board
-    """the caller's may change"""
+    """a copy: the caller's may change"""
     limit: chess.engine.Limit
     limits: Limits
     only: list[chess.Move] | None
-    multipv: int
+    multipv: int | None
+    """None: one line is wanted, and not a list of one"""
     options: SearchOptions
     game: object
     selector: int
@@ -40,8 +44,27 @@ class Question:
         moves = len(self.only) if self.only else self.board.legal_moves.count()
         control.clock = time_manager(self.board, self.limit, moves, lag)
         return SearchRequest(
-            self.board, self.limits, self.options, self.only, self.multipv, on_info, control, on_note=LOG.warning
+            self.board, self.limits, self.options, self.only, self.multipv or 1, on_info, control, on_note=LOG.warning
         )
+
+    def info_dict(self, info: Info) -> chess.engine.InfoDict:
+        """Return an info as python-chess's engines report it, with chances by our own model."""
+        if not self.selector:
+            return {}
+        found = replace(info, wdl=pov_wdl(info.score, self.board)).as_dict()
+        if not self.selector & chess.engine.INFO_SCORE:
+            for key in ("score", "lowerbound", "upperbound"):
+                found.pop(key, None)  # type: ignore[misc]  # python-chess sets the bounds without declaring them
+        if not self.selector & chess.engine.INFO_PV:
+            del found["pv"]
+        return found
+
+    def result_dicts(self, result: Result) -> list[chess.engine.InfoDict]:
+        """Return the lines of a result, best first; what went wrong on the way is the `string` of the first."""
+        found = [self.info_dict(line) for line in result.lines or [result.info]]
+        if result.notes and self.selector:
+            found[0]["string"] = "; ".join(result.notes)
+        return found
 
 
 def ask(
@@ -49,10 +72,10 @@ def ask(
     limit: chess.engine.Limit | None,
     options: SearchOptions,
     *,
-    multipv: int | None,
-    game: object,
-    info: int,
-    root_moves: RootMoves | None,
+    multipv: int | None = None,
+    game: object = None,
+    info: int = chess.engine.INFO_ALL,
+    root_moves: RootMoves | None = None,
     is_endless: bool = False,
 ) -> Question:
     """Return a question. is_endless: without a limit it is searched until it is stopped, and not for 5 seconds. Raises
@@ -63,8 +86,62 @@ def ask(
     limits = to_limits(limit)
     if not is_endless:
         limit = bounded(limit, own.turn)
-    time_manager(own, limit, 1)  # so that bad clocks are told here
+    time_manager(own, limit, 1)  # so that bad clocks are refused here
     if not isinstance(info, int):
         raise PsearchError(f"info must be of chess.engine.Info, not {shown(info)}")
-    lines = 1 if multipv is None else MULTIPV.of_value(multipv, "multipv")
+    lines = None if multipv is None else MULTIPV.of_value(multipv, "multipv")
     return Question(own, replace(limit), limits, moves_of(own, root_moves), lines, options, game, int(info))
+
+
+def to_limits(limit: chess.engine.Limit) -> Limits:
+    """Return the limits that do not depend on time. Raises PsearchError for numbers that make no sense."""
+    if not isinstance(limit, chess.engine.Limit):
+        raise PsearchError(f"limit must be a chess.engine.Limit, as Limit(time=1.0), not {shown(limit)}")
+    if limit.time is not None and not _seconds(limit, "time") > 0:
+        raise PsearchError(f"time must be more than 0 seconds, not {shown(limit.time)}")
+    depth = limit.depth
+    if is_real(depth) and depth > DEPTH.high:
+        depth = DEPTH.high
+    given = {DEPTH: depth, NODES: limit.nodes, MATE: limit.mate}
+    return Limits(**{option.name: option.of_value(value) for option, value in given.items() if value is not None})
+
+
+def bounded(limit: chess.engine.Limit, turn: chess.Color) -> chess.engine.Limit:
+    """Return a limit that has been checked, with 5 seconds where it says nothing for the side to move."""
+    clock = limit.white_clock if turn == chess.WHITE else limit.black_clock
+    if (limit.time, clock, limit.depth, limit.nodes, limit.mate) != (None,) * 5:
+        return limit
+    return replace(limit, time=DEFAULT_MOVETIME_MS / 1000)
+
+
+def _seconds(limit: chess.engine.Limit, name: str) -> float:
+    """Return a time of a limit, 0 if it is not set. Raises PsearchError when it is not a number."""
+    value = getattr(limit, name)
+    if value is None:
+        return 0.0
+    seconds = math.nan
+    if is_real(value):
+        try:
+            seconds = float(value)
+        except OverflowError:
+            seconds = math.nan
+    if math.isnan(seconds):
+        raise PsearchError(f"{name} must be a number of seconds, not {shown(value)}")
+    return seconds
+
+
+def time_manager(board: chess.Board, limit: chess.engine.Limit, moves: int, lag: LagMeter | None = None) -> TimeManager:
+    """Return what decides about time: the clock of the side to move if there is one, and the fixed time if there is
+    one.
+
+    moves: how many there are to choose from; lag: of the moves before, None: no lag. Raises PsearchError for numbers
+    that make no sense.
+    """
+    side = "white" if board.turn == chess.WHITE else "black"
+    clock = None
+    if getattr(limit, f"{side}_clock") is not None:
+        left = limit.remaining_moves
+        moves_to_go = None if left is None else whole("remaining_moves", left, 0, MAX_NODES)
+        clock = GameClock(_seconds(limit, f"{side}_clock"), _seconds(limit, f"{side}_inc"), moves_to_go)
+    fixed = None if limit.time is None else times.fixed_time(_seconds(limit, "time"), 0.0)
+    return times.time_manager((lag or LagMeter(0.0)).read(clock), fixed, moves)

@@ -14,3 +14,14 @@ def json_value(text: str | bytes | bytearray, parse_constant: Callable[[str], An
         return json.loads(text, parse_constant=parse_constant)
     except RecursionError:
         raise ValueError("lists or objects are nested too deeply") from None
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Return the values of a JSON object by name. Raises ValueError for any other text."""
+    try:
+        values = json_value(text)
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        raise ValueError("not a JSON object")
+    return values

@@ -84,3 +84,12 @@ def _refusal(text: str) -> Exception:
     from psearch.results import PsearchError  # late: `psearch --help` does without
 
     return PsearchError(text)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with what it counts.
+
+    >>> counted(1, "game"), counted(1200, "game")
+    ('1 game', '1,200 games')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -16,9 +16,9 @@ import pytest
 from forks import in_fork
 
 import psearch
-from psearch.batch.positions.crew import make_crew
-from psearch.batch.positions.hand import HandSettings
-from psearch.batch.positions.jobs import Batch
+from psearch.batch.positions.position_pool import make_pool
+from psearch.batch.positions.position_worker import WorkerSettings
+from psearch.batch.positions.task import Batch
 from psearch.processes.supervisor import Supervisor
 from psearch.remote.cluster_processes import ClusterProcesses
 
@@ -160,10 +160,10 @@ def test_results_of_many() -> None:
             gc.collect()
             return "left"
 
-        crew = results._search.crew
+        pool = results._search.pool
         assert in_fork(leave) == "left"
         found += results
-        assert crew.lost == 0
+        assert pool.lost == 0
     assert sorted(one.index for one in found) == list(range(400))
 
 
@@ -198,13 +198,13 @@ def test_what_is_below_the_api(fake_ray: Path, kernels: None) -> None:
         assert in_fork(supervisor.forget) == REFUSED.format("engine")
         assert in_fork(supervisor.close) == "None"
         assert supervisor.restore() == []
-    with make_crew(1, HandSettings(hash_mb=1)) as crew:
-        for call in (lambda: crew.wait(0.0), lambda: crew.send(0, Batch([])), lambda: crew.assist(0, 2)):
+    with make_pool(1, WorkerSettings(hash_mb=1)) as pool:
+        for call in (lambda: pool.wait(0.0), lambda: pool.send(0, Batch([])), lambda: pool.assist(0, 2)):
             assert in_fork(call) == REFUSED.format("analysis")
-        assert in_fork(crew.close) == "None"
-        (pid,) = crew.processes.pids()
-        crew.wait(0.5)
-        assert crew.processes.pids() == [pid]
+        assert in_fork(pool.close) == "None"
+        (pid,) = pool.processes.pids()
+        pool.wait(0.5)
+        assert pool.processes.pids() == [pid]
     with ClusterProcesses("auto", cluster_tasks.make) as link:
         for call in (lambda: link.messages(0.0), lambda: link.give(0, 0, 0)):
             assert in_fork(call) == REFUSED.format("connection to a cluster")

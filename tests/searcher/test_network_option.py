@@ -16,8 +16,8 @@ import psearch
 from psearch import options
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.batch.positions.crew import make_crew
-from psearch.batch.positions.hand import Hand, HandSettings
+from psearch.batch.positions.position_pool import make_pool
+from psearch.batch.positions.position_worker import PositionWorker, WorkerSettings
 from psearch.bench import BENCH_POSITIONS
 from psearch.core.chess.evaluation.network_file import default_network, encoded
 from psearch.faces.uci.resources import Resources
@@ -142,18 +142,18 @@ def test_who_names_a_file_again_gets_what_it_holds_now(file: Path) -> None:
 
 
 def test_another_process_refuses_another_network(file: Path, elsewhere: Callable[[], None]) -> None:
-    """Whoever reads it: a search, a hand of `analyse` here or on a node, what plays games for training."""
+    """Whoever reads it: a search, a worker of `analyse` here or on a node, what plays games for training."""
     chosen = SearchOptions(net=str(file))
     name = chosen.read_network().name
     replaced(file)
     elsewhere()
     there = pickle.loads(pickle.dumps(chosen))
     arena = Arena(workers=1, hash_mb=1)
-    settings = HandSettings(hash_mb=1, options=there)
+    settings = WorkerSettings(hash_mb=1, options=there)
     for read in (
         there.read_network,
         lambda: write_search(arena, chess.Board(), Limits(depth=1), there),
-        lambda: Hand(settings),
+        lambda: PositionWorker(settings),
         lambda: read_by_a_process(settings),
         options_of("modern", str(file), name).read_network,
     ):
@@ -163,9 +163,9 @@ def test_another_process_refuses_another_network(file: Path, elsewhere: Callable
             read()
 
 
-def read_by_a_process(settings: HandSettings) -> None:
-    with make_crew(1, settings) as crew:
-        while not crew.wait(60.0):
+def read_by_a_process(settings: WorkerSettings) -> None:
+    with make_pool(1, settings) as pool:
+        while not pool.wait(60.0):
             pass
 
 

@@ -15,9 +15,7 @@ from paths import DATA
 from positions import KIWIPETE, sample
 
 from psearch.api.checked_arguments import board_of
-from psearch.batch.positions.boards import board_of as task_board
-from psearch.batch.positions.boards import from_board
-from psearch.batch.positions.jobs import Task
+from psearch.batch.positions.task import Task, from_board
 from psearch.faces.uci.position_command import CurrentPosition
 from psearch.faces.web.game_tree import GameTree
 from psearch.results import Limits, PsearchError
@@ -313,7 +311,7 @@ def faces() -> dict[str, Callable[[str], chess.Board]]:
         "uci": uci,
         "uci, chess960, without the word fen": uci_alone,
         "page": lambda text: GameTree.of_fen(text).board(),
-        "batch": lambda text: task_board(Task("", text, limits=Limits(depth=1))),
+        "batch": lambda text: Task("", text, limits=Limits(depth=1)).board(),
     }
 
 

@@ -1,6 +1,6 @@
 """The analysis of many positions: what is searched, in which order the answers come, and what is kept of them.
 
-`Analyser` answers positions from the journal or by a farm; `psearch.batch.analysis.suite_results` and
+`Analyser` answers positions from the journal or by a pool of workers; `psearch.batch.analysis.suite_results` and
 `psearch.batch.analysis.games` say what to make of the answers.
 """
 
@@ -8,162 +8,44 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-import chess
-import chess.engine
+from psearch.batch.analysis.analysis_files import AnalysisJournal
+from psearch.batch.positions.answer import Answer
+from psearch.batch.positions.position_pool import PositionPool, rounds
+from psearch.batch.positions.task import Outcome, Pause, Task, TaskList
+from psearch.results import PsearchError
 
-from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_moves
-from psearch.batch.positions.answers import score_of
-from psearch.batch.positions.boards import board_of, from_board
-from psearch.batch.positions.comparing import estimate_of
-from psearch.batch.positions.crew import Crew
-from psearch.batch.positions.flow import rounds
-from psearch.batch.positions.jobs import Chain, Choice, Comparison, Found, Outcome, Pause, Task
-from psearch.results import Limits, PsearchError
-
-_MOST_PV_PLIES = 20
-"""of a line that is kept"""
-_MOST_KNOWN = 4_096
-"""Works that need no search, and wait for those before them."""
+_MOST_HELD = 4_096
+"""Most answers that wait for those before them: then nothing more is read."""
 T = TypeVar("T")
-A = TypeVar("A")
-
-
-@dataclass(frozen=True)
-class PositionAnswer:
-    """What is kept of one finished search. Scores are for the side to move; moves are UCI."""
-
-    best: str
-    cp: int | None
-    """centipawns; None for a mate"""
-    mate: int | None
-    """moves to mate, negative when being mated; None otherwise"""
-    depth: int
-    seldepth: int
-    nodes: int
-    time_s: float
-    pv: list[str]
-    choices: list[Choice] = field(default_factory=list)
-    """the best move and its predecessors, each where it became the best; the last one is `best`"""
-    bound: str = "exact"
-    """what the score is: `exact`, `lower` or `upper`, as in `Info`"""
-    exact_cp: int | None = None
-    """the last exact score of the same move, where the score is a bound and there is one; a mate is in `exact_mate`"""
-    exact_mate: int | None = None
-    tbhits: int = 0
-    """root moves that were looked up in endgame tables"""
-    compared: Comparison | None = None
-    """with the move that was played, where that may be a mistake"""
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> PositionAnswer:
-        """Make one from what `asdict` made of it."""
-        compared = values["compared"]
-        return cls(
-            **{
-                **values,
-                "choices": [Choice(**choice) for choice in values["choices"]],
-                "compared": None if compared is None else Comparison(**compared),
-            }
-        )
-
-    @property
-    def score(self) -> chess.engine.Score:
-        """For the side to move."""
-        return score_of(self.cp, self.mate)
-
-    @property
-    def estimate(self) -> tuple[chess.engine.Score, str]:
-        """For formats that have no bounds: the last exact score if it may still be right, else the bound; and which."""
-        return estimate_of(self.cp, self.mate, self.bound, self.exact_cp, self.exact_mate)
 
 
 class Stopped(Exception):
     """A signal came: what was being searched is not finished."""
 
 
-def answer_of(found: Found) -> PositionAnswer:
-    """Return what is kept of a position that has a legal move."""
-    best = found.lines[0]
-    if found.best is None:
-        raise ValueError("no legal move")
-    return PositionAnswer(
-        best=found.best,
-        cp=best.cp,
-        mate=best.mate,
-        depth=best.depth,
-        seldepth=best.seldepth,
-        nodes=found.nodes,
-        time_s=found.time_s,
-        pv=best.pv[:_MOST_PV_PLIES],
-        bound=best.bound,
-        exact_cp=found.exact_cp,
-        exact_mate=found.exact_mate,
-        choices=found.choices,
-        tbhits=found.tbhits,
-        compared=found.compared,
-    )
-
-
 @dataclass(frozen=True)
-class Form(Generic[A]):
-    """What is kept of a search, in memory and in the journal."""
-
-    make: Callable[[Found], A]
-    dump: Callable[[A], dict[str, Any]]
-    """as JSON values"""
-    load: Callable[[dict[str, Any]], A]
-    moves: Callable[[A], list[tuple[str, list[str], list[str]]]]
-    """the move, its line, and other moves of the same position; of each search"""
-    depth: Callable[[A], int]
-
-
-ANSWERS = Form(
-    answer_of,
-    asdict,
-    PositionAnswer.from_json,
-    lambda answer: [
-        (answer.best, answer.pv, [choice.move for choice in answer.choices]),
-        *([] if answer.compared is None else [(answer.compared.best, answer.compared.pv, [])]),
-    ],
-    lambda answer: answer.depth,
-)
-
-
-def position_task(key: str, board: chess.Board, limits: Limits, line: Sequence[chess.Move] = ()) -> Task:
-    """Return a position with its history, to be searched. line: what was played there in a game, which may be
-    compared."""
-    fen, moves = from_board(board)
-    walk = board.copy(stack=False)
-    words = []
-    for move in line:
-        words.append(walk.uci(move))
-        walk.push(move)
-    return Task(key, fen, moves, limits, line=tuple(words), chess960=board.chess960)
-
-
-@dataclass(frozen=True)
-class Work(Generic[T, A]):
+class Work(Generic[T]):
     """Something whose result needs answers: a position of a suite, a game."""
 
     item: T
     tasks: Iterable[Task]
     """what has to be searched for it, one after the other with one table; read once, when it is needed. Their ids are
     the keys of the journal"""
-    older: Mapping[str, A] = field(default_factory=dict)
+    older: Mapping[str, Answer] = field(default_factory=dict)
     """answers that are there already, by key: kept where they are deeper than what is found; where one is as deep as
     the limit of depth, nothing is searched"""
 
 
 @dataclass
-class PositionAnswered(Generic[T, A]):
+class WorkDone(Generic[T]):
     """Something with all answers that there are."""
 
     item: T
-    answers: dict[str, A] = field(default_factory=dict)
+    answers: dict[str, Answer] = field(default_factory=dict)
     """by key"""
     problems: dict[str, str] = field(default_factory=dict)
     """why there is none, by key"""
@@ -171,38 +53,39 @@ class PositionAnswered(Generic[T, A]):
     """answers that were there already"""
 
 
-class _Pending(PositionAnswered[T, A]):
-    """Not all answers are there yet."""
+class _Pending(WorkDone[T]):
+    """Something whose answers are not all there yet."""
 
-    def __init__(self, work: Work[T, A]) -> None:
+    def __init__(self, work: Work[T]) -> None:
         super().__init__(work.item)
         self.work = work
         self.kept: list[str] = []
         """keys whose answers are in the journal: they are kept there until it is their turn"""
         self.missing = 0
         self.was_searched = False
-        """some of it, just now"""
+        """whether some of it was searched just now"""
         self.is_read = False
+        self.held = 0
+        """how much it counts towards `_MOST_HELD`"""
 
     @property
     def is_complete(self) -> bool:
         return self.is_read and self.missing == 0
 
 
-class Analyser(Generic[A]):
-    """Answers positions, from the journal where it has them, else by a crew. form: of the answers.
+class Analyser:
+    """Answers positions, from the journal where it has them, else by a pool.
 
     is_stopped: asked now and then; on_answer: called with every answer, True if it comes from a search; on_note: called
     with a line when something went wrong in a search and was mended; assist: threads that may search in all when
-    fewer positions are left than hands, 0: hands help nobody; is_exact: figures are to be those of a run that nobody
-    interrupts. A work that was begun is searched again from its start then, for what the table had at that point is
-    lost.
+    fewer positions are left than workers, 0: nobody gets more threads; is_exact: figures are to be those of a run that
+    nobody interrupts. A work that was begun is searched again from its start then, for what the table had at that point
+    is lost.
     """
 
     def __init__(
         self,
-        crew: Crew,
-        form: Form[A],
+        pool: PositionPool,
         is_stopped: Callable[[], bool],
         journal: AnalysisJournal | None = None,
         on_answer: Callable[[bool], None] = lambda searched: None,
@@ -210,131 +93,117 @@ class Analyser(Generic[A]):
         assist: int = 0,
         is_exact: bool = False,
     ) -> None:
-        self.crew = crew
-        self.form = form
+        self.pool = pool
         self.is_stopped = is_stopped
         self.journal = journal
         self.on_answer = on_answer
-        self.on_found: Callable[[str, A], None] = lambda key, answer: None
-        """called with what was searched just now, before `on_answer`"""
+        self.on_found: Callable[[Any, str, Answer], None] = lambda item, key, answer: None
+        """called with what was searched just now, and what it is for, before `on_answer`"""
         self.on_note = on_note
         self.assist = assist
         self.is_exact = is_exact
+        self._held = 0
 
-    def answered(
-        self, works: Iterable[Work[T, A] | Pause], awaited: int | None = None
-    ) -> Iterator[PositionAnswered[T, A]]:
+    def answered(self, works: Iterable[Work[T] | Pause], awaited: int | None = None) -> Iterator[WorkDone[T]]:
         """Yield everything with its answers, in the order of `works`, which is read some way ahead.
 
         awaited: a descriptor that can be read when `works` can go on behind `Pause.INPUT`. Raises Stopped, WorkerDied,
         PsearchError when the journal has the answer of another position, OSError for the journal, and what `works`
         does.
         """
-        pending: deque[_Pending[T, A]] = deque()
-        at: dict[str, _Pending[T, A]] = {}
-        known = 0
-
-        def take(outcome: Outcome) -> None:
-            """Take an answer at once, whatever its turn is."""
-            if outcome.found is not None:
-                answer = self.form.make(outcome.found)
-                if self.journal is not None:
-                    self.journal.add(str(outcome.id), self.form.dump(answer))
-                self.on_found(str(outcome.id), answer)
-                for note in outcome.found.notes:
-                    self.on_note(note)
-            self.on_answer(True)
-
-        def chains() -> Iterator[Chain | Pause]:
-            nonlocal known
-            for work in works:
-                if isinstance(work, Pause):
-                    yield work
-                    continue
-                opened = _Pending(work)
-                pending.append(opened)
-                tasks = self._tasks(opened, at)
-                first = next(tasks, None)
-                if first is not None:
-                    yield Chain(itertools.chain([first], tasks))
-                    continue
-                known += 1
-                if len(pending) == 1:  # it is given out before more is read
-                    yield Pause.ROUND
-                while known >= _MOST_KNOWN:
-                    yield Pause.OUTCOME
-
-        for some in rounds(
-            self.crew,
-            chains(),
-            ordered=True,
-            assist=self.assist,
-            is_stopped=self.is_stopped,
-            on_outcome=take,
-            awaited=awaited,
-        ):
-            for outcome in some:
-                owner = at.pop(str(outcome.id))
-                owner.missing -= 1
-                if outcome.found is not None:
-                    owner.answers[str(outcome.id)] = self.form.make(outcome.found)
-                else:
-                    owner.problems[str(outcome.id)] = outcome.error or "no answer"
+        pending: deque[_Pending[T]] = deque()
+        searched: dict[str, _Pending[T]] = {}
+        """the work of each task that is being searched, by key"""
+        lists = self._lists(works, pending, searched)
+        for outcomes in rounds(self.pool, lists, assist=self.assist, is_stopped=self.is_stopped, awaited=awaited):
+            for outcome in outcomes:
+                self._take(outcome, searched.pop(str(outcome.id)))
             while pending and pending[0].is_complete:
                 done = pending.popleft()
-                known -= not done.was_searched
+                self._held -= done.held
                 yield self._ready(done)
         if self.is_stopped():
             raise Stopped
 
-    def _tasks(self, opened: _Pending[T, A], at: dict[str, _Pending[T, A]]) -> Iterator[Task]:
-        """What is to be searched for it."""
+    def _lists(
+        self, works: Iterable[Work[T] | Pause], pending: deque[_Pending[T]], searched: dict[str, _Pending[T]]
+    ) -> Iterator[TaskList | Pause]:
+        for work in works:
+            if isinstance(work, Pause):
+                yield work
+                continue
+            opened = _Pending(work)
+            pending.append(opened)
+            tasks = self._tasks(opened, searched)
+            first = next(tasks, None)
+            if first is not None:
+                yield TaskList(itertools.chain([first], tasks))
+            else:
+                self._hold(opened)
+                if len(pending) == 1:  # it is given out before more is read
+                    yield Pause.ROUND
+            while self._held >= _MOST_HELD:
+                yield Pause.OUTCOME
+
+    def _tasks(self, opened: _Pending[T], searched: dict[str, _Pending[T]]) -> Iterator[Task]:
+        """Yield what is to be searched for it."""
         known: list[Task] = []
         for task in opened.work.tasks:
             key = str(task.id)
             if self.journal is not None and key in self.journal and not (self.is_exact and opened.was_searched):
-                self._check(key, task)
+                self._check(self.journal, key, task)
                 known.append(task)
                 continue
             older = opened.work.older.get(key)
-            if older is not None and task.limits.depth is not None and self.form.depth(older) >= task.limits.depth:
+            if older is not None and task.limits.depth is not None and older.line.depth >= task.limits.depth:
                 self.on_answer(False)
                 continue
             again, known = (known, []) if self.is_exact else ([], known)
             for missing in (*again, task):
                 opened.missing += 1
                 opened.was_searched = True
-                at[str(missing.id)] = opened
+                searched[str(missing.id)] = opened
                 yield missing
         opened.kept = [str(task.id) for task in known]
         opened.is_read = True
 
-    def _ready(self, done: _Pending[T, A]) -> PositionAnswered[T, A]:
-        """With what the journal has had, and older answers where they are deeper."""
+    def _take(self, outcome: Outcome, owner: _Pending[T]) -> None:
+        """Take an answer at once, whatever its turn is."""
+        key = str(outcome.id)
+        owner.missing -= 1
+        self._hold(owner)
+        if outcome.answer is None:
+            owner.problems[key] = outcome.error or "no answer"
+        else:
+            owner.answers[key] = outcome.answer
+            if self.journal is not None:
+                self.journal.add(key, outcome.answer)
+            self.on_found(owner.item, key, outcome.answer)
+            for note in outcome.answer.notes:
+                self.on_note(note)
+        self.on_answer(True)
+
+    def _hold(self, pending: _Pending[T]) -> None:
+        pending.held += 1
+        self._held += 1
+
+    def _ready(self, done: _Pending[T]) -> WorkDone[T]:
+        """Add what the journal has, and older answers where they are deeper."""
         for key in done.kept:
-            done.answers[key] = self._kept(key)
+            assert self.journal is not None
+            done.answers[key] = self.journal.get(key)
             self.on_answer(False)
-        done.kept.clear()
         for key, older in done.work.older.items():
             found = done.answers.get(key)
-            if found is None or self.form.depth(found) < self.form.depth(older):
+            if found is None or found.line.depth < older.line.depth:
                 done.answers[key] = older
                 done.problems.pop(key, None)
                 done.from_older += 1
         return done
 
-    def _kept(self, key: str) -> A:
-        """What the journal has under a key that it has."""
-        assert self.journal is not None
-        kept = self.journal.get(key)
-        assert kept is not None
-        return self.form.load(kept)
-
-    def _check(self, key: str, task: Task) -> None:
+    def _check(self, journal: AnalysisJournal, key: str, task: Task) -> None:
         """Raise PsearchError when what the journal has is of another position."""
-        assert self.journal is not None
         try:
-            for best, line, others in self.form.moves(self._kept(key)):
-                check_moves(board_of(task), best, line, others)
+            journal.get(key).check(task.board())
         except ValueError as error:
-            raise PsearchError(f"{self.journal.path}: not an answer for {key}: {error}") from None
+            raise PsearchError(f"{journal.path}: not an answer for {key}: {error}") from None

@@ -1,4 +1,4 @@
-"""Games: which positions of a PGN are analysed, and how the answers are written into it.
+"""Games: which positions of a PGN are analysed, and how the answers are written into it, for programs, and as a table.
 
 `psearch.text.pgn_text` reads, `chess.pgn` writes. Evaluations are `[%eval ...]` comments seen from White, as GUIs
 and web sites read them; a move that cost much gets the mark ?!, ? or ?? and the better line as a variation.
@@ -8,28 +8,35 @@ from __future__ import annotations
 
 import itertools
 import re
+import statistics
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import chess
 import chess.engine
 import chess.pgn
 
-from psearch.batch.analysis.accuracy import PlayerSummary
-from psearch.batch.analysis.analyser import PositionAnswer
-from psearch.batch.analysis.judgement import MARKS, JudgedGame
-from psearch.batch.positions.comparing import MOST_BEHIND, scores_of
-from psearch.batch.positions.jobs import Comparison
+from psearch.batch.analysis.judgement import MARK_NAMES, MARKS, JudgedGame, PlayerSummary, Tally
+from psearch.batch.positions.answer import Answer, Comparison
+from psearch.batch.positions.comparing import MOST_BEHIND
 from psearch.core.records import MAX_HISTORY
 from psearch.text.pgn_text import PgnGame
-from psearch.text.report import relative_text
+from psearch.text.report import relative_text, terminal_kind
 
 _NAGS = {mark: nag for _, nag, mark in MARKS}
 _LINE_PLIES = 10
-"""of a variation that shows what was better"""
+"""Length of a variation that shows what was better."""
 _ASSESSMENTS = frozenset(range(chess.pgn.NAG_GOOD_MOVE, chess.pgn.NAG_DUBIOUS_MOVE + 1))
-"""!, ?, !!, ??, !? and ?!: a move that has one keeps it"""
+"""!, ?, !!, ??, !? and ?!: a move that has one keeps it."""
 _COLUMNS = 80
+MOST_PV_PLIES = 20
+"""Length of the lines that programs are given, at most."""
+PLAYER_COLUMNS = ("player", "accuracy", "loss, cp", *MARK_NAMES)
+"""Head of the rows."""
+TOTAL_COLUMNS = ("player", "games", *PLAYER_COLUMNS[1:])
+"""Head of the rows of many games."""
+_MOST_PLAYERS = 30
 _EVAL = re.compile(r"\[%eval [^\]]*\]")
 _BOUND_WORDS = re.compile(rf"({_EVAL.pattern}) at (?:least|most) [-+#][-\d.]+")
 
@@ -65,7 +72,7 @@ def count_positions(work: PgnGame) -> int:
 
 
 def _positions(work: PgnGame) -> Iterator[chess.Board]:
-    """The positions of a game that can be searched, all on one board that goes back move by move."""
+    """Yield the positions of a game that can be searched, all on one board that goes back move by move."""
     if not work.readable or work.game.next() is None:
         return
     board = work.game.board()
@@ -121,10 +128,10 @@ def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSu
                 headers[side + tag] = value
 
 
-def _set_eval(node: chess.pgn.GameNode, score: chess.engine.PovScore, answer: PositionAnswer | None) -> None:
-    """The evaluation of a position, by a search or the rules. The format has no bounds: words behind it tell of one."""
+def _set_eval(node: chess.pgn.GameNode, score: chess.engine.PovScore, answer: Answer | None) -> None:
+    """Note the evaluation of a position, by a search or the rules. The format has no bounds: words tell of one."""
     node.comment = _BOUND_WORDS.sub(r"\1", node.comment)  # from another analysis
-    node.set_eval(score, answer.depth if answer is not None else None)
+    node.set_eval(score, answer.line.depth if answer is not None else None)
     bound = answer.estimate[1] if answer is not None else "exact"
     if bound != "exact":
         words = "at least" if (bound == "lower") == (score.turn == chess.WHITE) else "at most"
@@ -132,7 +139,7 @@ def _set_eval(node: chess.pgn.GameNode, score: chess.engine.PovScore, answer: Po
 
 
 def _add_line(parent: chess.pgn.GameNode, board: chess.Board, compared: Comparison) -> None:
-    """The better line as a variation, unless there is one that begins so."""
+    """Add the better line as a variation, unless there is one that begins so."""
     walk = board.copy(stack=False)
     node = parent
     for number, word in enumerate(compared.pv[:_LINE_PLIES]):
@@ -141,6 +148,124 @@ def _add_line(parent: chess.pgn.GameNode, board: chess.Board, compared: Comparis
             return
         node = node.add_variation(move)
         if number == 0:
-            best, _ = scores_of(compared)
-            node.set_eval(chess.engine.PovScore(best, board.turn), compared.depth)
+            node.set_eval(chess.engine.PovScore(compared.best_score, board.turn), compared.depth)
         walk.push(move)
+
+
+# -- for programs ----------------------------------------------------------------------------------------------------
+
+
+def game_object(judged: JudgedGame, file: str) -> dict[str, Any]:
+    """Return a game. file: as the user named it."""
+    work = judged.work
+    return {
+        "file": file,
+        "game": work.number,
+        "headers": dict(work.game.headers),
+        "problem": work.problem.text if work.problem is not None else None,
+        "players": {chess.COLOR_NAMES[color]: _player_object(judged.players[color]) for color in chess.COLORS},
+        "positions": list(_position_objects(judged)) if work.readable else [],
+    }
+
+
+def games_summary(tally: Tally, total: int) -> dict[str, Any]:
+    """Return all games. total: how many there are, finished or not."""
+    return {
+        "games": total,
+        "finished": tally.games,
+        "positions": tally.positions,
+        **_mark_counts(tally.marks),
+        **({} if tally.kept is None else {"kept": tally.kept}),
+    }
+
+
+def _player_object(player: PlayerSummary) -> dict[str, Any]:
+    return {
+        "moves": player.moves,
+        "accuracy": None if player.accuracy is None else round(player.accuracy, 2),
+        "average_loss": None if player.average_loss is None else round(player.average_loss, 2),
+        **_mark_counts(player.marks),
+    }
+
+
+def _mark_counts(marks: Mapping[str, int]) -> dict[str, int]:
+    return {name: marks.get(mark, 0) for mark, name in MARK_NAMES.items()}
+
+
+def _position_objects(judged: JudgedGame) -> Iterator[dict[str, Any]]:
+    """The positions of the main line, each with the move that was played in it."""
+    board = judged.work.game.board()
+    played = list(judged.work.game.mainline_moves())
+    for ply in range(len(played) + 1):
+        values: dict[str, Any] = {"ply": ply, "fen": board.fen()}
+        if ply in judged.answers:
+            values |= judged.answers[ply].as_json(MOST_PV_PLIES)
+        elif not any(board.legal_moves):
+            values["result"] = terminal_kind(board)
+        if ply < len(played):
+            move, found = played[ply], judged.moves[ply]
+            values |= {"move": board.uci(move), "san": board.san(move), "mark": found.mark}
+            values["loss"] = None if found.loss is None else round(found.loss, 4)
+            values["compared"] = None if found.compared is None else found.compared.as_json()
+            board.push(move)
+        yield values
+
+
+# -- for people ------------------------------------------------------------------------------------------------------
+
+
+def game_title(judged: JudgedGame, file: str | None) -> str:
+    """Return `game 3: London, 1851.06.21, 1-0`; with the name of the file if it is given. What the tags do not say is
+    left out."""
+    headers = judged.work.game.headers
+    facts = (headers.get(name, "").replace(".??", "") for name in ("Event", "Date", "Result"))
+    known = ", ".join(fact for fact in facts if fact.strip("?.* "))
+    title = f"game {judged.work.number}"
+    if file is not None:
+        title = f"{file}, {title}"
+    return f"{title}: {known}" if known else title
+
+
+class Players:
+    """What the players of many games did, added up by their names."""
+
+    def __init__(self) -> None:
+        self._games: dict[str, list[PlayerSummary]] = {}
+
+    def add(self, judged: JudgedGame) -> None:
+        """Add a game; a side without a name, or without a judged move, does not count."""
+        for color in chess.COLORS:
+            name = judged.work.game.headers.get(chess.COLOR_NAMES[color].capitalize(), "").strip("? ")
+            if name and judged.players[color].moves:
+                self._games.setdefault(name, []).append(judged.players[color])
+
+    def rows(self) -> list[list[str]]:
+        """Return those with the most games under `TOTAL_COLUMNS`, the most accurate first; nobody, if all have one
+        game.
+
+        Accuracy is the mean of the games, loss that of the moves.
+        """
+        most = sorted(self._games.items(), key=lambda item: -len(item[1]))[:_MOST_PLAYERS]
+        if not most or len(most[0][1]) == 1:
+            return []
+        totals = []
+        for name, games in most:
+            accuracy = statistics.fmean(game.accuracy or 0.0 for game in games)
+            loss = statistics.fmean((game.average_loss or 0.0 for game in games), [game.moves for game in games])
+            marks = [str(sum(game.marks.get(mark, 0) for game in games)) for mark in MARK_NAMES]
+            totals.append((accuracy, [name, f"{len(games):,}", f"{accuracy:.1f}%", f"{loss:.0f}", *marks]))
+        return [row for _, row in sorted(totals, key=lambda total: -total[0])]
+
+
+def player_rows(judged: JudgedGame) -> list[list[str]]:
+    """Return White's row and Black's, under `PLAYER_COLUMNS`; `-` where there was no move to judge."""
+    rows = []
+    for color in chess.COLORS:
+        side = chess.COLOR_NAMES[color].capitalize()
+        name = judged.work.game.headers.get(side, "?")
+        player = judged.players[color]
+        accuracy = "-" if player.accuracy is None else f"{player.accuracy:.1f}%"
+        loss = "-" if player.average_loss is None else f"{player.average_loss:.0f}"
+        marks = [str(player.marks.get(mark, 0)) for mark in MARK_NAMES]
+        rows.append([side if name.strip("? ") == "" else f"{side}, {name}", accuracy, loss, *marks])
+    return rows

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import statistics
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from psearch.batch.analysis.analyser import PositionAnswer
-from psearch.batch.analysis.json_objects import answer_fields
-from psearch.batch.positions.jobs import Choice
+from psearch.batch.analysis.games import MOST_PV_PLIES
+from psearch.batch.positions.answer import Answer, Choice
 from psearch.terminal.streams import printable
 from psearch.text.epd_text import SuitePosition
 from psearch.text.report import relative_text, terminal_kind
@@ -34,7 +34,7 @@ class Verdict:
     there is a problem."""
 
     position: SuitePosition
-    answer: PositionAnswer | None
+    answer: Answer | None
     solved_by: Choice | None = None
     """when the right answer was found for good; None when the answer is wrong, or the position has no goal"""
     points: int = 0
@@ -52,17 +52,18 @@ class Verdict:
         return "right" if self.solved_by is not None else "wrong"
 
 
-def judge(position: SuitePosition, answer: PositionAnswer | None, problem: str | None = None) -> Verdict:
+def judge(position: SuitePosition, answer: Answer | None, problem: str | None = None) -> Verdict:
     """Tell whether the answer is right, since when it has been, and the points of its move."""
     if answer is None:
         return Verdict(position, None, problem=problem)
     board = position.board
-    points = position.points.get(board.parse_uci(answer.best), 0)
+    move = answer.move(board)
+    points = position.points.get(move, 0)
     if not position.is_about_moves:
         is_found = position.mate is not None and _is_mate(answer, position.mate)
-        end = Choice(answer.best, answer.time_s, answer.depth, answer.nodes)
+        end = Choice(move.uci(), answer.time_s, answer.line.depth, answer.nodes)
         return Verdict(position, answer, end if is_found else None, points)
-    if not position.accepts(board.parse_uci(answer.best)):
+    if not position.accepts(move):
         return Verdict(position, answer, None, points)
     since = answer.choices[-1]
     for choice in reversed(answer.choices):
@@ -72,11 +73,12 @@ def judge(position: SuitePosition, answer: PositionAnswer | None, problem: str |
     return Verdict(position, answer, since, points)
 
 
-def _is_mate(answer: PositionAnswer, moves: int) -> bool:
-    """Whether the answer is a mate for the same side in as many moves, or fewer."""
-    if answer.mate is None or answer.bound == ("upper" if moves > 0 else "lower"):
+def _is_mate(answer: Answer, moves: int) -> bool:
+    """Tell whether the answer is a mate for the same side in as many moves, or fewer."""
+    mate, bound = answer.line.mate, answer.line.bound
+    if mate is None or bound == ("upper" if moves > 0 else "lower"):
         return False
-    return (answer.mate > 0) == (moves > 0) and abs(answer.mate) <= abs(moves)
+    return (mate > 0) == (moves > 0) and abs(mate) <= abs(moves)
 
 
 # -- for people ------------------------------------------------------------------------------------------------------
@@ -146,11 +148,11 @@ class SuiteTable:
         name = _end_of(_cut(position.name, self._name), self._widths["position"])
         cells = {"position": name, "result": verdict.result}
         if answer is not None:
-            cells["move"] = position.board.san(position.board.parse_uci(answer.best))
+            cells["move"] = position.board.san(answer.move(position.board))
             cells["wanted"] = _cut(_wanted(position), self._widths["wanted"])
             cells["found, s"] = f"{verdict.solved_by.time_s:.2f}" if verdict.solved_by is not None else ""
-            cells["depth"] = f"{answer.depth}/{answer.seldepth}"
-            cells["score"] = relative_text(answer.score, answer.bound)
+            cells["depth"] = f"{answer.line.depth}/{answer.line.seldepth}"
+            cells["score"] = relative_text(answer.line.score, answer.line.bound)
             cells["nodes"] = f"{answer.nodes:,}"
             cells["points"] = f"{verdict.points}/{position.most_points}" if position.points else ""
         return self._line(cells)
@@ -257,8 +259,8 @@ class _SuiteSums:
             "scored": self.scored,
             "solved": len(times),
             "solved_within": {str(limit): n for limit, n in _within(times)},
-            "mean_time_to_solution": round(sum(times) / len(times), 4) if times else None,
-            "median_time_to_solution": _median(times),
+            "mean_time_to_solution": round(statistics.fmean(times), 4) if times else None,
+            "median_time_to_solution": round(statistics.median(times), 4) if times else None,
             "points": self.points,
             "most_points": self.most_points,
             "nodes": self.nodes,
@@ -274,13 +276,6 @@ def _within(times: list[float]) -> list[tuple[float, int]]:
         for number, (limit, count) in enumerate(counts)
         if count and (number == 0 or count > counts[number - 1][1])
     ]
-
-
-def _median(times: list[float]) -> float | None:
-    if not times:
-        return None
-    middle = len(times) // 2
-    return times[middle] if len(times) % 2 else round((times[middle - 1] + times[middle]) / 2, 4)
 
 
 def summary_text(summary: dict[str, Any]) -> str:
@@ -340,10 +335,9 @@ def json_object(verdict: Verdict, file: str) -> dict[str, Any]:
     if position.points:
         values |= {"points": verdict.points, "most_points": position.most_points}
     if answer is not None:
-        values |= answer_fields(answer)
+        values |= answer.as_json(MOST_PV_PLIES)
     if verdict.problem is not None:
         values["error"] = verdict.problem
     if verdict.solved_by is not None:
-        since = verdict.solved_by
-        values["solution"] = {"time": since.time_s, "depth": since.depth, "nodes": since.nodes}
+        values["solution"] = verdict.solved_by.as_json()
     return values

@@ -20,8 +20,7 @@ from typing import NamedTuple
 import chess
 import chess.engine
 
-from psearch.batch.positions.answers import score_of
-from psearch.batch.positions.jobs import Comparison
+from psearch.batch.positions.answer import Comparison
 from psearch.defaults import MAX_DEPTH, MAX_NODES
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
@@ -34,13 +33,13 @@ from psearch.text.wdl import expected_points, material
 LEAST_LOSS = 0.05
 """Expected points (0 to 1) from which on a loss is worth a mark."""
 LEAST_SEEMING_LOSS = 0.04
-"""So much a move must seem to have lost, by the scores of two positions, to be suspected of a mistake."""
+"""Loss by the scores of two positions from which on a move is suspected of a mistake."""
 _LEAST_SMALL_LOSS = 0.07
-"""So much it must have lost at one of the last two depths of a comparison in small, if it is not."""
+"""Loss at one of the last two depths of a comparison in small from which on any other move is."""
 _DOUBTFUL_LOSS = 0.11
-"""A comparison in which a move lost so much, and without noise less, is done again."""
+"""A comparison is done again where a move lost at least this, and less without noise."""
 _NODES_PER_MS = 500
-"""What a worker searches, about. A time is a number of nodes here: of the same time each search makes another one."""
+"""About the speed of a worker. Comparisons count a time as nodes: of the same time each search makes another number."""
 
 
 class _Effort(NamedTuple):
@@ -61,28 +60,15 @@ MOST_BEHIND = 4
 """Positions that followed: as in the whole game, they show what a move led to."""
 _HASH_MB = 16
 _NOISE_CP = (55, 42, 27)
-"""By so much a good move may seem worse than another at one depth, at each of the last two, of the last three: moves of
+"""How much a good move may seem worse than another at one depth, at each of the last two, of the last three: moves of
 known openings do (docs/guides/analyse.md)."""
 _NOISE_IN_OPENINGS_CP = 14
-"""It is so much more while nearly everything is on the board: the evaluation knows no openings."""
+"""Noise is higher by this while nearly everything is on the board: the evaluation knows no openings."""
 _OPENING_UNITS = 74
-"""From so much material on (`psearch.text.wdl.material`; 78 in the initial position) it is an opening."""
+"""Material from which on it is an opening (`psearch.text.wdl.material`; 78 in the initial position)."""
 _NOISY_BELOW = 10
-"""Below this depth it is more."""
+"""Noise grows below this depth."""
 _MOST_PV_PLIES = 20
-
-
-def estimate_of(
-    cp: int | None, mate: int | None, bound: str, exact_cp: int | None, exact_mate: int | None
-) -> tuple[chess.engine.Score, str]:
-    """Return what stands for the score of a search, for who cannot use bounds: the last exact one if it may still be
-    right, else the bound; and which of these it is."""
-    score = score_of(cp, mate)
-    if exact_cp is None and exact_mate is None:
-        return score, bound
-    exact = score_of(exact_cp, exact_mate)
-    holds = exact >= score if bound == "lower" else exact <= score
-    return (exact, "exact") if holds else (score, bound)
 
 
 def loss_of(
@@ -97,22 +83,17 @@ def loss_of(
     return max(0.0, expected_points(best, board) - kept)
 
 
-def scores_of(compared: Comparison) -> tuple[chess.engine.Score, chess.engine.Score]:
-    """Return the scores of the best move and of the one that was played, for the side to move."""
-    return score_of(compared.cp, compared.mate), score_of(compared.played_cp, compared.played_mate)
-
-
 def compared_loss(board: chess.Board, compared: Comparison) -> float:
     """Return expected points that a move gave away, by its score and the best move's at one depth."""
-    return _loss(board, *scores_of(compared))
+    return _loss(board, compared.best_score, compared.played_score)
 
 
 def sure_loss(board: chess.Board, compared: Comparison) -> float:
     """Return what is left of it when the noise of such scores is taken off the better one; half of it where the move
     that was played is mated, which is no estimate."""
-    best, played = scores_of(compared)
+    played = compared.played_score
     noise = noise_cp(board, compared.depth, compared.depths)
-    return _loss(board, _less(best, noise // 2 if played.is_mate() else noise), played)
+    return _loss(board, _less(compared.best_score, noise // 2 if played.is_mate() else noise), played)
 
 
 def noise_cp(board: chess.Board, depth: int, depths: int) -> int:
@@ -123,7 +104,7 @@ def noise_cp(board: chess.Board, depth: int, depths: int) -> int:
 
 
 def _less(score: chess.engine.Score, cp: int) -> chess.engine.Score:
-    """A mate stays what it is."""
+    """Return a score less so many centipawns; a mate stays what it is."""
     found = score.score()
     return score if found is None else chess.engine.Cp(found - cp)
 
@@ -200,7 +181,7 @@ class Comparer:
     def _iterations(
         self, board: chess.Board, limits: Limits, only: list[chess.Move] | None, on_live: Callable[[], None] | None
     ) -> dict[int, Info]:
-        """The exact result of each depth."""
+        """Return the exact result of each depth."""
         found: dict[int, Info] = {}
 
         def take(info: Info) -> None:
@@ -228,7 +209,7 @@ def _surest(board: chess.Board, pairs: Sequence[Comparison]) -> Comparison | Non
 
 
 def _part(limits: Limits, part: float, more_plies: int) -> Limits:
-    """Part of the nodes, which stand for a time, too; and so much more depth."""
+    """Return limits with a part of the nodes, which stand for a time, too, and so many plies more."""
     nodes: float | None = limits.nodes
     depth = limits.depth
     if limits.movetime_ms is not None and nodes is None:

@@ -8,25 +8,24 @@ import itertools
 import math
 import threading
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
-from typing import Any, Unpack
+from typing import Any, TypeAlias, Unpack
 
 import chess
 import chess.engine
 
 from psearch.api.api_log import LOG
 from psearch.api.asynchronous import in_thread
-from psearch.api.checked_arguments import check_cluster
+from psearch.api.checked_arguments import Place, RootMoves, board_of, check_cluster, moves_of
+from psearch.api.question import bounded, to_limits
 from psearch.arena.control_groups import usable_cores
 from psearch.arena.owner import Owner
-from psearch.batch.positions.answers import PositionResult
-from psearch.batch.positions.crew import make_crew
-from psearch.batch.positions.flow import outcomes
-from psearch.batch.positions.given_positions import Entry, limits_of, read_entry
-from psearch.batch.positions.hand import HandSettings
-from psearch.batch.positions.jobs import Chain, Outcome, Pause, Task
+from psearch.batch.positions.position_pool import make_pool, rounds
+from psearch.batch.positions.position_result import PositionResult
+from psearch.batch.positions.position_worker import WorkerSettings
+from psearch.batch.positions.task import Outcome, Pause, Task, TaskList
 from psearch.defaults import JOB_HASH_MB, MAX_THREADS
 from psearch.options import Settings
 from psearch.results import Limits, PsearchError
@@ -41,28 +40,30 @@ _NODES_PER_MS = 1_000
 MOST_USEFUL_HASH_MB = JOB_HASH_MB
 DEPTH_HASH_MB = 16
 _END = object()
-"""of the positions"""
+"""Stands for the end of the positions."""
 _LATER = object()
-"""in place of one that is not there yet"""
+"""Stands for a position that is not there yet."""
 _READ_S = 0.05
 """How long an asynchronous iterable is waited for, before results that have come meanwhile are given out."""
-CLOSED = "these results were closed before all were there"
+_MOST_HELD = 4_096
+"""Most outcomes that wait for those before them, where order matters: then nothing more is read."""
+_CLOSED = "these results were closed before all were there"
 
 
-def useful_hash_mb(limits: Limits, threads: int = 1) -> int:
-    """Return a table that is large enough for such searches. A larger one only takes longer to be emptied between them.
+@dataclass(frozen=True)
+class Position:
+    """A position for `psearch.analyse_many` with an id, or with wishes of its own; what is None is as for all."""
 
-    A power of two, 1 to 64 MiB; where only the depth is limited 16 MiB.
-    """
-    nodes = math.inf
-    if limits.nodes is not None:
-        nodes = limits.nodes
-    if limits.movetime_ms is not None:
-        nodes = min(nodes, limits.movetime_ms * _NODES_PER_MS * threads)
-    if nodes == math.inf:
-        return DEPTH_HASH_MB
-    wanted = min(nodes * _ENTRIES_PER_NODE / _ENTRIES_PER_MIB, MOST_USEFUL_HASH_MB)
-    return 1 << max(0, math.ceil(math.log2(wanted)))
+    position: Place
+    id: Any = None
+    """None: its number"""
+    limit: chess.engine.Limit | None = None
+    multipv: int | None = None
+    root_moves: RootMoves | None = None
+    """moves to choose from, UCI notation, SAN or moves; None: all"""
+
+
+Entry: TypeAlias = "Place | Position | tuple[Any, Place]"
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class _Wanted:
     workers: int
     ordered: bool
     assist: int
-    settings: HandSettings
+    settings: WorkerSettings
     cluster: str | None
 
 
@@ -83,50 +84,57 @@ class _Closed(Exception):
 
 
 class _Search:
-    """What goes on behind `ManyResults`, which nothing here refers to: it is closed when nobody has it any more.
+    """The search behind `ManyResults`. Nothing here refers to that one, so it is closed when nobody has it any more.
 
     One thread at a time is inside, by `enter` and `leave`, but that positions are read outside: that may take long, and
     another thread may want to close everything meanwhile.
     """
 
-    def __init__(self, hands: int, wanted: _Wanted) -> None:
+    def __init__(self, workers: int, wanted: _Wanted) -> None:
         self._wanted = wanted
         self.is_stopped = False
         self.inside: int | None = None
         """the thread that is, of `threading.get_ident`"""
         # reentrant: the handler of a signal may run between two steps of `enter`
-        self._door = threading.RLock()
+        self._lock = threading.RLock()
         self._failure: Exception | None = None
         """what reading positions has raised: that is the end of them"""
         self._given: dict[int, tuple[Any, Task, str | None]] = {}
         """what has been read and has no result yet, by number: id, task, what is wrong with it"""
-        self.crew = make_crew(hands, wanted.settings, wanted.cluster)
+        self._held: dict[int, Outcome] = {}
+        """outcomes that wait for those before them, by number"""
+        self.pool = make_pool(workers, wanted.settings, wanted.cluster)
 
     def enter(self) -> None:
         """Let only one thread in, the others wait."""
-        self._door.acquire()
+        self._lock.acquire()
         self.inside = threading.get_ident()
 
     def leave(self) -> None:
         """Let the next in."""
         self.inside = None
-        self._door.release()
+        self._lock.release()
 
     def results(self, positions: Iterable[object]) -> Iterator[PositionResult]:
         """Yield results, from inside."""
         wanted = self._wanted
-        for outcome in outcomes(
-            self.crew,
-            self._chains(positions),
-            ordered=wanted.ordered,
-            assist=wanted.assist,
-            is_stopped=lambda: self.is_stopped,
-        ):
-            yield self._result(outcome)
-        if self._failure is not None and not self.is_stopped:
+        lists = self._lists(positions)
+        first = 0
+        """number of the next one, where order matters"""
+        for outcomes in rounds(self.pool, lists, assist=wanted.assist, is_stopped=lambda: self.is_stopped):
+            if self.is_stopped:
+                return
+            if not wanted.ordered:
+                yield from map(self._result, outcomes)
+                continue
+            self._held.update((outcome.number, outcome) for outcome in outcomes)
+            while (outcome := self._held.pop(first, None)) is not None:
+                first += 1
+                yield self._result(outcome)
+        if self._failure is not None:
             raise self._failure
 
-    def _chains(self, positions: Iterable[object]) -> Iterator[Chain | Pause]:
+    def _lists(self, positions: Iterable[object]) -> Iterator[TaskList | Pause]:
         entries = iter(positions)
         numbers = itertools.count()
         while (entry := self._read(entries)) is not _END:
@@ -136,14 +144,16 @@ class _Search:
             number = next(numbers)
             id, task, error = read_entry(number, entry, self._wanted.limits, self._wanted.multipv)
             self._given[number] = id, task, error
-            yield Chain([task if error is None else Task(number, "")])  # so that it has its place
+            yield TaskList([task if error is None else Task(number, "")])  # so that it has its place
+            while len(self._held) >= _MOST_HELD:
+                yield Pause.OUTCOME
 
     def _read(self, entries: Iterator[object]) -> object:
-        """The next, or _END; _LATER: it is not there yet. Raises _Closed."""
+        """Return the next entry, or _END; _LATER: it is not there yet. Raises _Closed."""
         self.leave()
         try:
             return next(entries, _END)
-        except Exception as error:  # told of behind the results of what came before
+        except Exception as error:  # raised behind the results of what came before
             self._failure = error
             return _END
         finally:
@@ -153,8 +163,8 @@ class _Search:
 
     def _result(self, outcome: Outcome) -> PositionResult:
         id, task, error = self._given.pop(outcome.number)
-        found = outcome.found if error is None else None
-        return PositionResult(id, outcome.number, task, found, error or outcome.error, outcome.hand)
+        answer = outcome.answer if error is None else None
+        return PositionResult(id, outcome.number, error or outcome.error, outcome.worker, task, answer)
 
 
 class ManyResults(Iterator[PositionResult]):
@@ -169,15 +179,15 @@ class ManyResults(Iterator[PositionResult]):
             raise PsearchError("positions is a mapping: give its items(), which are pairs of an id and a position")
         if isinstance(positions, (str, chess.Board)) or not isinstance(positions, Iterable):
             raise PsearchError(f"positions must be an iterable of FENs or boards, not {shown(positions)}")
-        hands = wanted.workers
+        workers = wanted.workers
         if isinstance(positions, Sized):
-            hands = max(1, min(hands, len(positions)))
+            workers = max(1, min(workers, len(positions)))
         self._owner = Owner("analysis")
         self._is_over = False
         """all results have been given out, or it has failed"""
         self._closer: int | None = None
         """the thread that has closed it"""
-        self._search = _Search(hands, wanted)
+        self._search = _Search(workers, wanted)
         self._results: Iterator[PositionResult] = self._search.results(positions)
 
     def __enter__(self) -> ManyResults:
@@ -190,7 +200,7 @@ class ManyResults(Iterator[PositionResult]):
 
     def __del__(self) -> None:
         if hasattr(self, "_search"):
-            self._search.crew.close()
+            self._search.pool.close()
 
     def __iter__(self) -> ManyResults:
         return self
@@ -200,11 +210,11 @@ class ManyResults(Iterator[PositionResult]):
         if result is not None:
             return result
         if not self._is_over and self._closer != threading.get_ident():
-            raise PsearchError(CLOSED)
+            raise PsearchError(_CLOSED)
         raise StopIteration
 
     def _take(self) -> PositionResult | None:
-        """The next. None: there are no more, or this is closed."""
+        """Return the next result. None: there are no more, or this is closed."""
         self._owner.check()
         search = self._search
         search.enter()
@@ -217,12 +227,12 @@ class ManyResults(Iterator[PositionResult]):
             result = None
         except BaseException:
             self._is_over = True
-            search.crew.close()
+            search.pool.close()
             raise
         finally:
             search.leave()
         if result is None:
-            search.crew.close()
+            search.pool.close()
         return result
 
     def close(self) -> None:
@@ -239,12 +249,12 @@ class ManyResults(Iterator[PositionResult]):
         search.enter()
         try:
             self._results = iter(())
-            search.crew.close()
+            search.pool.close()
         finally:
             search.leave()
 
     def _stop(self) -> None:
-        """From another thread: there will be no more results, and `_take` comes back soon."""
+        """Let `_take` come back soon, in whatever thread; there will be no more results."""
         self._search.is_stopped = True
 
 
@@ -314,10 +324,74 @@ def analyse_many(
         workers,
         bool(ordered),
         0 if reproducible or cluster is not None else workers * threads,
-        HandSettings(threads, size, Settings.of(**settings).search, syzygy),
+        WorkerSettings(threads, size, Settings.of(**settings).search, syzygy),
         cluster,
     )
     return ManyResults(positions, wanted)
+
+
+def useful_hash_mb(limits: Limits, threads: int = 1) -> int:
+    """Return a table that is large enough for such searches. A larger one only takes longer to be emptied between them.
+
+    A power of two, 1 to 64 MiB; where only the depth is limited 16 MiB.
+    """
+    nodes = math.inf
+    if limits.nodes is not None:
+        nodes = limits.nodes
+    if limits.movetime_ms is not None:
+        nodes = min(nodes, limits.movetime_ms * _NODES_PER_MS * threads)
+    if nodes == math.inf:
+        return DEPTH_HASH_MB
+    wanted = min(nodes * _ENTRIES_PER_NODE / _ENTRIES_PER_MIB, MOST_USEFUL_HASH_MB)
+    return 1 << max(0, math.ceil(math.log2(wanted)))
+
+
+def limits_of(limit: chess.engine.Limit | None) -> Limits:
+    """Return the limits of each search; 5 seconds where there is none. Raises PsearchError."""
+    if limit is None:
+        limit = chess.engine.Limit()
+    limits = to_limits(limit)
+    if limit.white_clock is not None or limit.black_clock is not None:
+        raise PsearchError("a limit of analyse_many has no clock: give time, depth, nodes or mate")
+    time_s = bounded(limit, chess.WHITE).time
+    return Limits(limits.depth, None if time_s is None else time_s * 1000, limits.nodes, limits.mate)
+
+
+def read_entry(number: int, entry: object, limits: Limits, multipv: int) -> tuple[Any, Task, str | None]:
+    """Return its id, what is to be searched, and what is wrong with it; limits, multipv: where it has none of its
+    own."""
+    if isinstance(entry, Position):
+        asked, id = entry, number if entry.id is None else entry.id
+    elif isinstance(entry, (tuple, list)) and len(entry) == 2:
+        asked, id = Position(entry[1]), entry[0]
+    else:
+        asked, id = Position(entry), number  # type: ignore[arg-type]  # it is looked at here
+    try:
+        return id, _task(number, asked, limits, multipv), None
+    except PsearchError as error:
+        return id, Task(number, _text(asked.position)), str(error)
+
+
+def _task(number: int, asked: Position, limits: Limits, multipv: int) -> Task:
+    """Return the task. Raises PsearchError. What is only text is looked at where it is searched."""
+    if asked.limit is not None:
+        limits = limits_of(asked.limit)
+    if asked.multipv is not None:
+        multipv = MULTIPV.of_value(asked.multipv, "multipv")
+    place = asked.position
+    if isinstance(place, str) and asked.root_moves is None:
+        return Task(number, place, (), limits, multipv)
+    board = board_of(place)
+    only = moves_of(board, asked.root_moves)
+    words = None if only is None else tuple(board.uci(move) for move in only)
+    return replace(Task.of_board(number, board, limits, multipv=multipv), root_moves=words)
+
+
+def _text(place: object) -> str:
+    """Return a position that is wrong, as far as it can be shown."""
+    if isinstance(place, str):
+        return place
+    return place.fen() if isinstance(place, chess.Board) else ""
 
 
 class _FromLoop(Iterator[object]):
@@ -329,7 +403,7 @@ class _FromLoop(Iterator[object]):
         self._awaited: concurrent.futures.Future[object] | None = None
 
     def __next__(self) -> object:
-        """The next, or _LATER."""
+        """Return the next, or _LATER."""
         if self._awaited is None:
             self._awaited = asyncio.run_coroutine_threadsafe(self._read(), self._loop)
         try:
@@ -387,7 +461,7 @@ class AsyncManyResults:
             return result
         is_over = self._results is not None and self._results._is_over
         if not is_over and self._closer not in (None, asyncio.current_task()):
-            raise PsearchError(CLOSED)
+            raise PsearchError(_CLOSED)
         raise StopAsyncIteration
 
     async def close(self) -> None:

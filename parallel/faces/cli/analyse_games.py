@@ -11,12 +11,22 @@ from typing import TYPE_CHECKING
 import chess
 import chess.engine
 
-from psearch.batch.analysis.analyser import ANSWERS, PositionAnswer, Stopped, Work, answer_of, position_task
-from psearch.batch.analysis.games import annotate, count_positions, positions
-from psearch.batch.analysis.json_objects import game_object, games_summary
-from psearch.batch.analysis.judgement import Tally, counted, judge_game
-from psearch.batch.analysis.player_table import PLAYER_COLUMNS, TOTAL_COLUMNS, Players, game_title, player_rows
-from psearch.batch.positions.jobs import Task
+from psearch.batch.analysis.analyser import Work
+from psearch.batch.analysis.games import (
+    PLAYER_COLUMNS,
+    TOTAL_COLUMNS,
+    Players,
+    annotate,
+    count_positions,
+    game_object,
+    game_title,
+    games_summary,
+    player_rows,
+    positions,
+)
+from psearch.batch.analysis.judgement import Tally, judge_game
+from psearch.batch.positions.answer import Answer
+from psearch.batch.positions.task import Task
 from psearch.faces.cli.analysis_session import (
     Input,
     Problems,
@@ -32,14 +42,12 @@ from psearch.results import Limits, PsearchError
 from psearch.terminal.status import StatusLine
 from psearch.text.pgn_text import PgnGame, read_games
 from psearch.text.report import relative_text
+from psearch.text.values import counted
 from psearch.version import __version__
 
 if TYPE_CHECKING:
-    from psearch.batch.analysis.older_results import OlderResults
+    from psearch.batch.analysis.json_lines import OlderResults
     from psearch.faces.cli.signals import Signals
-
-_UnderWay = dict[str, tuple[str, chess.Color]]
-"""By the key of a position: its game and move, and whose turn it is."""
 
 
 def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
@@ -47,55 +55,45 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
     older = older_results(options)
     survey = _survey(inputs)
     players = Players()
-    under_way: _UnderWay = {}
     tally = Tally(kept=None if older is None else 0)
     annotator = f"psearch {__version__}, {limit_text(options)}"
 
-    def summary() -> str:
-        return json.dumps({"summary": games_summary(tally, survey.games)}) + "\n" if options.json else ""
-
     hash_mb = hash_of(options, is_emptied=False)
     failed = 0
-    with open_session(inputs, options, signals, survey.positions, hash_mb, ANSWERS) as session:
+    with open_session(inputs, options, signals, survey.positions, hash_mb) as session:
 
-        def tell(key: str, answer: PositionAnswer) -> None:
+        def tell(entry: _GameEntry, key: str, answer: Answer) -> None:
             """Show which position was searched last, and its score seen from White."""
-            where, turn = under_way[key]
-            score = chess.engine.PovScore(answer.estimate[0], turn).white()
-            session.progress.say(f"{where} {relative_text(score, 'exact')}")
+            begin = entry.work.game.board()
+            half_moves = 2 * begin.fullmove_number + (not begin.turn) + entry.ply(key)
+            is_whites = half_moves % 2 == 0
+            score = chess.engine.PovScore(answer.estimate[0], is_whites).white()
+            move = f"{half_moves // 2}{'.' if is_whites else '...'}"
+            session.progress.say(f"game {entry.number}, {move} {relative_text(score, 'exact')}")
 
         session.analyser.on_found = tell
         for problem in survey.problems.told():
             complain_beside(session.progress, problem)
-        try:
-            for done in session.analyser.answered(_works(inputs, session.limits, older, under_way)):
-                entry = done.item
-                name = inputs[entry.file - 1].name
-                judged = judge_game(entry.work, {entry.ply(key): answer for key, answer in done.answers.items()})
-                for key, problem in done.problems.items():
-                    failed += 1
-                    place = f"{name}, game {entry.work.number}, ply {entry.ply(key)}"
-                    complain_beside(session.progress, f"{place}: {problem}")
-                for key in (*done.answers, *done.problems):
-                    under_way.pop(key, None)
-                tally.add(judged, done.from_older)
-                if options.json:
-                    session.put(json.dumps(game_object(judged, name)) + "\n")
-                else:
-                    session.put(annotate(judged, annotator))
-                if judged.moves:
-                    title = game_title(judged, name if len(inputs) > 1 else None)
-                    session.progress.show_table(title, PLAYER_COLUMNS, player_rows(judged))
-                    players.add(judged)
-        except Stopped:
-            session.progress.close()
-            if not session.has_journal:
-                session.put(summary())
-            session.report_interruption()
+        for done in session.answered(_works(inputs, session.limits, older)):
+            entry = done.item
+            name = inputs[entry.file - 1].name
+            judged = judge_game(entry.work, {entry.ply(key): answer for key, answer in done.answers.items()})
+            for key, problem in done.problems.items():
+                failed += 1
+                place = f"{name}, game {entry.work.number}, ply {entry.ply(key)}"
+                complain_beside(session.progress, f"{place}: {problem}")
+            tally.add(judged, done.from_older)
+            if options.json:
+                session.put(json.dumps(game_object(judged, name)) + "\n")
+            else:
+                session.put(annotate(judged, annotator))
+            if judged.moves:
+                title = game_title(judged, name if len(inputs) > 1 else None)
+                session.progress.show_table(title, PLAYER_COLUMNS, player_rows(judged))
+                players.add(judged)
+        facts = {"summary": games_summary(tally, survey.games)}
+        if not session.end(json.dumps(facts) + "\n" if options.json else ""):
             return signals.exit_status
-        session.progress.close()
-        session.put(summary())
-        session.finish()
         if rows := players.rows():
             session.progress.show_table("all games:", TOTAL_COLUMNS, rows)
         cut = f"; {counted(survey.broken, 'game')} could not be read as written" if survey.broken else ""
@@ -146,6 +144,8 @@ def _survey(inputs: Sequence[Input]) -> _Survey:
 class _GameEntry:
     """A game, and the file that has it."""
 
+    number: int
+    """of all games, from 1"""
     file: int
     """from 1"""
     work: PgnGame
@@ -163,29 +163,23 @@ class _GameEntry:
         return int(key.removeprefix(self._prefix))
 
 
-def _works(
-    inputs: Sequence[Input], limits: Limits, older: OlderResults | None, under_way: _UnderWay
-) -> Iterator[Work[_GameEntry, PositionAnswer]]:
-    """Each game by itself, its positions from the last to the first. under_way: is told where each of them is."""
-    count = 0
-    for file, one in enumerate(inputs, start=1):
-        for work in read_games(one.source):
-            count += 1
-            entry = _GameEntry(file, work)
-            yield Work(entry, _tasks(entry, limits, f"game {count}", under_way), _known(entry, older))
+def _works(inputs: Sequence[Input], limits: Limits, older: OlderResults | None) -> Iterator[Work[_GameEntry]]:
+    """Yield each game by itself, its positions from the last to the first."""
+    games = ((file, work) for file, one in enumerate(inputs, start=1) for work in read_games(one.source))
+    for number, (file, work) in enumerate(games, start=1):
+        entry = _GameEntry(number, file, work)
+        yield Work(entry, _tasks(entry, limits), _known(entry, older))
 
 
-def _known(entry: _GameEntry, older: OlderResults | None) -> dict[str, PositionAnswer]:
+def _tasks(entry: _GameEntry, limits: Limits) -> Iterator[Task]:
+    for place in positions(entry.work):
+        yield Task.of_board(entry.key(place.ply), place.board, limits, place.line)
+
+
+def _known(entry: _GameEntry, older: OlderResults | None) -> dict[str, Answer]:
     """What there is already, by key."""
     if older is None or not entry.work.readable:
         return {}
     game = entry.work.game
     found = older.of_game(game.board(), game.mainline_moves())
-    return {entry.key(ply): answer_of(one) for ply, one in found.items() if one.best is not None}
-
-
-def _tasks(entry: _GameEntry, limits: Limits, game: str, under_way: _UnderWay) -> Iterator[Task]:
-    for place in positions(entry.work):
-        key, board = entry.key(place.ply), place.board
-        under_way[key] = (f"{game}, {board.fullmove_number}{'.' if board.turn else '...'}", board.turn)
-        yield position_task(key, board, limits, place.line)
+    return {entry.key(ply): answer for ply, answer in found.items() if answer.best is not None}

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from psearch.batch.analysis.analyser import PositionAnswered, Stopped, Work
-from psearch.batch.analysis.json_lines import RESULTS, Asked, asked_by, check_found, object_of, read_asked
-from psearch.batch.analysis.older_results import OlderResults
-from psearch.batch.positions.jobs import Found, Pause
+from psearch.batch.analysis.analyser import Work, WorkDone
+from psearch.batch.analysis.json_lines import Asked, OlderResults, asked_by, read_asked
+from psearch.batch.positions.position_result import result_object
+from psearch.batch.positions.task import Pause
 from psearch.faces.cli.analysis_session import (
     DEFAULT_MOVETIME_MS,
     AnalysisSession,
@@ -22,8 +22,9 @@ from psearch.faces.cli.analysis_session import (
 )
 from psearch.faces.cli.arguments import limits_of
 from psearch.faces.cli.exit_status import EXIT_WRONG
-from psearch.faces.cli.output import counted, say
+from psearch.faces.cli.output import say
 from psearch.results import Limits, PsearchError
+from psearch.text.values import counted
 
 if TYPE_CHECKING:
     from psearch.faces.cli.signals import Signals
@@ -35,12 +36,11 @@ def analyse_lines(inputs: Sequence[Input], options: argparse.Namespace, signals:
     limits = limits_of(options, DEFAULT_MOVETIME_MS)
     older = older_results(options)
     total = sum(_count(one, limits) for one in inputs)
-    hash_mb = hash_of(options, is_emptied=True)
     asked = (one for file, source in enumerate(inputs, start=1) for one in read_asked(source.source, file, limits))
     works = (_work(one, older) for one in asked)
-    with open_session(inputs, options, signals, total, hash_mb, RESULTS, check_found) as session:
+    with open_session(inputs, options, signals, total, hash_of(options, is_emptied=True)) as session:
         sums = _put_results(session, works)
-        if sums is None:
+        if not session.end():
             return signals.exit_status
     if session.has_journal:
         say(sums.text(older is not None))
@@ -50,35 +50,35 @@ def analyse_lines(inputs: Sequence[Input], options: argparse.Namespace, signals:
 def analyse_stream(stream: Stream, options: argparse.Namespace, signals: Signals) -> int:
     """Analyse the JSON lines of a pipe, to standard output: each result as soon as it and those before it are there. A
     line that cannot be read ends it after the results of those before."""
-    source = _StreamedWorks(stream, limits_of(options, DEFAULT_MOVETIME_MS), older_results(options))
-    with open_session([], options, signals, None, hash_of(options, is_emptied=True), RESULTS) as session:
-        sums = _put_results(session, source.works(), stream.fileno())
-        if sums is None:
+    limits, older = limits_of(options, DEFAULT_MOVETIME_MS), older_results(options)
+    problems: list[PsearchError] = []
+
+    def works() -> Iterator[Work[Asked] | Pause]:
+        try:
+            for asked in asked_by(stream, limits):
+                yield Pause.INPUT if asked is None else _work(asked, older)
+        except PsearchError as error:
+            problems.append(error)
+
+    with open_session([], options, signals, None, hash_of(options, is_emptied=True)) as session:
+        sums = _put_results(session, works(), stream.fileno())
+        if not session.end():
             return signals.exit_status
-    if source.problem is not None:
-        raise source.problem
+    if problems:
+        raise problems[0]
     if not sums.positions:
         raise PsearchError(f"{stream.name} has no positions")
     return EXIT_WRONG if sums.failed else 0
 
 
-def _put_results(
-    session: AnalysisSession[Found], works: Iterable[Work[Asked, Found] | Pause], awaited: int | None = None
-) -> _Sums | None:
-    """Search everything and write the results. None: it was interrupted."""
+def _put_results(session: AnalysisSession, works: Iterable[Work[Asked] | Pause], awaited: int | None = None) -> _Sums:
+    """Search everything and write the results."""
     sums = _Sums()
-    try:
-        for done in session.analyser.answered(works, awaited):
-            key = str(done.item.task.id)
-            found, error = done.answers.get(key), done.problems.get(key)
-            sums.add(done)
-            session.put(json.dumps(object_of(done.item, found, error)) + "\n")
-    except Stopped:
-        session.progress.close()
-        session.report_interruption()
-        return None
-    session.progress.close()
-    session.finish()
+    for done in session.answered(works, awaited):
+        key = str(done.item.task.id)
+        sums.add(done)
+        result = result_object(done.item.id, done.item.task, done.answers.get(key), done.problems.get(key))
+        session.put(json.dumps(result) + "\n")
     return sums
 
 
@@ -88,7 +88,7 @@ class _Sums:
     failed: int = 0
     kept: int = 0
 
-    def add(self, done: PositionAnswered[Asked, Found]) -> None:
+    def add(self, done: WorkDone[Asked]) -> None:
         self.positions += 1
         self.kept += done.from_older
         self.failed += bool(done.problems)
@@ -103,31 +103,13 @@ class _Sums:
 
 
 def _count(one: Input, limits: Limits) -> int:
-    """Its lines. Raises PsearchError for a line that cannot be read, and when there is none."""
+    """Return how many lines there are. Raises PsearchError for a line that cannot be read, and when there is none."""
     count = sum(1 for _ in read_asked(one.source, 1, limits))
     if not count:
         raise PsearchError(f"{one.source.name} has no positions")
     return count
 
 
-def _work(asked: Asked, older: OlderResults | None) -> Work[Asked, Found]:
+def _work(asked: Asked, older: OlderResults | None) -> Work[Asked]:
     known = older.of_position(asked.task) if older is not None else None
     return Work(asked, [asked.task], {} if known is None else {str(asked.task.id): known})
-
-
-class _StreamedWorks:
-    """What comes through a pipe."""
-
-    def __init__(self, stream: Stream, limits: Limits, older: OlderResults | None) -> None:
-        self._stream = stream
-        self._limits = limits
-        self._older = older
-        self.problem: PsearchError | None = None
-        """why it could not be read to its end"""
-
-    def works(self) -> Iterator[Work[Asked, Found] | Pause]:
-        try:
-            for asked in asked_by(self._stream, self._limits):
-                yield Pause.INPUT if asked is None else _work(asked, self._older)
-        except PsearchError as error:
-            self.problem = error

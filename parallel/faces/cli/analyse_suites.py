@@ -11,25 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from psearch.batch.analysis.analyser import (
-    ANSWERS,
-    PositionAnswer,
-    PositionAnswered,
-    Stopped,
-    Work,
-    answer_of,
-    position_task,
-)
-from psearch.batch.analysis.judgement import counted
+from psearch.batch.analysis.analyser import Work
 from psearch.batch.analysis.suite_results import (
     SuiteSummary,
     SuiteTable,
     Survey,
-    Verdict,
     json_object,
     judge,
     summary_text,
 )
+from psearch.batch.positions.task import Task
 from psearch.faces.cli.analysis_session import (
     Input,
     Problems,
@@ -43,9 +34,10 @@ from psearch.faces.cli.output import complain, say
 from psearch.results import Limits, PsearchError
 from psearch.terminal.streams import is_terminal, printable
 from psearch.text.epd_text import SuitePosition, read_positions
+from psearch.text.values import counted
 
 if TYPE_CHECKING:
-    from psearch.batch.analysis.older_results import OlderResults
+    from psearch.batch.analysis.json_lines import OlderResults
     from psearch.faces.cli.signals import Signals
 
 
@@ -58,44 +50,33 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
     shown = options.out is None and is_terminal(sys.stdout)
     table = SuiteTable(survey, shutil.get_terminal_size().columns if shown else None)
 
-    def summary() -> str:
-        facts = figures.figures(survey.positions)
-        return json.dumps({"summary": facts}) + "\n" if options.json else "\n" + summary_text(facts)
-
     failed = 0
     hash_mb = hash_of(options, is_emptied=True)
-    with open_session(inputs, options, signals, survey.searchable, hash_mb, ANSWERS) as session:
+    with open_session(inputs, options, signals, survey.searchable, hash_mb) as session:
         for problem in problems.told():
             complain_beside(session.progress, problem)
-        try:
-            if not options.json:
-                session.put(table.head())
-            number = 0
-            for done in session.analyser.answered(_works(inputs, session.limits, older)):
-                entry = done.item
-                if entry.file != number and len(inputs) > 1 and not options.json:
-                    for one in inputs[number : entry.file]:
-                        session.put(f"{printable(one.name)}:\n")
-                number = entry.file
-                name = inputs[number - 1].name
-                verdict = _verdict(done)
-                failed += verdict.problem is not None
-                figures.add(verdict, name, done.from_older)
-                session.progress.say(figures.standing)
-                session.put(json.dumps(json_object(verdict, name)) + "\n" if options.json else table.row(verdict))
-                if verdict.problem is not None:
-                    complain_beside(session.progress, f"{entry.position.name}: {verdict.problem}")
-        except Stopped:
-            session.progress.close()
-            if not session.has_journal:
-                session.put(summary())
-            session.report_interruption()
+        if not options.json:
+            session.put(table.head())
+        number = 0
+        for done in session.answered(_works(inputs, session.limits, older)):
+            entry = done.item
+            if entry.file != number and len(inputs) > 1 and not options.json:
+                for one in inputs[number : entry.file]:
+                    session.put(f"{printable(one.name)}:\n")
+            number = entry.file
+            name = inputs[number - 1].name
+            verdict = judge(entry.position, done.answers.get(entry.key), done.problems.get(entry.key))
+            failed += verdict.problem is not None
+            figures.add(verdict, name, done.from_older)
+            session.progress.say(figures.standing)
+            session.put(json.dumps(json_object(verdict, name)) + "\n" if options.json else table.row(verdict))
+            if verdict.problem is not None:
+                complain_beside(session.progress, f"{entry.position.name}: {verdict.problem}")
+        facts = figures.figures(survey.positions)
+        if not session.end(json.dumps({"summary": facts}) + "\n" if options.json else "\n" + summary_text(facts)):
             return signals.exit_status
-        session.progress.close()
-        session.put(summary())
-        session.finish()
         if session.has_journal:
-            say(summary_text(figures.figures(survey.positions)).rstrip())
+            say(summary_text(facts).rstrip())
         if problems.count:
             say(f"{counted(problems.count, 'line')} left out")
     return EXIT_WRONG if failed or problems.count else 0
@@ -115,19 +96,17 @@ class _Entry:
         return f"file {self.file} line {self.position.line}"
 
 
-def _works(
-    inputs: Sequence[Input], limits: Limits, older: OlderResults | None
-) -> Iterator[Work[_Entry, PositionAnswer]]:
-    """Each position by itself: what was searched before must not help."""
+def _works(inputs: Sequence[Input], limits: Limits, older: OlderResults | None) -> Iterator[Work[_Entry]]:
+    """Yield each position by itself: what was searched before must not help."""
     for file, one in enumerate(inputs, start=1):
         for position in read_positions(one.source, lambda problem: None):
             entry = _Entry(file, position)
             if not any(position.board.legal_moves):
                 yield Work(entry, [])
                 continue
-            task = position_task(entry.key, position.board, limits)
+            task = Task.of_board(entry.key, position.board, limits)
             known = older.of_position(task, position.board.fen()) if older is not None else None
-            yield Work(entry, [task], {} if known is None else {entry.key: answer_of(known)})
+            yield Work(entry, [task], {} if known is None else {entry.key: known})
 
 
 def _positions_of(one: Input, problems: Problems) -> Iterator[SuitePosition]:
@@ -142,8 +121,3 @@ def _positions_of(one: Input, problems: Problems) -> Iterator[SuitePosition]:
             complain(problem)
         raise PsearchError(last)
     raise PsearchError(f"{one.source.name} has no positions")
-
-
-def _verdict(done: PositionAnswered[_Entry, PositionAnswer]) -> Verdict:
-    entry = done.item
-    return judge(entry.position, done.answers.get(entry.key), done.problems.get(entry.key))

@@ -1,21 +1,21 @@
-"""What `psearch analyse` does alike for suites, games and JSON lines: output, journal, farm and bar, from start to
+"""What `psearch analyse` does alike for suites, games and JSON lines: output, journal, pool and bar, from start to
 end."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from psearch.arena.control_groups import usable_cores
-from psearch.batch.analysis.analyser import Analyser, Form
-from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer
-from psearch.batch.analysis.older_results import OlderResults
-from psearch.batch.analysis.output_file import Output, place_of
+from psearch.batch.analysis.analyser import Analyser, Stopped, Work, WorkDone
+from psearch.batch.analysis.analysis_files import AnalysisJournal, Output, place_of
+from psearch.batch.analysis.json_lines import OlderResults
+from psearch.batch.positions.task import Pause
 from psearch.defaults import JOB_HASH_MB, MAX_THREADS
 from psearch.faces.cli.arguments import limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
@@ -27,17 +27,15 @@ from psearch.text.source import Source, read_source
 from psearch.version import __version__
 
 if TYPE_CHECKING:
-    from psearch.batch.positions.crew import Crew
+    from psearch.batch.positions.position_pool import PositionPool
     from psearch.faces.cli.signals import Signals
     from psearch.options import SearchOptions
 
-A = TypeVar("A")
+T = TypeVar("T")
 DEFAULT_MOVETIME_MS = 1_000
-"""for each position"""
-
-
+"""Time for each position."""
 _MOST_PROBLEMS = 10
-"""Problems of the input that are told line by line."""
+"""Problems that are reported line by line."""
 _ALWAYS = ("policy", "pruning")
 """Settings that a journal names even where they are the defaults."""
 
@@ -68,42 +66,52 @@ class Problems:
         return [*self.texts, f"{more:,} more like these"] if more else self.texts
 
 
-class AnalysisSession(Generic[A]):
+class AnalysisSession:
     """An analysis that goes on. total: positions that need a search, those of the journal included; None: nobody
     knows."""
 
     def __init__(
-        self, analyser: Analyser[A], limits: Limits, output: Output, progress: AnalysisProgress, total: int | None
+        self, analyser: Analyser, limits: Limits, output: Output, progress: AnalysisProgress, total: int | None
     ) -> None:
         self.analyser = analyser
         self.limits = limits
         self.progress = progress
         self._output = output
         self._total = total
+        self._is_interrupted = False
 
     @property
     def has_journal(self) -> bool:
         """Whether the result goes to a file."""
         return self.analyser.journal is not None
 
+    def answered(self, works: Iterable[Work[T] | Pause], awaited: int | None = None) -> Iterator[WorkDone[T]]:
+        """Yield everything with its answers, as `Analyser` does, until there is nothing more or a signal comes."""
+        try:
+            yield from self.analyser.answered(works, awaited)
+        except Stopped:
+            self._is_interrupted = True
+
     def put(self, text: str) -> None:
         """Add to the result; on stdout the bar makes room, because that may be the same terminal."""
         with self.progress.aside(None if self.has_journal else sys.stdout):
             self._output.write(text)
 
-    def finish(self) -> None:
-        """Move the complete result to its place, and then take the journal away."""
-        self._output.commit()
-        if self.analyser.journal is not None:
-            self.analyser.journal.remove()
-
-    def report_interruption(self) -> None:
-        """Say what is kept of what was searched."""
+    def end(self, summary: str = "") -> bool:
+        """Put the summary behind a complete result, move that to its place, and then take the journal away. After an
+        interruption say what is kept of what was searched, and return False."""
+        self.progress.close()
         journal = self.analyser.journal
-        if journal is not None and len(journal):
-            complain(f"interrupted; {_kept(journal, self._total)}: the same command goes on from there")
-        else:
-            complain("interrupted")
+        if not self._is_interrupted or journal is None:
+            self.put(summary)
+        if self._is_interrupted:
+            kept = f"; {_kept(journal, self._total)}: the same command goes on from there" if journal else ""
+            complain(f"interrupted{kept}")
+            return False
+        self._output.commit()
+        if journal is not None:
+            journal.remove()
+        return True
 
 
 @contextmanager
@@ -113,11 +121,8 @@ def open_session(
     signals: Signals,
     total: int | None,
     hash_mb: int,
-    form: Form[A],
-    check: Callable[[Any], None] = check_answer,
-) -> Iterator[AnalysisSession[A]]:
-    """Open output, journal, farm and bar in the order in which they can fail. hash_mb: of each job; form: of
-    the answers; check: raises ValueError for what is no answer in the journal."""
+) -> Iterator[AnalysisSession]:
+    """Open output, journal, pool and bar in the order in which they can fail. hash_mb: of each job."""
     how = search_options(options)
     limits = limits_of(options, DEFAULT_MOVETIME_MS)
     with ExitStack() as stack:
@@ -126,7 +131,7 @@ def open_session(
         if place is not None:
             # the first of all, because its lock keeps a second run away from the other files
             about = _about(inputs, options, how, hash_mb)
-            journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), about, check))
+            journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), about))
         output = stack.enter_context(Output(place))
         if options.on is None:
             from psearch.scheduler.scheduler_entries import SEARCH
@@ -134,11 +139,11 @@ def open_session(
             prepare_kernels(how.kernels.group(SEARCH))
         tell: list[Callable[[str], None]] = [complain]
         done = len(journal) if journal is not None else 0
-        crew = _crew(options, how, None if total is None else total - done, hash_mb, lambda note: tell[0](note))
-        stack.callback(crew.close)
+        pool = _pool(options, how, None if total is None else total - done, hash_mb, lambda note: tell[0](note))
+        stack.callback(pool.close)
         if journal is not None and done:
             complain(f"{_kept(journal, total)}: going on from there")
-        progress = stack.enter_context(AnalysisProgress(total, crew.work_done))
+        progress = stack.enter_context(AnalysisProgress(total, pool.work_done))
         tell[0] = lambda note: complain_beside(progress, note)
         signals.searching = True
 
@@ -147,8 +152,7 @@ def open_session(
             return signals.control.is_stopped
 
         analyser = Analyser(
-            crew,
-            form,
+            pool,
             is_stopped,
             journal,
             progress.advance,
@@ -158,8 +162,8 @@ def open_session(
         )
         yield AnalysisSession(analyser, limits, output, progress, total)
         progress.close()
-        if crew.work_done():
-            complain(f"positions by machine: {crew.work_done()}")
+        if pool.work_done():
+            complain(f"positions by machine: {pool.work_done()}")
 
 
 def _kept(journal: AnalysisJournal, total: int | None) -> str:
@@ -167,21 +171,21 @@ def _kept(journal: AnalysisJournal, total: int | None) -> str:
     return f"{len(journal):,}{of} positions are in {journal.path}"
 
 
-def _crew(
+def _pool(
     options: argparse.Namespace,
     how: SearchOptions,
     missing: int | None,
     hash_mb: int,
     on_note: Callable[[str], None],
-) -> Crew:
-    """No more hands than there are positions to search, if that is known."""
-    from psearch.batch.positions.crew import make_crew
-    from psearch.batch.positions.hand import HandSettings
+) -> PositionPool:
+    """Start no more workers than there are positions to search, if that is known."""
+    from psearch.batch.positions.position_pool import make_pool
+    from psearch.batch.positions.position_worker import WorkerSettings
 
     jobs = jobs_of(options)
-    return make_crew(
+    return make_pool(
         jobs if missing is None else max(1, min(jobs, missing)),
-        HandSettings(options.threads or 1, hash_mb, how, options.syzygy or ""),
+        WorkerSettings(options.threads or 1, hash_mb, how, options.syzygy or ""),
         options.on,
         on_note,
     )

@@ -12,13 +12,12 @@ import chess.engine
 import chess.pgn
 
 from psearch.api.asynchronous import in_thread
-from psearch.batch.analysis.analyser import PositionAnswer, answer_of, position_task
 from psearch.batch.analysis.games import annotate, positions
 from psearch.batch.analysis.judgement import MARK_NAMES, judge_game
-from psearch.batch.positions.crew import Crew, make_crew
-from psearch.batch.positions.flow import outcomes
-from psearch.batch.positions.hand import HandSettings
-from psearch.batch.positions.jobs import Chain, Outcome, Task
+from psearch.batch.positions.answer import Answer
+from psearch.batch.positions.position_pool import PositionPool, make_pool, rounds
+from psearch.batch.positions.position_worker import WorkerSettings
+from psearch.batch.positions.task import Outcome, Task, TaskList
 from psearch.defaults import DEFAULT_DRIVER, JOB_HASH_MB
 from psearch.faces.web.context import Context
 from psearch.faces.web.game_tree import GameTree, score_facts
@@ -64,7 +63,7 @@ class Review:
         if self.is_running:
             raise PsearchError("the game is being analysed already")
         looked_at = _MainLine(self._context.tree)
-        tasks = [position_task(str(place.ply), place.board, limits, place.line) for place in positions(looked_at.work)]
+        tasks = [Task.of_board(str(place.ply), place.board, limits, place.line) for place in positions(looked_at.work)]
         if not tasks:
             raise PsearchError("there are no moves to look at: play some, or paste a PGN")
         if len(tasks) > _MOST_PLIES:
@@ -89,7 +88,7 @@ class Review:
 
     async def _run(self, line: _MainLine, tasks: list[Task]) -> None:
         """Search all positions, the last one first, and judge the game from time to time."""
-        answers: dict[int, PositionAnswer] = {}
+        answers: dict[int, Answer] = {}
         shared_engine, loop = self._context.shared_engine, asyncio.get_running_loop()
         next_look = 0.0
         ended, problem = "stopped", ""
@@ -102,14 +101,14 @@ class Review:
                 contextlib.aclosing(_outcomes(tasks, shared_engine.settings.threads)) as found,
             ):
                 async for outcome in found:
-                    if outcome.found is None:
+                    answer, ply = outcome.answer, int(outcome.id)
+                    if answer is None:
                         problem = outcome.error or "no answer"
                         continue
-                    answer, ply = answer_of(outcome.found), int(outcome.id)
                     answers[ply] = answer
                     turn = line.work.game.turn() if ply % 2 == 0 else not line.work.game.turn()
                     line.tree.keep_score(
-                        line.numbers[ply], chess.engine.PovScore(answer.estimate[0], turn), answer.depth
+                        line.numbers[ply], chess.engine.PovScore(answer.estimate[0], turn), answer.line.depth
                     )
                     began = loop.time()
                     if began >= next_look:
@@ -126,9 +125,7 @@ class Review:
             if self._context.tree is line.tree:
                 self._tell(line, answers, len(tasks), False, ended)
 
-    def _tell(
-        self, line: _MainLine, answers: Mapping[int, PositionAnswer], total: int, is_running: bool, text: str
-    ) -> None:
+    def _tell(self, line: _MainLine, answers: Mapping[int, Answer], total: int, is_running: bool, text: str) -> None:
         """Show what is known by now."""
         judged = judge_game(line.work, answers)
         moves = []
@@ -200,7 +197,7 @@ def _limits_of(payload: Mapping[str, Any]) -> Limits:
 
 async def _outcomes(tasks: list[Task], threads: int) -> AsyncGenerator[Outcome, None]:
     """Yield the outcomes of the positions of a game, by `psearch analyse --jobs 1 --threads N`, as they are found."""
-    crew: Crew | None = None
+    pool: PositionPool | None = None
     is_stopped = False
 
     def stop() -> None:
@@ -208,15 +205,16 @@ async def _outcomes(tasks: list[Task], threads: int) -> AsyncGenerator[Outcome, 
         is_stopped = True
 
     def begin() -> None:
-        nonlocal crew
-        crew = make_crew(1, HandSettings(threads, JOB_HASH_MB, SearchOptions(driver=DEFAULT_DRIVER)))
+        nonlocal pool
+        pool = make_pool(1, WorkerSettings(threads, JOB_HASH_MB, SearchOptions(driver=DEFAULT_DRIVER)))
 
     try:
         await in_thread(begin, stop)
-        assert crew is not None
-        flow = outcomes(crew, [Chain(tasks)], is_stopped=lambda: is_stopped)
-        while (outcome := await in_thread(lambda: next(flow, None), stop)) is not None:
-            yield outcome
+        assert pool is not None
+        found = rounds(pool, [TaskList(tasks)], is_stopped=lambda: is_stopped)
+        while (outcomes := await in_thread(lambda: next(found, None), stop)) is not None:
+            for outcome in outcomes:
+                yield outcome
     finally:
-        if crew is not None:
-            crew.close()
+        if pool is not None:
+            pool.close()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psearch.batch.analysis.accuracy import ScoredMove, _volatilities, capped_cp, move_accuracy, summarise, win_percent
+from psearch.batch.analysis.judgement import ScoredMove, _volatilities, capped_cp, move_accuracy, summarise, win_percent
 
 CP = st.integers(-1000, 1000)
 PERCENT = st.floats(0, 100)

@@ -22,12 +22,11 @@ import pytest
 from paths import DATA
 
 from psearch.batch.analysis import analyser as analyser_module
-from psearch.batch.analysis import output_file as output_module
-from psearch.batch.analysis.analyser import ANSWERS, Analyser, PositionAnswer, Stopped, Work, position_task
-from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer, check_moves
+from psearch.batch.analysis import analysis_files as output_module
+from psearch.batch.analysis.analyser import Analyser, Stopped, Work
+from psearch.batch.analysis.analysis_files import AnalysisJournal, Output, place_of
 from psearch.batch.analysis.games import annotate, count_positions, positions
 from psearch.batch.analysis.judgement import MARKS, Tally, judge_game
-from psearch.batch.analysis.output_file import Output, place_of
 from psearch.batch.analysis.suite_results import (
     SuiteSummary,
     SuiteTable,
@@ -38,10 +37,10 @@ from psearch.batch.analysis.suite_results import (
     judge,
     summary_text,
 )
-from psearch.batch.positions.boards import board_of
+from psearch.batch.positions.answer import Answer, Choice, Comparison, Line
 from psearch.batch.positions.comparing import noise_cp
-from psearch.batch.positions.crew import Done, Event
-from psearch.batch.positions.jobs import Batch, Choice, Comparison, Found, Line, Outcome, Task
+from psearch.batch.positions.task import Batch, Outcome, Task
+from psearch.batch.positions.task_queue import Done, Event
 from psearch.core.records import MAX_HISTORY
 from psearch.faces.cli.commands.analyse_command import Kind, file_kind
 from psearch.processes.tasks.task_messages import ProcessJoined
@@ -63,9 +62,14 @@ def suite_line(text: str) -> SuitePosition:
     return parse_suite(source(text))[0]
 
 
-def answer(board: chess.Board, *words: str, cp: int | None = 20, mate: int | None = None) -> PositionAnswer:
+def answer(board: chess.Board, *words: str, cp: int | None = 20, mate: int | None = None) -> Answer:
     """An answer whose line is `words`, in UCI; 0.5 s to find its move."""
-    return PositionAnswer(words[0], cp, mate, 9, 15, 1000, 1.0, list(words), [Choice(words[0], 0.5, 7, 400)])
+    line = Line(None if mate is not None else cp, mate, "exact", 9, 15, list(words))
+    return Answer(words[0], [line], 1000, 1.0, 0, 0, [Choice(words[0], 0.5, 7, 400)], version="1")
+
+
+def with_bound(answer: Answer, bound: str, **changes: Any) -> Answer:
+    return replace(answer, lines=[replace(answer.line, bound=bound)], **changes)
 
 
 def compared(*words: str, cp: int | None, played: int | None, mate: int | None = None, depths: int = 3) -> Comparison:
@@ -165,10 +169,10 @@ def test_time_from_which_the_move_was_right_for_good() -> None:
         Choice("g1f3", 0.3, 3, 30),
         Choice("e2e4", 0.4, 4, 40),
     ]
-    found = PositionAnswer("e2e4", 20, None, 5, 9, 50, 0.5, ["e2e4"], choices)
+    found = replace(answer(position.board, "e2e4"), choices=choices)
     assert judge(position, found).solved_by == choices[2]
     assert judge(position, found).result == "right"
-    wrong = PositionAnswer("d2d4", 20, None, 5, 9, 50, 0.5, ["d2d4"], choices[:2])
+    wrong = replace(answer(position.board, "d2d4"), choices=choices[:2])
     assert judge(position, wrong).solved_by is None
     assert judge(position, wrong).result == "wrong"
 
@@ -292,7 +296,7 @@ SHORT_GAME = """\
 """
 
 
-def annotated(text: str, answers: dict[int, PositionAnswer]) -> tuple[chess.pgn.Game, Tally]:
+def annotated(text: str, answers: dict[int, Answer]) -> tuple[chess.pgn.Game, Tally]:
     """The first game of `text` with answers by ply, read again from what was written."""
     judged = judge_game(next(read_games(source(text))), answers)
     tally = Tally()
@@ -304,12 +308,12 @@ def annotated(text: str, answers: dict[int, PositionAnswer]) -> tuple[chess.pgn.
     return game, tally
 
 
-def written_of(work: PgnGame, answers: dict[int, PositionAnswer]) -> str:
+def written_of(work: PgnGame, answers: dict[int, Answer]) -> str:
     """What becomes of a game."""
     return annotate(judge_game(work, answers), ANNOTATOR)
 
 
-def level_answers(text: str) -> dict[int, PositionAnswer]:
+def level_answers(text: str) -> dict[int, Answer]:
     """For every position to be searched: a level score and any legal move."""
     work = next(read_games(source(text)))
     return {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in positions(work)}
@@ -349,7 +353,7 @@ def test_a_bound_is_the_last_exact_score_or_told_in_words(
 ) -> None:
     """The format has no bounds. What is right may be a bit off an exact score, not on the wrong side of a bound."""
     text = '[Result "*"]\n\n1. e4 {mine} *\n'
-    answers = {1: replace(answer(chess.Board(), "e7e5", cp=cp), bound=bound, exact_cp=exact)}
+    answers = {1: with_bound(answer(chess.Board(), "e7e5", cp=cp), bound, exact_cp=exact)}
     game, _ = annotated(text, answers)
     node = game.next()
     assert node is not None
@@ -359,7 +363,7 @@ def test_a_bound_is_the_last_exact_score_or_told_in_words(
 
 
 def test_bounds_of_mates() -> None:
-    found = replace(answer(chess.Board(), "e2e4", cp=None, mate=4), bound="lower", exact_cp=400)
+    found = with_bound(answer(chess.Board(), "e2e4", cp=None, mate=4), "lower", exact_cp=400)
     assert found.estimate == (chess.engine.Mate(4), "lower")
     assert replace(found, exact_cp=None, exact_mate=3).estimate == (chess.engine.Mate(3), "exact")
     verdict = judge(suite_line(f"{START} bm e4;"), found)
@@ -416,7 +420,7 @@ def test_a_mark_needs_two_scores_of_one_depth_that_differ_by_more_than_noise(
 ) -> None:
     """Whatever the scores of the two positions are: they come of searches of other depths, and are often bounds."""
     board = chess.Board()
-    first = replace(answer(board, "d2d4", cp=400), bound="lower", compared=found)
+    first = with_bound(answer(board, "d2d4", cp=400), "lower", compared=found)
     game, _ = annotated('[Result "*"]\n\n1. e4 *\n', {0: first, 1: answer(board, "e7e5", cp=400)})
     node = game.next()
     assert node is not None
@@ -613,7 +617,7 @@ def test_an_unreadable_game_stays_as_it_is() -> None:
 def test_stalemate_is_level() -> None:
     work = list(read_games(source(BROKEN)))[4]
     mate = compared("f5c8", cp=None, mate=1, played=0)
-    best = PositionAnswer("f5c8", None, 1, 5, 5, 100, 0.1, ["f5c8"], [Choice("f5c8", 0.1, 1, 10)], compared=mate)
+    best = replace(answer(chess.Board(), "f5c8", cp=None, mate=1), compared=mate)
     written = written_of(work, {0: best})
     assert "1. Qf7 $4 { [%eval 0.00] }" in written
     assert "1. Qc8#" in written
@@ -686,19 +690,24 @@ def test_encodings(tmp_path: Path) -> None:
 # -- the journal -----------------------------------------------------------------------------------------------------
 
 
+def noted(note: object) -> Answer:
+    """An answer that is told from others."""
+    return replace(answer(chess.Board(), "e2e4"), notes=(str(note),))
+
+
 def test_a_journal_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "j"
     with AnalysisJournal(path, ABOUT) as journal:
-        journal.add("a", {"x": 1})
-        journal.add("b", {"x": "ü" * 3_000_000})
+        journal.add("a", noted(1))
+        journal.add("b", noted("ü" * 3_000_000))
     with AnalysisJournal(path, ABOUT) as journal:
         assert len(journal) == 2
-        assert journal.get("a") == {"x": 1}
-        assert journal.get("b") == {"x": "ü" * 3_000_000}
-        assert journal.get("c") is None
-        journal.add("c", {"x": 3})
+        assert journal.get("a") == noted(1)
+        assert journal.get("b") == noted("ü" * 3_000_000)
+        assert "c" not in journal
+        journal.add("c", noted(3))
     with AnalysisJournal(path, ABOUT) as journal:
-        assert journal.get("c") == {"x": 3}
+        assert journal.get("c") == noted(3)
         journal.remove()
     assert not path.exists()
 
@@ -708,7 +717,7 @@ def test_cut_off_anywhere_it_loses_one_position_at_most(tmp_path: Path) -> None:
     path = tmp_path / "j"
     with AnalysisJournal(path, ABOUT) as journal:
         for key in "abc":
-            journal.add(key, {"of": key})
+            journal.add(key, noted(key))
     whole = path.read_bytes()
     ends = [offset + 1 for offset, byte in enumerate(whole) if byte == ord("\n")]
     for length in range(len(whole) + 1):
@@ -717,8 +726,8 @@ def test_cut_off_anywhere_it_loses_one_position_at_most(tmp_path: Path) -> None:
             kept = max(0, sum(end <= length for end in ends) - 1)
             assert len(journal) == kept
             for key in "abc"[kept:]:
-                journal.add(key, {"of": key})
-            assert [journal.get(key) for key in "abc"] == [{"of": key} for key in "abc"]
+                journal.add(key, noted(key))
+            assert [journal.get(key) for key in "abc"] == [noted(key) for key in "abc"]
         assert path.read_bytes() == whole
 
 
@@ -726,7 +735,7 @@ def test_cut_off_anywhere_it_loses_one_position_at_most(tmp_path: Path) -> None:
 def test_a_journal_of_another_analysis_is_left_alone(tmp_path: Path, different: dict[str, Any]) -> None:
     path = tmp_path / "j"
     with AnalysisJournal(path, different) as journal:
-        journal.add("a", {})
+        journal.add("a", noted("a"))
     before = path.read_bytes()
     with pytest.raises(PsearchError, match=r"another analysis \(different: (input|depth)\)"):
         AnalysisJournal(path, ABOUT)
@@ -741,7 +750,7 @@ def test_a_journal_without_a_position_is_in_nobodys_way(tmp_path: Path) -> None:
     assert not path.exists()
     path.write_bytes(header)
     with AnalysisJournal(path, ABOUT) as journal:
-        journal.add("a", {})
+        journal.add("a", noted("a"))
     with AnalysisJournal(path, ABOUT) as journal:
         assert len(journal) == 1
 
@@ -760,8 +769,8 @@ def test_somebody_elses_file_is_left_alone(tmp_path: Path, content: bytes) -> No
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / "j"
     with AnalysisJournal(path, ABOUT) as journal:
-        journal.add("a", {})
-        journal.add("b", {})
+        journal.add("a", noted("a"))
+        journal.add("b", noted("b"))
     lines = path.read_bytes().splitlines(keepends=True)
     lines[1] = b"garbage\n"
     path.write_bytes(b"".join(lines))
@@ -773,11 +782,11 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "j"
     with AnalysisJournal(path, ABOUT) as journal:
-        journal.add("a", {})
+        journal.add("a", noted("a"))
         program = f"""
 import sys
 from pathlib import Path
-from psearch.batch.analysis.analysis_journal import AnalysisJournal
+from psearch.batch.analysis.analysis_files import AnalysisJournal
 from psearch.results import PsearchError
 try:
     AnalysisJournal(Path({str(path)!r}), {ABOUT!r})
@@ -796,18 +805,20 @@ def test_a_full_disk_keeps_what_is_finished(tmp_path: Path) -> None:
     program = f"""
 import resource
 from pathlib import Path
-from psearch.batch.analysis.analysis_journal import AnalysisJournal
+from psearch.batch.analysis.analysis_files import AnalysisJournal
+from psearch.batch.positions.answer import Answer, Line
+found = Answer(None, [Line(0, None, "exact", 1, 1, [])], 1, 0.0, 0, 0, [])
 with AnalysisJournal(Path({str(path)!r}), {ABOUT!r}) as journal:
-    journal.add("a", {{"x": 1}})
+    journal.add("a", found)
     resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))
-    journal.add("b", {{"x": "y" * 1000}})
+    journal.add("b", found)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert f"File too large: '{path}'" in done.stderr.splitlines()[-1]
     assert path.stat().st_size == 400
     with AnalysisJournal(path, ABOUT) as journal:
         assert len(journal) == 1
-        journal.add("b", {})
+        journal.add("b", noted("b"))
         assert len(journal) == 2
 
 
@@ -826,10 +837,54 @@ def test_a_journal_is_no_link_and_no_fifo(tmp_path: Path) -> None:
 def test_a_journal_cut_by_another_program_is_told(tmp_path: Path) -> None:
     path = tmp_path / "j"
     with AnalysisJournal(path, ABOUT) as journal:
-        journal.add("a", {"x": 1})
+        journal.add("a", noted(1))
         os.truncate(path, 0)
         with pytest.raises(PsearchError, match="was changed by another program"):
             journal.get("a")
+
+
+def old_answer(**changes: Any) -> dict[str, Any]:
+    """What journals of suites and games held before they held what programs are told."""
+    return {
+        "best": "e2e4", "cp": 20, "mate": None, "depth": 9, "seldepth": 15, "nodes": 1000, "time_s": 1.0,
+        "pv": ["e2e4"], "choices": [{"move": "e2e4", "time_s": 0.5, "depth": 7, "nodes": 400}], "bound": "exact",
+        "exact_cp": None, "exact_mate": None, "tbhits": 0, "compared": None, **changes,
+    }  # fmt: skip
+
+
+def written(path: Path, *answers: dict[str, Any]) -> bytes:
+    """Write a journal with these answers."""
+    with AnalysisJournal(path, ABOUT) as journal:
+        journal.add("first", noted(0))
+    lines = "".join(json.dumps({"key": f"{place}", "answer": one}) + "\n" for place, one in enumerate(answers))
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0] + lines.encode())
+    return path.read_bytes()
+
+
+def test_journals_of_before_go_on(tmp_path: Path) -> None:
+    """Those of suites and games, and those of JSON lines, whose answers had several lines."""
+    better = compared("d2d4", cp=None, mate=3, played=-20)
+    plain = old_answer()
+    bound = old_answer(cp=None, mate=4, bound="lower", exact_cp=300, compared=asdict(better))
+    lines = [asdict(Line(20, None, "exact", 9, 15, ["e2e4"])), asdict(Line(-5, None, "upper", 9, 15, ["a2a3"]))]
+    several = {
+        "best": "e2e4", "lines": lines, "nodes": 1000, "time_s": 1.0, "hashfull": 7, "tbhits": 2,
+        "choices": plain["choices"], "exact_cp": None, "exact_mate": 5, "compared": None, "notes": ["x"],
+        "version": "0.1.0", "threads": 2,
+    }  # fmt: skip
+    path = tmp_path / "j"
+    written(path, plain, bound, several)
+    with AnalysisJournal(path, ABOUT) as journal:
+        first = replace(answer(chess.Board(), "e2e4"), version="")
+        assert journal.get("0") == first
+        assert journal.get("1") == replace(
+            first, lines=[Line(None, 4, "lower", 9, 15, ["e2e4"])], exact_cp=300, compared=better
+        )
+        assert journal.get("2") == replace(
+            first,
+            lines=[first.line, Line(-5, None, "upper", 9, 15, ["a2a3"])],
+            hashfull=7, tbhits=2, exact_mate=5, notes=("x",), version="0.1.0", threads=2,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -849,29 +904,72 @@ def test_a_journal_cut_by_another_program_is_told(tmp_path: Path) -> None:
         {"compared": {**asdict(compared("d2d4", cp=3, played=2)), "depths": 4}},
         {"choices": []},
         {"choices": [{"move": "e2e4"}]},
+    ],
+)
+def test_an_old_answer_of_other_types_is_none(tmp_path: Path, change: dict[str, Any]) -> None:
+    path = tmp_path / "j"
+    before = written(path, old_answer(), old_answer(**change))
+    with pytest.raises(PsearchError, match="line 3: not a journal"):
+        AnalysisJournal(path, ABOUT)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bestmove": 5},
+        {"score": {"cp": 10**400}},
+        {"score": {"cp": "20"}},
+        {"score": {"cp": 20, "bound": "about"}},
+        {"score": {}},
+        {"depth": True},
+        {"time": 1e999},
+        {"time": -1},
+        {"pv": "e2e4"},
+        {"pv": [1]},
+        {"exact": {"mate": 1.5}},
+        {"compared": {"depth": 3}},
+        {"compared": {**compared("d2d4", cp=3, played=2).as_json(), "depths": 4}},
+        {"choices": []},
+        {"choices": [{"move": "e2e4"}]},
+        {"threads": None},
+        {"notes": "x"},
         {"more": 1},
     ],
 )
 def test_an_answer_of_other_types_is_none(tmp_path: Path, change: dict[str, Any]) -> None:
     path = tmp_path / "j"
-    good = asdict(answer(chess.Board(), "e2e4"))
-    with AnalysisJournal(path, ABOUT, check_answer) as journal:
+    good = noted(1)
+    with AnalysisJournal(path, ABOUT) as journal:
         journal.add("a", good)
-    with AnalysisJournal(path, ABOUT, check_answer) as journal:
+    with AnalysisJournal(path, ABOUT) as journal:
         assert journal.get("a") == good
-        journal.add("b", {**good, **change})
-    before = path.read_bytes()
+    before = written(path, good.as_record(), {**good.as_record(), **change})
     with pytest.raises(PsearchError, match="line 3: not a journal"):
-        AnalysisJournal(path, ABOUT, check_answer)
+        AnalysisJournal(path, ABOUT)
     assert path.read_bytes() == before
 
 
 def test_an_answer_of_another_position_is_none() -> None:
     board = chess.Board()
-    check_moves(board, "e2e4", ["e2e4", "e7e5"], ["d2d4"])
-    for best, line, choice in (("e2e5", [], "d2d4"), ("e2e4", ["e2e4", "e2e4"], "d2d4"), ("e2e4", [], "x")):
+    good = replace(
+        answer(board, "e2e4", "e7e5"),
+        choices=[Choice("d2d4", 0.0, 1, 1), Choice("e2e4", 0.5, 7, 400)],
+        compared=compared("d2d4", "d7d5", cp=3, played=2),
+    )
+    good.check(board)
+    for bad in (
+        replace(good, best="e2e5"),
+        replace(good, best=None),
+        replace(good, lines=[replace(good.line, pv=["e2e4", "e2e4"])]),
+        replace(good, choices=[Choice("x", 0.0, 1, 1)]),
+        replace(good, compared=compared("e2e5", cp=3, played=2)),
+        replace(good, compared=compared("d2d4", "d2d4", cp=3, played=2)),
+    ):
         with pytest.raises(ValueError):
-            check_moves(board, best, line, [choice])
+            bad.check(board)
+    mated = chess.Board("7k/6Q1/6K1/8/8/8/8/8 b - - 0 1")
+    Answer(None, [Line(None, 0, "exact", 0, 0, [])], 0, 0.0, 0, 0, []).check(mated)
 
 
 # -- the result ------------------------------------------------------------------------------------------------------
@@ -925,8 +1023,8 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
 # -- the searches ----------------------------------------------------------------------------------------------------
 
 
-class StandInCrew:
-    """Two hands that answer each batch when they are waited for, the last that was sent first."""
+class StandInPool:
+    """Two workers that answer each batch when they are waited for, the last that was sent first."""
 
     threads = 1
 
@@ -937,17 +1035,17 @@ class StandInCrew:
         self._events: list[Event] = [ProcessJoined(0, "", "a"), ProcessJoined(1, "", "b")]
         self._batches: list[tuple[int, Batch]] = []
 
-    def send(self, hand: int, batch: Batch) -> None:
-        self._batches.append((hand, batch))
+    def send(self, worker: int, batch: Batch) -> None:
+        self._batches.append((worker, batch))
 
-    def assist(self, hand: int, threads: int) -> None:
+    def assist(self, worker: int, threads: int) -> None:
         pass
 
     def wait(self, timeout_s: float, awaited: int | None = None) -> list[Event]:
         if not self._events and self._batches:
-            hand, batch = self._batches.pop()
-            found = [self._answer(*entry) for piece in batch.pieces for entry in piece.tasks]
-            self._events = [Done(hand, found)]
+            worker, batch = self._batches.pop()
+            found = [self._answer(*entry) for part in batch.parts for entry in part.tasks]
+            self._events = [Done(worker, found)]
         events, self._events = self._events, []
         return events
 
@@ -955,11 +1053,11 @@ class StandInCrew:
         self.searched.append(str(task.id))
         if task.id == self.poison:
             return Outcome(number, task.id, None, "it was lost")
-        board = board_of(task)
+        board = task.board()
         words = [board.uci(move) for move in board.legal_moves]
         line = Line(30, None, "exact", 3, 3, [words[-1]])
         choices = [Choice(words[0], 0.1, 1, 10), Choice(words[-1], 0.3, 3, 30)]
-        return Outcome(number, task.id, Found(words[-1], [line], 31, 0.31, 0, 0, choices))
+        return Outcome(number, task.id, Answer(words[-1], [line], 31, 0.31, 0, 0, choices))
 
     @property
     def is_stopped(self) -> bool:
@@ -970,50 +1068,50 @@ class StandInCrew:
 
 
 @pytest.fixture
-def crew() -> StandInCrew:
-    return StandInCrew()
+def pool() -> StandInPool:
+    return StandInPool()
 
 
 def searched(key: str) -> Task:
-    return position_task(key, chess.Board(), Limits(depth=3))
+    return Task.of_board(key, chess.Board(), Limits(depth=3))
 
 
 def answered(
-    crew: StandInCrew, names: str, journal: AnalysisJournal | None = None, told: list[bool] | None = None
-) -> list[tuple[str, dict[str, PositionAnswer]]]:
+    pool: StandInPool, names: str, journal: AnalysisJournal | None = None, told: list[bool] | None = None
+) -> list[tuple[str, dict[str, Answer]]]:
     """Works named by a letter, with a position each; a capital letter has two, a dot none."""
     works = [
         Work(name, [] if name == "." else [searched(f"{name}{number}") for number in range(1 + name.isupper())])
         for name in names
     ]
     on_answer = told.append if told is not None else lambda searched: None
-    analyser = Analyser(crew, ANSWERS, lambda: crew.is_stopped, journal, on_answer)
+    analyser = Analyser(pool, lambda: pool.is_stopped, journal, on_answer)
     return [(done.item, done.answers) for done in analyser.answered(works)]
 
 
-def test_an_answer_tells_when_the_move_changed(crew: StandInCrew) -> None:
-    ((_, found),) = answered(crew, "a")
+def test_an_answer_tells_when_the_move_changed(pool: StandInPool) -> None:
+    ((_, found),) = answered(pool, "a")
     words = [move.uci() for move in chess.Board().legal_moves]
     answer = found["a0"]
     assert [(choice.move, choice.depth) for choice in answer.choices] == [(words[0], 1), (words[-1], 3)]
-    assert (answer.best, answer.cp, answer.mate, answer.nodes) == (words[-1], 30, None, 31)
+    assert (answer.best, answer.line.score, answer.nodes) == (words[-1], chess.engine.Cp(30), 31)
 
 
-def test_answers_come_in_the_order_of_the_input(crew: StandInCrew) -> None:
+def test_answers_come_in_the_order_of_the_input(pool: StandInPool) -> None:
     names = "a.bCd..Ef."
-    found = answered(crew, names)
+    found = answered(pool, names)
     assert "".join(name for name, _ in found) == names
     assert [sorted(answers) for _, answers in found[3:5]] == [["C0", "C1"], ["d0"]]
-    assert crew.searched != sorted(crew.searched)
+    assert pool.searched != sorted(pool.searched)
 
 
-def test_what_is_in_the_journal_is_not_searched(crew: StandInCrew, tmp_path: Path) -> None:
+def test_what_is_in_the_journal_is_not_searched(pool: StandInPool, tmp_path: Path) -> None:
     with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
-        first = answered(crew, "acE", journal)
+        first = answered(pool, "acE", journal)
     with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
-        crew.searched.clear()
-        assert answered(StandInCrew(), "acE", journal) == first
-        again = StandInCrew()
+        pool.searched.clear()
+        assert answered(StandInPool(), "acE", journal) == first
+        again = StandInPool()
         told: list[bool] = []
         found = answered(again, "abcdE.", journal, told)
         assert sorted(again.searched) == ["b0", "d0"]
@@ -1027,96 +1125,97 @@ def test_what_was_begun_is_searched_again_from_its_start_where_figures_are_to_be
     for interrupted, wanted in (("E0", ["E0", "E1"]), ("E1", ["E0", "E1"]), ("E0 E1", []), ("", ["E0", "E1"])):
         path = tmp_path / (interrupted or "none")
         with AnalysisJournal(path, ABOUT) as journal:
-            answered(StandInCrew(), "aE", journal)
+            answered(StandInPool(), "aE", journal)
         head, *lines = path.read_text().splitlines(keepends=True)
         kept = [line for line in lines if json.loads(line)["key"] in ["a0", *interrupted.split()]]
         path.write_text("".join([head, *kept]))
         with AnalysisJournal(path, ABOUT) as journal:
-            crew, told = StandInCrew(), []
-            analyser = Analyser(crew, ANSWERS, lambda: False, journal, told.append, is_exact=True)
+            pool, told = StandInPool(), []
+            analyser = Analyser(pool, lambda: False, journal, told.append, is_exact=True)
             works = [Work("a", [searched("a0")]), Work("E", [searched("E0"), searched("E1")])]
             found = list(analyser.answered(works))
-            assert sorted(crew.searched) == wanted
+            assert sorted(pool.searched) == wanted
             assert [sorted(done.answers) for done in found] == [["a0"], ["E0", "E1"]]
             assert sorted(told) == [False] * (3 - len(wanted)) + [True] * len(wanted)
             assert len(journal) == 3
 
 
-def test_what_is_stopped_is_not_kept(crew: StandInCrew, tmp_path: Path) -> None:
-    crew.stops_after = 3
+def test_what_is_finished_when_a_signal_comes_is_kept(pool: StandInPool, tmp_path: Path) -> None:
+    pool.stops_after = 3
     with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
         with pytest.raises(Stopped):
-            answered(crew, "abcdefgh", journal)
-        assert len(journal) <= 3
-        assert all(key in journal for key in crew.searched[:2])
+            answered(pool, "abcdefgh", journal)
+        assert 3 <= len(journal) == len(pool.searched) < 8
+        assert all(key in journal for key in pool.searched)
         with pytest.raises(Stopped):
-            answered(crew, "a", journal)
+            answered(pool, "a", journal)
 
 
-def test_a_position_without_an_answer_has_its_problem_and_is_tried_again(crew: StandInCrew, tmp_path: Path) -> None:
-    crew.poison = "b0"
+def test_a_position_without_an_answer_has_its_problem_and_is_tried_again(pool: StandInPool, tmp_path: Path) -> None:
+    pool.poison = "b0"
     with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
-        analyser = Analyser(crew, ANSWERS, lambda: False, journal)
+        analyser = Analyser(pool, lambda: False, journal)
         works = [Work(name, [searched(f"{name}0")]) for name in "abc"]
         found = list(analyser.answered(works))
         assert [done.problems for done in found] == [{}, {"b0": "it was lost"}, {}]
         assert "b0" not in journal
 
 
-def older(depth: int) -> PositionAnswer:
-    return replace(answer(chess.Board(), "a2a3"), depth=depth)
+def older(depth: int) -> Answer:
+    found = answer(chess.Board(), "a2a3")
+    return replace(found, lines=[replace(found.line, depth=depth)])
 
 
-def test_an_older_answer_that_is_deep_enough_is_not_searched_again(crew: StandInCrew) -> None:
+def test_an_older_answer_that_is_deep_enough_is_not_searched_again(pool: StandInPool) -> None:
     """The limit is depth 3."""
     told: list[bool] = []
-    analyser = Analyser(crew, ANSWERS, lambda: False, on_answer=told.append)
+    analyser = Analyser(pool, lambda: False, on_answer=told.append)
     works = [
         Work(name, [searched(f"{name}0"), searched(f"{name}1")], {f"{name}0": older(depth)})
         for name, depth in (("a", 3), ("b", 9), ("c", 2))
     ]
     found = list(analyser.answered(works))
-    assert sorted(crew.searched) == ["a1", "b1", "c0", "c1"]
+    assert sorted(pool.searched) == ["a1", "b1", "c0", "c1"]
     assert [done.answers[f"{done.item}0"].best for done in found] == ["a2a3", "a2a3", found[2].answers["c1"].best]
     assert [done.from_older for done in found] == [1, 1, 0]
     assert sorted(told) == [False] * 2 + [True] * 4
 
 
-def test_the_deeper_answer_is_kept(crew: StandInCrew, tmp_path: Path) -> None:
+def test_the_deeper_answer_is_kept(pool: StandInPool, tmp_path: Path) -> None:
     """Without a limit of depth everything is searched, to depth 3; so it is kept where a search has failed."""
-    crew.poison = "d0"
+    pool.poison = "d0"
 
-    def works() -> list[Work[str, PositionAnswer]]:
-        tasks = {name: position_task(f"{name}0", chess.Board(), Limits(nodes=5)) for name in "abcd"}
+    def works() -> list[Work[str]]:
+        tasks = {name: Task.of_board(f"{name}0", chess.Board(), Limits(nodes=5)) for name in "abcd"}
         depths = {"a": 2, "b": 3, "c": 4, "d": 1}
         return [Work(name, [tasks[name]], {f"{name}0": older(depths[name])}) for name in "abcd"]
 
     with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
-        analyser = Analyser(crew, ANSWERS, lambda: False, journal)
+        analyser = Analyser(pool, lambda: False, journal)
         found = list(analyser.answered(works()))
-        assert sorted(crew.searched) == ["a0", "b0", "c0", "d0"]
-        assert [done.answers[f"{done.item}0"].depth for done in found] == [3, 3, 4, 1]
+        assert sorted(pool.searched) == ["a0", "b0", "c0", "d0"]
+        assert [done.answers[f"{done.item}0"].line.depth for done in found] == [3, 3, 4, 1]
         assert [(done.from_older, done.problems) for done in found] == [(0, {}), (0, {}), (1, {}), (1, {})]
-        assert journal.get("c0") is not None  # what was searched, for a run without older answers
-        crew = StandInCrew()
-        crew.poison = "d0"
-        again = list(Analyser(crew, ANSWERS, lambda: False, journal).answered(works()))
-        assert crew.searched == ["d0"]
+        assert "c0" in journal  # what was searched, for a run without older answers
+        pool = StandInPool()
+        pool.poison = "d0"
+        again = list(Analyser(pool, lambda: False, journal).answered(works()))
+        assert pool.searched == ["d0"]
         assert [done.answers for done in again] == [done.answers for done in found]
 
 
-def test_what_is_known_is_given_out_before_more_is_read(crew: StandInCrew, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_known_is_given_out_before_more_is_read(pool: StandInPool, monkeypatch: pytest.MonkeyPatch) -> None:
     """And behind a long search only so much of it is kept in memory."""
-    monkeypatch.setattr(analyser_module, "_MOST_KNOWN", 10)
+    monkeypatch.setattr(analyser_module, "_MOST_HELD", 10)
     read: list[int] = []
 
-    def works() -> Iterator[Work[int, PositionAnswer]]:
+    def works() -> Iterator[Work[int]]:
         for number in range(200):
             read.append(number)
             key = f"{number}"
             yield Work(number, [searched(key)], {} if number == 100 else {key: older(5)})
 
-    class Waiting(StandInCrew):
+    class Waiting(StandInPool):
         waits = 0
 
         def wait(self, timeout_s: float, awaited: int | None = None) -> list[Event]:
@@ -1129,7 +1228,7 @@ def test_what_is_known_is_given_out_before_more_is_read(crew: StandInCrew, monke
 
     slow = Waiting()
     given = 0
-    for done in Analyser(slow, ANSWERS, lambda: False).answered(works()):
+    for done in Analyser(slow, lambda: False).answered(works()):
         assert done.item == given
         given += 1
         if given <= 100:
@@ -1138,17 +1237,17 @@ def test_what_is_known_is_given_out_before_more_is_read(crew: StandInCrew, monke
     assert slow.searched == ["100"]
 
 
-def test_a_long_journal_is_read_without_a_crew_and_not_into_the_memory(tmp_path: Path) -> None:
+def test_a_long_journal_is_read_without_a_pool_and_not_into_the_memory(tmp_path: Path) -> None:
     """What comes first is given out as it is read."""
     with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
-        answered(StandInCrew(), "abcdef", journal)
+        answered(StandInPool(), "abcdef", journal)
         read: list[str] = []
 
-        def works() -> Iterator[Work[str, PositionAnswer]]:
+        def works() -> Iterator[Work[str]]:
             for name in "abcdef":
                 read.append(name)
                 yield Work(name, [searched(f"{name}0")])
 
-        flow = Analyser(StandInCrew(), ANSWERS, lambda: False, journal).answered(works())
+        flow = Analyser(StandInPool(), lambda: False, journal).answered(works())
         assert next(flow).item == "a"
         assert read == ["a"]

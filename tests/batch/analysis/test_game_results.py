@@ -9,12 +9,19 @@ import chess
 import chess.pgn
 import pytest
 
-from psearch.batch.analysis.analyser import PositionAnswer
-from psearch.batch.analysis.games import annotate, positions
-from psearch.batch.analysis.json_objects import game_object, games_summary
+from psearch.batch.analysis.games import (
+    PLAYER_COLUMNS,
+    TOTAL_COLUMNS,
+    Players,
+    annotate,
+    game_object,
+    game_title,
+    games_summary,
+    player_rows,
+    positions,
+)
 from psearch.batch.analysis.judgement import JudgedGame, Tally, judge_game
-from psearch.batch.analysis.player_table import PLAYER_COLUMNS, TOTAL_COLUMNS, Players, game_title, player_rows
-from psearch.batch.positions.jobs import Choice, Comparison
+from psearch.batch.positions.answer import Answer, Choice, Comparison, Line
 from psearch.text.pgn_text import read_games
 from psearch.text.source import Source
 
@@ -41,7 +48,8 @@ def judged(text: str = GAME) -> JudgedGame:
         lost = {0: (-64, None), 2: (None, -1)}.get(task.ply)
         compared = None if lost is None else Comparison(12, 3, best, cp, None, *lost, [best])
         mate = 1 if cp is None else None
-        answers[task.ply] = PositionAnswer(best, cp, mate, 9, 12, 100, 0.2, [best], choices, compared=compared)
+        line = Line(cp, mate, "exact", 9, 12, [best])
+        answers[task.ply] = Answer(best, [line], 100, 0.2, 0, 0, choices, compared=compared)
     return judge_game(work, answers)
 
 

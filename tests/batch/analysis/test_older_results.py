@@ -10,10 +10,10 @@ import chess
 import chess.pgn
 import pytest
 
-from psearch.batch.analysis.analyser import answer_of
-from psearch.batch.analysis.older_results import OlderResults
-from psearch.batch.positions.answers import result_object
-from psearch.batch.positions.jobs import Choice, Found, Line, Task
+from psearch.batch.analysis.json_lines import OlderResults
+from psearch.batch.positions.answer import Answer, Choice, Line
+from psearch.batch.positions.position_result import result_object
+from psearch.batch.positions.task import Task
 from psearch.results import Limits, PsearchError
 from psearch.text.source import Source
 
@@ -45,7 +45,7 @@ def test_the_deepest_of_a_position() -> None:
 
 def test_a_result_that_was_written_comes_back() -> None:
     lines = [Line(None, 3, "lower", 9, 12, ["e2e4", "e7e5"]), Line(-5, None, "exact", 9, 12, ["d2d4"])]
-    written = Found("e2e4", lines, 1234, 0.25, 0, 2, [Choice("e2e4", 0.25, 9, 1234)], notes=("a",), version="1")
+    written = Answer("e2e4", lines, 1234, 0.25, 0, 2, [Choice("e2e4", 0.25, 9, 1234)], notes=("a",), version="1")
     task = asked(START, multipv=2)
     assert older(result_object("x", task, written, None)).of_position(task) == written
 
@@ -63,8 +63,8 @@ def test_since_when_a_suite_was_solved() -> None:
     since = {"time": 0.1, "depth": 2, "nodes": 9}
     (with_solution, without) = (older(row(5, **more)).of_position(asked()) for more in ({"solution": since}, {}))
     assert with_solution is not None and without is not None
-    assert answer_of(with_solution).choices == [Choice("e2e4", 0.1, 2, 9)]
-    assert answer_of(without).choices == [Choice("e2e4", 0.5, 5, 100)]
+    assert with_solution.choices == [Choice("e2e4", 0.1, 2, 9)]
+    assert without.choices == [Choice("e2e4", 0.5, 5, 100)]
 
 
 def game_row(text: str, depth: int) -> dict[str, Any]:

@@ -18,16 +18,18 @@ from pathlib import Path
 import chess
 import chess.engine
 import chess.pgn
-import farm_hands
+import fake_workers
 import pytest
 from paths import DATA
 from timing import least, wait_until
 
 import psearch
-from psearch.batch.positions import given_positions as positions
 from psearch.batch.positions import many
-from psearch.batch.positions.crew import make_crew
-from psearch.batch.positions.hand import Hand
+from psearch.batch.positions.position_pool import make_pool
+from psearch.batch.positions.position_worker import PositionWorker
+from psearch.batch.positions.task import Batch, Outcome
+from psearch.batch.positions.task_queue import Done, Event
+from psearch.processes.tasks.task_messages import ProcessJoined
 from psearch.results import Limits, PsearchError
 
 LIMIT = chess.engine.Limit(nodes=2_000)
@@ -63,11 +65,11 @@ def openings() -> list[chess.Board]:
     return boards
 
 
-def with_hands(monkeypatch: pytest.MonkeyPatch, hand: type[Hand]) -> None:
+def with_workers(monkeypatch: pytest.MonkeyPatch, worker: type[PositionWorker]) -> None:
     monkeypatch.setattr(
         many,
-        "make_crew",
-        lambda hands, settings, cluster: make_crew(hands, settings, hand=hand),
+        "make_pool",
+        lambda workers, settings, cluster: make_pool(workers, settings, worker=worker),
     )
 
 
@@ -198,8 +200,8 @@ def test_each_position_may_have_wishes_of_its_own() -> None:
 
 
 def test_without_a_limit_each_takes_five_seconds() -> None:
-    assert positions.limits_of(None) == positions.limits_of(chess.engine.Limit()) == Limits(movetime_ms=5_000)
-    assert positions.limits_of(chess.engine.Limit(depth=3)) == Limits(depth=3)
+    assert many.limits_of(None) == many.limits_of(chess.engine.Limit()) == Limits(movetime_ms=5_000)
+    assert many.limits_of(chess.engine.Limit(depth=3)) == Limits(depth=3)
     with psearch.analyse_many(["startpos"], workers=1) as results:
         assert results._search._wanted.limits == Limits(movetime_ms=5_000)
 
@@ -289,13 +291,13 @@ class Reader(threading.Thread):
     def __init__(self, results: psearch.ManyResults) -> None:
         super().__init__()
         self.results = results
-        self.found: list[psearch.PositionResult] = []
+        self.answer: list[psearch.PositionResult] = []
         self.error: BaseException | None = None
         self.start()
 
     def run(self) -> None:
         try:
-            self.found.extend(self.results)
+            self.answer.extend(self.results)
         except BaseException as error:
             self.error = error
 
@@ -346,7 +348,7 @@ def test_results_that_are_complete_may_be_closed_by_anybody() -> None:
     reader = Reader(results)
     reader.join()
     results.close()
-    assert reader.error is None and len(reader.found) == 3
+    assert reader.error is None and len(reader.answer) == 3
     assert list(results) == []
     reader = Reader(results)
     reader.join()
@@ -374,8 +376,8 @@ def test_a_handler_of_a_signal_may_close() -> None:
 
 
 def test_a_position_that_kills_is_bad_after_three_tries(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_hands(monkeypatch, farm_hands.Poisoned)
-    entries = ["startpos"] * 30 + [("poison", farm_hands.POISON)] + ["startpos"] * 30
+    with_workers(monkeypatch, fake_workers.Poisoned)
+    entries = ["startpos"] * 30 + [("poison", fake_workers.POISON)] + ["startpos"] * 30
     found = list(psearch.analyse_many(entries, LIMIT, workers=2))
     assert len(found) == 61
     (bad,) = (one for one in found if one.error is not None)
@@ -384,7 +386,7 @@ def test_a_position_that_kills_is_bad_after_three_tries(monkeypatch: pytest.Monk
 
 
 def test_ten_thousand_positions_a_few_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_hands(monkeypatch, farm_hands.Empty)
+    with_workers(monkeypatch, fake_workers.Empty)
     read = 0
 
     def lazily() -> Iterator[str]:
@@ -400,9 +402,60 @@ def test_ten_thousand_positions_a_few_in_memory(monkeypatch: pytest.MonkeyPatch)
     assert most < 4_000
 
 
+class SlowPool:
+    """Two workers: the first keeps its tasks until nobody reads on, the second answers at once."""
+
+    threads = 1
+
+    def __init__(self) -> None:
+        self.events: list[Event] = [ProcessJoined(0, "", "a"), ProcessJoined(1, "", "b")]
+        self.kept: list[Outcome] = []
+
+    def send(self, worker: int, batch: Batch) -> None:
+        numbers = [number for part in batch.parts for number, _ in part.tasks]
+        outcomes = [Outcome(number, number, fake_workers.FOUND) for number in numbers]
+        if worker == 0:
+            self.kept += outcomes
+        else:
+            self.events.append(Done(1, outcomes))
+
+    def assist(self, worker: int, threads: int) -> None:
+        pass
+
+    def wait(self, timeout_s: float, awaited: int | None = None) -> list[Event]:
+        if not self.events:
+            self.events, self.kept = [Done(0, self.kept)], []
+        events, self.events = self.events, []
+        return events
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_slow_first_position_holds_back_those_behind_it_and_does_not_fill_the_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(many, "make_pool", lambda workers, settings, cluster: SlowPool())
+    monkeypatch.setattr(many, "_MOST_HELD", 50)
+    read = given = most = 0
+
+    def lazily() -> Iterator[str]:
+        nonlocal read, most
+        for _ in range(5_000):
+            read += 1
+            most = max(most, read - given)
+            yield "startpos"
+
+    for one in psearch.analyse_many(lazily(), LIMIT, workers=2, ordered=True):
+        assert one.index == given
+        given += 1
+    assert given == read == 5_000
+    assert 50 <= most < 50 + 4 * 2 * 256
+
+
 @pytest.mark.slow
 def test_a_million_positions_in_flat_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_hands(monkeypatch, farm_hands.Empty)
+    with_workers(monkeypatch, fake_workers.Empty)
     used = []
     for number, _ in enumerate(psearch.analyse_many(itertools.repeat("startpos", 1_000_000), LIMIT, workers=2)):
         if number % 100_000 == 50_000:

@@ -1,8 +1,10 @@
-"""Positions on a cluster that is none: driver, hands and engine are real, Ray is not (tests/support/fake_ray)."""
+"""Positions on a cluster that is none: driver, workers and engine are real, Ray is not (tests/support/fake_ray)."""
 
 from __future__ import annotations
 
+import itertools
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import chess
@@ -10,17 +12,17 @@ import chess.engine
 import pytest
 
 import psearch
-from psearch.batch.positions.crew import Crew, Done, limit_s, make_crew
-from psearch.batch.positions.flow import outcomes
-from psearch.batch.positions.hand import Hand, HandSettings
-from psearch.batch.positions.jobs import Batch, Chain, Piece, Task
+from psearch.batch.positions.position_pool import PositionPool, limit_s, make_pool, rounds
+from psearch.batch.positions.position_worker import PositionWorker, WorkerSettings
+from psearch.batch.positions.task import Batch, Outcome, Part, Task, TaskList
+from psearch.batch.positions.task_queue import Done
 from psearch.bench import BENCH_POSITIONS
 from psearch.core.chess.evaluation.network_file import default_network, encoded
 from psearch.options import SearchOptions
 from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits
 
-SETTINGS = HandSettings(hash_mb=1)
+SETTINGS = WorkerSettings(hash_mb=1)
 
 
 def tasks(number: int, nodes: int = 500) -> list[Task]:
@@ -30,55 +32,60 @@ def tasks(number: int, nodes: int = 500) -> list[Task]:
 
 
 def batch(*some: Task) -> Batch:
-    """Each a chain of its own."""
-    return Batch([Piece(place, True, [(place, task)]) for place, task in enumerate(some)])
+    """Each a list of its own."""
+    return Batch([Part(place, True, [(place, task)]) for place, task in enumerate(some)])
+
+
+def outcomes(pool: PositionPool, tasks: list[Task]) -> Iterator[Outcome]:
+    """Each task by itself."""
+    return itertools.chain.from_iterable(rounds(pool, (TaskList([task]) for task in tasks)))
 
 
 def test_answers_are_those_of_this_machine(kernels: None, fake_ray: Path) -> None:
     wanted = tasks(60)
-    with Hand(SETTINGS) as hand:
+    with PositionWorker(SETTINGS) as worker:
         expected = {}
         for task in wanted:
-            hand.forget()
-            found = hand.answer(0, task).found
+            worker.forget()
+            found = worker.search(0, task).answer
             assert found is not None
             expected[task.id] = (found.best, found.nodes, found.lines)
-    with make_crew(64, SETTINGS, cluster="auto") as crew:
-        answers = list(outcomes(crew, (Chain([task]) for task in wanted)))
-        assert crew.work_done() == f"one (127.0.0.1) {len(wanted)}"
-    found_there = {one.id: (one.found.best, one.found.nodes, one.found.lines) for one in answers if one.found}
+    with make_pool(64, SETTINGS, cluster="auto") as pool:
+        answers = list(outcomes(pool, wanted))
+        assert pool.work_done() == f"one (127.0.0.1) {len(wanted)}"
+    found_there = {one.id: (one.answer.best, one.answer.nodes, one.answer.lines) for one in answers if one.answer}
     assert len(answers) == len(wanted) and found_there == expected
-    assert {one.hand for one in answers} == {"one (127.0.0.1)"}
+    assert {one.worker for one in answers} == {"one (127.0.0.1)"}
 
 
 def test_a_node_that_goes_takes_nothing_with_it(kernels: None, fake_ray: Path) -> None:
     wanted = tasks(400, 300)
     notes: list[str] = []
-    with make_crew(64, SETTINGS, cluster="auto", on_note=notes.append) as crew:
+    with make_pool(64, SETTINGS, cluster="auto", on_note=notes.append) as pool:
         answers = []
-        for one in outcomes(crew, (Chain([task]) for task in wanted), ordered=True):
+        for one in outcomes(pool, wanted):
             answers.append(one.id)
             if len(answers) == 20:
                 fake_ray.write_text("two 1\n")
-    assert answers == [task.id for task in wanted]
+    assert sorted(answers) == [task.id for task in wanted]
     assert notes == ["node one (127.0.0.1) is gone"]
 
 
-def test_what_a_hand_says_of_a_position_is_an_outcome(kernels: None, fake_ray: Path) -> None:
-    with make_crew(64, SETTINGS, cluster="auto") as crew:
-        (one,) = outcomes(crew, [Chain([Task("x", "8/8/8/8/8/8/8/8 w - - 0 1", limits=Limits(depth=1))])])
+def test_what_a_worker_says_of_a_position_is_an_outcome(kernels: None, fake_ray: Path) -> None:
+    with make_pool(64, SETTINGS, cluster="auto") as pool:
+        (one,) = outcomes(pool, [Task("x", "8/8/8/8/8/8/8/8 w - - 0 1", limits=Limits(depth=1))])
     assert one.error is not None and "the board is empty" in one.error
 
 
-def test_a_hand_that_raises_is_replaced(kernels: None, fake_ray: Path) -> None:
-    with make_crew(1, SETTINGS, cluster="auto") as crew:
-        events = _until(crew, ProcessJoined)
-        crew.send(events[-1].process, batch(Task(0, 5, limits=Limits(depth=1))))  # type: ignore[arg-type]
-        lost = _until(crew, ProcessLost)[-1]
+def test_a_worker_that_raises_is_replaced(kernels: None, fake_ray: Path) -> None:
+    with make_pool(1, SETTINGS, cluster="auto") as pool:
+        events = _until(pool, ProcessJoined)
+        pool.send(events[-1].process, batch(Task(0, 5, limits=Limits(depth=1))))  # type: ignore[arg-type]
+        lost = _until(pool, ProcessLost)[-1]
         assert lost.process == events[-1].process and "Error" in lost.reason
-        hand = _until(crew, ProcessJoined)[-1].process
-        crew.send(hand, batch(*tasks(2)))
-        done = _until(crew, Done)[-1]
+        worker = _until(pool, ProcessJoined)[-1].process
+        pool.send(worker, batch(*tasks(2)))
+        done = _until(pool, Done)[-1]
         assert [one.number for one in done.outcomes] == [0, 1]
 
 
@@ -100,12 +107,12 @@ def test_a_move_that_may_have_to_be_compared_takes_longer() -> None:
     assert longer is not None and longer > 33.0
 
 
-def _until(crew: Crew, kind: type) -> list:  # type: ignore[type-arg]
+def _until(pool: PositionPool, kind: type) -> list:  # type: ignore[type-arg]
     events: list = []  # type: ignore[type-arg]
     end = time.monotonic() + 30
     while not events or not isinstance(events[-1], kind):
         assert time.monotonic() < end
-        events.extend(crew.wait(0.5))
+        events.extend(pool.wait(0.5))
     return events
 
 
@@ -125,10 +132,10 @@ def test_a_node_with_another_network_at_that_path_is_refused(kernels: None, fake
     """The file is replaced before the node reads it."""
     file = tmp_path / "used.net"
     file.write_bytes(Path(default_network().path).read_bytes())
-    settings = HandSettings(hash_mb=1, options=SearchOptions(net=str(file)))
+    settings = WorkerSettings(hash_mb=1, options=SearchOptions(net=str(file)))
     file.write_bytes(encoded(default_network().record, {"another": "one"}))
     notes: list[str] = []
-    with make_crew(1, settings, cluster="auto", on_note=notes.append) as crew, pytest.raises(psearch.PsearchError):
-        for _ in outcomes(crew, [Chain([task]) for task in tasks(2)]):
+    with make_pool(1, settings, cluster="auto", on_note=notes.append) as pool, pytest.raises(psearch.PsearchError):
+        for _ in outcomes(pool, tasks(2)):
             pass
     assert any("was replaced" in note for note in notes), notes

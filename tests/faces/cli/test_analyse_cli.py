@@ -62,7 +62,7 @@ def wait_for_lines(path: Path, count: int) -> None:
 
 DYING = """
 import os, signal, sys
-from psearch.batch.analysis.analysis_journal import AnalysisJournal
+from psearch.batch.analysis.analysis_files import AnalysisJournal
 from psearch.faces.cli.main import main
 add = AnalysisJournal.add
 def add_or_die(journal, key, answer):

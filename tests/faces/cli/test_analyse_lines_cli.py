@@ -1,4 +1,4 @@
-"""`psearch analyse` of JSON lines, with jobs, older results, kills at any moment, and hands that die of a position."""
+"""`psearch analyse` of JSON lines, with jobs, older results, kills at any moment, and workers that die."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import chess
-import farm_hands
+import fake_workers
 import pytest
 from programs import PSEARCH, run_here
 from timing import least
@@ -239,7 +239,7 @@ def lines_of(journal: Path) -> int:
 
 
 def killed_at_random(tmp_path: Path, moments: int, count: int, seed: int) -> tuple[int, int]:
-    """Kill the whole group at so many random moments, single hands in between, and let it end. Lines of the journal
+    """Kill the whole group at so many random moments, single workers in between, and let it end. Lines of the journal
     before the last run, and runs that were killed before the end. A moment is a number of further lines in the journal
     and up to 20 ms more, not a time: a fast machine would have ended by then, a slow one not begun."""
     chance = random.Random(seed)
@@ -293,15 +293,15 @@ POISONED = """
 import sys
 sys.path.insert(0, {support!r})
 from psearch.faces.cli.main import main
-import farm_hands
-from psearch.batch.positions.crew import make_crew
-make_crew.__defaults__ = (*make_crew.__defaults__[:-1], farm_hands.Poisoned)
+import fake_workers
+from psearch.batch.positions.position_pool import make_pool
+make_pool.__defaults__ = (*make_pool.__defaults__[:-1], fake_workers.Poisoned)
 sys.exit(main())
 """
 
 
 def test_a_position_that_kills_is_reported_and_the_rest_is_finished(tmp_path: Path) -> None:
-    support = str(Path(farm_hands.__file__).parent)
+    support = str(Path(fake_workers.__file__).parent)
     script = [sys.executable, "-c", POISONED.format(support=support), "analyse", "--nodes", "500", "--jobs", "2"]
 
     def run(name: str, text: str) -> subprocess.CompletedProcess[str]:
@@ -312,15 +312,15 @@ def test_a_position_that_kills_is_reported_and_the_rest_is_finished(tmp_path: Pa
         assert done.stderr.count(" is replaced: it was killed by signal 9") == 3
         return done
 
-    lines = [{"fen": chess.STARTING_FEN}] * 4 + [{"fen": farm_hands.POISON}] + [{"fen": chess.STARTING_FEN}] * 4
+    lines = [{"fen": chess.STARTING_FEN}] * 4 + [{"fen": fake_workers.POISON}] + [{"fen": chess.STARTING_FEN}] * 4
     found = results(run("x.jsonl", "".join(json.dumps(one) + "\n" for one in lines)).stdout)
     assert ["error" in one for one in found] == [False] * 4 + [True] + [False] * 4
-    suite = run("x.epd", f'startpos\n{farm_hands.POISON} bm a3; id "p";\nstartpos\n')
+    suite = run("x.epd", f'startpos\n{fake_workers.POISON} bm a3; id "p";\nstartpos\n')
     rows = [line.split()[:3] for line in suite.stdout.splitlines()]
     assert ["p", "failed"] in rows
     assert "its process was lost 3 times" in suite.stderr
     assert "searched   1,000 nodes" in suite.stdout
-    game = f'[SetUp "1"]\n[FEN "{farm_hands.POISON}"]\n\n1. a3 Kd7 *\n'
+    game = f'[SetUp "1"]\n[FEN "{fake_workers.POISON}"]\n\n1. a3 Kd7 *\n'
     games = run("x.pgn", game)
     assert games.stdout.count("[%eval") == 2
     assert "x.pgn, game 1, ply 0: its process was lost 3 times" in games.stderr

@@ -532,8 +532,8 @@ def test_a_move_is_taken_back(talk: Any) -> None:
 
 def test_a_game_is_looked_through(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     drivers = []
-    make_crew = reviewing.make_crew
-    monkeypatch.setattr(reviewing, "make_crew", lambda n, how: drivers.append(how.options.driver) or make_crew(n, how))
+    make_pool = reviewing.make_pool
+    monkeypatch.setattr(reviewing, "make_pool", lambda n, how: drivers.append(how.options.driver) or make_pool(n, how))
     talk.say("board.pgn", text=FOOLS_MATE)
     talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5)
     talk.say("review.start", kind="depth", amount=8)

@@ -146,7 +146,7 @@ def kind_of(inputs: Sequence[Input]) -> Kind:
 
 def _check_out(file: str, out: str) -> None:
     """The input must stay as it is: a journal is only good for the input that it was made from."""
-    from psearch.batch.analysis.output_file import place_of
+    from psearch.batch.analysis.analysis_files import place_of
     from psearch.results import PsearchError
 
     try:

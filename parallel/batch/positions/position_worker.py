@@ -1,22 +1,23 @@
-"""A hand: an engine that stays warm and answers positions one by one, in a process of its own or in a Ray actor."""
+"""A worker: an engine that stays warm and searches positions one by one, in a process of its own or on a cluster."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import chess
-import chess.engine
 
 from psearch.api.api_log import LOG
-from psearch.batch.positions.boards import board_of
-from psearch.batch.positions.comparing import LEAST_SEEMING_LOSS, Comparer, estimate_of, loss_of
-from psearch.batch.positions.jobs import Batch, Choice, Found, Line, Outcome, Task
+from psearch.batch.positions.answer import Answer, Choice, Line
+from psearch.batch.positions.comparing import LEAST_SEEMING_LOSS, Comparer, loss_of
+from psearch.batch.positions.task import Batch, Outcome, Task
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
+from psearch.processes.tasks.task_main import Program
 from psearch.results import Info, PsearchError, Result, WorkerDied
 from psearch.searcher.notices import Notices
 from psearch.searcher.searcher import Searcher, Size
@@ -28,32 +29,34 @@ if TYPE_CHECKING:
     from psearch.text.syzygy import RootProber
 
 _LOOK_INTERVAL_S = 0.1
-"""How soon a hand that searches hears of threads that it may use, and a wish to stop"""
+"""How soon a worker that searches hears of threads that it may use, and of a wish to stop."""
+_TELL_INTERVAL_S = 0.2
+"""Outcomes that come sooner are sent together: each message wakes the program."""
 
 
 @dataclass(frozen=True)
-class HandSettings:
-    """What all hands of a farm have alike; picklable."""
+class WorkerSettings:
+    """Settings that all workers of a pool share; picklable."""
 
     threads: int = 1
-    """worker processes for one position; 1: the hand's own process searches"""
+    """worker processes for one position; 1: the worker's own process searches"""
     hash_mb: int = 16
     options: SearchOptions = field(default_factory=SearchOptions)
     syzygy: str = ""
     """folders of endgame tables, asked about the root; empty: none"""
 
 
-class Hand:
-    """Answers tasks, one at a time; a context manager. name: put into outcomes.
+class PositionWorker:
+    """Does tasks, one at a time; a context manager. name: put into outcomes.
 
     Raises PsearchError when there is no memory, or no processes where there are to be some.
     """
 
-    def __init__(self, settings: HandSettings, name: str = "") -> None:
+    def __init__(self, settings: WorkerSettings, name: str = "") -> None:
         settings.options.read_network()  # on another machine the file may hold another network
         self.settings = settings
         self.name = name or str(os.getpid())
-        self.control = SearchControl()
+        self._control = SearchControl()
         self._threads = settings.threads
         self._is_searching = False
         self._prober: RootProber | None = None
@@ -62,13 +65,13 @@ class Hand:
 
             self._prober = RootProber(settings.syzygy)
         self._comparer = Comparer(settings.options)
-        self._latest: tuple[chess.Board, Searched] | None = None
-        """what was searched last in this chain"""
+        self._latest: tuple[chess.Board, Answer] | None = None
+        """the position of this list that was searched last"""
         kernels = settings.options.kernels
         size = Size(settings.threads, settings.hash_mb, inline=settings.threads == 1, kernels=kernels)
         self._engine = Searcher(Notices(LOG.warning)).start(size)
 
-    def __enter__(self) -> Hand:
+    def __enter__(self) -> PositionWorker:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -87,147 +90,135 @@ class Hand:
         if threads > self._threads:
             self._threads = threads
             if self._is_searching:
-                self.control.allow(threads)
+                self._control.allow(threads)
             else:
                 self._engine.allow(threads)
 
     def work(self, batch: Batch, on_look: Callable[[], None] | None = None) -> Iterator[Outcome]:
-        """Return the outcomes of a batch, as they are found; see `search`."""
-        return (searched.outcome() for searched in self.searches(batch, on_look))
-
-    def searches(self, batch: Batch, on_look: Callable[[], None] | None = None) -> Iterator[Searched]:
-        """Yield the searches, for who puts outcomes together later."""
-        for piece in batch.pieces:
-            if piece.begins:
+        """Yield the outcomes of a batch as they are found; see `search`."""
+        for part in batch.parts:
+            if part.begins:
                 self.forget()
-            for number, task in piece.tasks:
+            for number, task in part.tasks:
                 yield self.search(number, task, on_look)
 
     def forget(self) -> None:
-        """Forget everything, as if the hand were new: another game follows, or a position by itself."""
+        """Forget everything, as if the worker were new: another game follows, or a position by itself."""
         self._engine.forget()
         self._latest = None
 
-    def answer(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
-        """Return the outcome of a task; see `search`."""
-        return self.search(number, task, on_look).outcome()
-
-    def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Searched:
+    def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
         """Search a position. What is wrong with it is its outcome, too. on_look: called ten times a second.
 
         Raises WorkerDied when processes are lost again and again and nothing was found.
         """
-        searched = Searched(number, task.id, self.name)
         try:
-            self._search(searched, task, on_look)
+            return Outcome(number, task.id, self._answer(task, on_look), None, self.name)
         except WorkerDied:
             raise
         except (PsearchError, ValueError) as error:
-            searched.error = str(error)
-        return searched
+            return Outcome(number, task.id, None, str(error), self.name)
 
-    def _search(self, searched: Searched, task: Task, on_look: Callable[[], None] | None) -> None:
-        board = board_of(task)
+    def _answer(self, task: Task, on_look: Callable[[], None] | None) -> Answer:
+        board = task.board()
         only = None if task.root_moves is None else [board.parse_uci(move) for move in task.root_moves]
         only = checked_moves(board, only)
         probe = self._prober.probe(board) if self._prober is not None and only is None else None
         if probe is not None:
-            only, searched.tbhits = probe.best, probe.hits
+            only = probe.best
+        infos: list[Info] = []
+
+        def take(info: Info) -> None:
+            if not info.is_live:
+                infos.append(info)
+            elif on_look is not None:
+                on_look()
+
         request = SearchRequest(
             board,
             task.limits,
             self.settings.options,
             only,
             task.multipv,
-            on_info=searched.infos.append if on_look is None else _listener(searched.infos, on_look),
-            control=self.control,
+            on_info=take,
+            control=self._control,
             live_from_s=_LOOK_INTERVAL_S,
             live_interval_s=_LOOK_INTERVAL_S if on_look is not None else float("inf"),
         )
         self._is_searching = True
         try:
             result = self._engine.search(request)
-            searched.result = result if probe is None else probe.scored_result(result)
         finally:
             self._is_searching = False
-        latest, self._latest = self._latest, (board, searched)
-        if task.line:
-            searched.found = found_of(searched.result, searched.infos, searched.tbhits)
-            line = _moves(board, task.line)
-            if board.legal_moves.count() > 1:
-                is_suspect = self._is_suspect(board, line[0], searched.found, latest)
-                compared = self._comparer.compare(board, line, task.limits, on_look, is_suspect)
-                searched.found = replace(searched.found, compared=compared)
+        answer = (
+            answer_of(result, infos) if probe is None else answer_of(probe.scored_result(result), infos, probe.hits)
+        )
+        latest, self._latest = self._latest, (board, answer)
+        if not task.line or board.legal_moves.count() <= 1:
+            return answer
+        walk = board.copy(stack=False)
+        line = [walk.push_uci(word) for word in task.line]
+        is_suspect = self._is_suspect(board, line[0], answer, latest)
+        compared = self._comparer.compare(board, line, task.limits, on_look, is_suspect)
+        return replace(answer, compared=compared)
 
     def _is_suspect(
-        self, board: chess.Board, played: chess.Move, found: Found, latest: tuple[chess.Board, Searched] | None
+        self, board: chess.Board, played: chess.Move, answer: Answer, latest: tuple[chess.Board, Answer] | None
     ) -> bool:
-        """By the scores of this position and of the one after the move. It is, too, where that is not the one that was
-        searched before: where a journal has had it, or a hand that was lost."""
-        if found.best is None or board.parse_uci(found.best) == played:
+        """Tell whether a move may be a mistake, by the scores of this position and of the one after it. It may be, too,
+        where that is not the one that was searched before: a journal has had it, or a worker that was lost."""
+        if answer.best is None or answer.move(board) == played:
             return False
         after = board.copy(stack=False)
         after.push(played)
         reached = None
         if any(after.legal_moves):
-            behind = latest[1].outcome().found if latest is not None and latest[0] == after else None
-            if behind is None:
+            if latest is None or latest[0] != after:
                 return True
-            reached = _estimate(behind)
-        return loss_of(board, after, _estimate(found), reached) >= LEAST_SEEMING_LOSS
+            reached = latest[1].estimate[0]
+        return loss_of(board, after, answer.estimate[0], reached) >= LEAST_SEEMING_LOSS
 
 
-def _moves(board: chess.Board, words: Iterable[str]) -> list[chess.Move]:
-    walk = board.copy(stack=False)
-    return [walk.push_uci(word) for word in words]
+class PositionProcess:
+    """A worker in a process of this machine: answers batches, and the question for more threads.
 
-
-def _estimate(found: Found) -> chess.engine.Score:
-    best = found.lines[0]
-    return estimate_of(best.cp, best.mate, best.bound, found.exact_cp, found.exact_mate)[0]
-
-
-def _listener(infos: list[Info], on_look: Callable[[], None]) -> Callable[[Info], None]:
-    """Keeps what is new, and looks."""
-
-    def take(info: Info) -> None:
-        if info.is_live:
-            on_look()
-        else:
-            infos.append(info)
-
-    return take
-
-
-class Searched:
-    """A task that has been searched.
-
-    Its outcome is put together when it is wanted, best for many at once: between two searches, when the caches of the
-    processor are full of the search, that takes three times as long.
+    worker: what searches, made with the settings.
     """
 
-    __slots__ = ("error", "found", "hand", "id", "infos", "number", "result", "tbhits")
+    def __init__(
+        self, settings: WorkerSettings, worker: Callable[[WorkerSettings], PositionWorker], program: Program
+    ) -> None:
+        self._program = program
+        self._outcomes: list[Outcome] = []
+        self._told_at = 0.0
+        self._worker = worker(settings)
 
-    def __init__(self, number: int, id: str | int, hand: str) -> None:
-        self.number = number
-        self.id = id
-        self.hand = hand
-        self.infos: list[Info] = []
-        """what the search has reported"""
-        self.result: Result | None = None
-        self.found: Found | None = None
-        """where it was put together already"""
-        self.error: str | None = None
-        self.tbhits = 0
+    def __call__(self, batch: Batch) -> list[Outcome]:
+        """Search a batch. Outcomes are sent meanwhile; those that are left over are returned."""
+        for outcome in self._worker.work(batch, self._look):
+            self._outcomes.append(outcome)
+            if time.monotonic() - self._told_at >= _TELL_INTERVAL_S:
+                self._program.tell(self._taken())
+        return self._taken()
 
-    def outcome(self) -> Outcome:
-        """Return what is kept of it."""
-        if self.found is None and self.result is not None:
-            self.found = found_of(self.result, self.infos, self.tbhits)
-        return Outcome(self.number, self.id, self.found, self.error, self.hand)
+    def beside(self, threads: int) -> None:
+        """Let so many threads search from now on, since others have nothing to do."""
+        self._worker.assist(threads)
+
+    def _look(self) -> None:
+        """Send what there is and hear the program; called ten times a second while it searches."""
+        self._program.look()
+        if self._outcomes:
+            self._program.tell(self._taken())
+
+    def _taken(self) -> list[Outcome]:
+        """Take those that have not been sent."""
+        outcomes, self._outcomes = self._outcomes, []
+        self._told_at = time.monotonic()
+        return outcomes
 
 
-def found_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Found:
+def answer_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Answer:
     """Return what is kept of a result, and of the reports before it."""
     info, best = result.info, result.bestmove
     choices: list[Choice] = []
@@ -246,7 +237,7 @@ def found_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Found:
             choices.append(_choice(best, info))
         if info.bound != "exact" and exact is not None and exact.pv[0] == best:
             score = exact.score.relative
-    return Found(
+    return Answer(
         best=None if best is None else best.uci(),
         lines=[_line(line) for line in result.lines or [info]],
         nodes=info.nodes,

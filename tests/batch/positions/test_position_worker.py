@@ -1,16 +1,18 @@
-"""What a hand answers: the same as a search by itself, the same each time, and errors as outcomes."""
+"""What a worker answers: the same as a search by itself, the same each time, and errors as outcomes."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import chess
 import pytest
 from timing import least
 
 import psearch
-from psearch.batch.positions.boards import board_of
+from psearch.batch.positions.answer import Answer, Comparison
 from psearch.batch.positions.comparing import Comparer, sure_loss
-from psearch.batch.positions.hand import Hand, HandSettings
-from psearch.batch.positions.jobs import Batch, Comparison, Piece, Task
+from psearch.batch.positions.position_worker import PositionWorker, WorkerSettings
+from psearch.batch.positions.task import Batch, Part, Task
 from psearch.options import SearchOptions
 from psearch.results import Limits
 
@@ -20,20 +22,26 @@ NODES = Limits(nodes=3_000)
 
 
 @pytest.fixture(scope="module")
-def hand() -> Hand:
-    with Hand(HandSettings(hash_mb=1), "me") as hand:
-        yield hand
+def worker() -> PositionWorker:
+    with PositionWorker(WorkerSettings(hash_mb=1), "me") as worker:
+        yield worker
+
+
+def answer(worker: PositionWorker, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Answer:
+    found = worker.search(number, task, on_look).answer
+    assert found is not None
+    return found
 
 
 def begun(*tasks: Task) -> Batch:
-    return Batch([Piece(number, True, [(number, task)]) for number, task in enumerate(tasks)])
+    return Batch([Part(number, True, [(number, task)]) for number, task in enumerate(tasks)])
 
 
-def test_a_hand_finds_what_a_search_by_itself_finds(hand: Hand) -> None:
+def test_a_worker_finds_what_a_search_by_itself_finds(worker: PositionWorker) -> None:
     alone = psearch.search(MIDDLEGAME, nodes=3_000, hash_mb=1)
-    outcome = next(hand.work(begun(Task("a", MIDDLEGAME, limits=NODES))))
-    assert (outcome.number, outcome.id, outcome.error, outcome.hand) == (0, "a", None, "me")
-    found = outcome.found
+    outcome = next(worker.work(begun(Task("a", MIDDLEGAME, limits=NODES))))
+    assert (outcome.number, outcome.id, outcome.error, outcome.worker) == (0, "a", None, "me")
+    found = outcome.answer
     assert found is not None
     assert found.best == alone.bestmove.uci()
     assert found.nodes == alone.info.nodes
@@ -43,77 +51,77 @@ def test_a_hand_finds_what_a_search_by_itself_finds(hand: Hand) -> None:
     assert found.version == psearch.__version__
 
 
-def test_what_was_searched_before_changes_nothing_in_another_chain(hand: Hand) -> None:
+def test_what_was_searched_before_changes_nothing_in_another_list(worker: PositionWorker) -> None:
     tasks = [Task(name, fen, limits=NODES) for name, fen in (("a", "startpos"), ("b", MIDDLEGAME), ("c", "startpos"))]
-    first, _, third = (outcome.found for outcome in hand.work(begun(*tasks)))
+    first, _, third = (outcome.answer for outcome in worker.work(begun(*tasks)))
     assert (first.nodes, first.lines, first.best) == (third.nodes, third.lines, third.best)
 
 
-def test_the_table_is_kept_within_a_chain(hand: Hand) -> None:
+def test_the_table_is_kept_within_a_list(worker: PositionWorker) -> None:
     task = Task("a", MIDDLEGAME, limits=Limits(depth=6))
-    first, second = (outcome.found for outcome in hand.work(Batch([Piece(0, True, [(0, task), (1, task)])])))
+    first, second = (outcome.answer for outcome in worker.work(Batch([Part(0, True, [(0, task), (1, task)])])))
     assert second.nodes != first.nodes
 
 
-def test_bad_positions_are_outcomes(hand: Hand) -> None:
+def test_bad_positions_are_outcomes(worker: PositionWorker) -> None:
     tasks = [
         Task(1, "8/8/8/8 w", limits=NODES),
         Task(2, "startpos", ("e2e5",), NODES),
         Task(3, "startpos", root_moves=("a1a8",), limits=NODES),
         Task(4, "startpos", limits=NODES),
     ]
-    outcomes = list(hand.work(begun(*tasks)))
-    assert [outcome.error is None for outcome in outcomes] == [False, False, False, True]
-    assert "bad FEN" in outcomes[0].error
-    assert "e2e5 is not a legal move" in outcomes[1].error
+    found = list(worker.work(begun(*tasks)))
+    assert [outcome.error is None for outcome in found] == [False, False, False, True]
+    assert "bad FEN" in found[0].error
+    assert "e2e5 is not a legal move" in found[1].error
 
 
-def test_a_game_that_is_over_has_no_move(hand: Hand) -> None:
-    found = next(hand.work(begun(Task(1, MATED, limits=NODES)))).found
+def test_a_game_that_is_over_has_no_move(worker: PositionWorker) -> None:
+    found = next(worker.work(begun(Task(1, MATED, limits=NODES)))).answer
     assert found.best is None
     assert (found.lines[0].cp, found.lines[0].mate, found.lines[0].pv) == (None, 0, [])
 
 
-def test_several_lines_and_chosen_moves(hand: Hand) -> None:
-    several = next(hand.work(begun(Task(1, MIDDLEGAME, multipv=3, limits=NODES)))).found
+def test_several_lines_and_chosen_moves(worker: PositionWorker) -> None:
+    several = next(worker.work(begun(Task(1, MIDDLEGAME, multipv=3, limits=NODES)))).answer
     assert len({line.pv[0] for line in several.lines}) == 3
-    chosen = next(hand.work(begun(Task(1, MIDDLEGAME, root_moves=("g8f6", "a7a6"), limits=NODES)))).found
+    chosen = next(worker.work(begun(Task(1, MIDDLEGAME, root_moves=("g8f6", "a7a6"), limits=NODES)))).answer
     assert chosen.best in ("g8f6", "a7a6")
 
 
 def test_moves_lead_to_the_position() -> None:
-    board = board_of(Task(1, "startpos", ("e2e4", "e7e5")))
+    board = Task(1, "startpos", ("e2e4", "e7e5")).board()
     assert board.move_stack == [chess.Move.from_uci("e2e4"), chess.Move.from_uci("e7e5")]
     assert board.piece_at(chess.E5) is not None
 
 
-def test_it_looks_up_while_it_searches(hand: Hand) -> None:
+def test_it_looks_up_while_it_searches(worker: PositionWorker) -> None:
     looks: list[int] = []
     task = Task(1, MIDDLEGAME, limits=Limits(movetime_ms=600))
-    hand.answer(0, task, lambda: looks.append(1))
+    answer(worker, 0, task, lambda: looks.append(1))
     assert 2 <= len(looks) <= 8
 
 
 def test_two_threads() -> None:
-    with Hand(HandSettings(threads=2, hash_mb=1)) as hand:
-        found = next(hand.work(begun(Task(1, MIDDLEGAME, limits=NODES)))).found
+    with PositionWorker(WorkerSettings(threads=2, hash_mb=1)) as worker:
+        found = next(worker.work(begun(Task(1, MIDDLEGAME, limits=NODES)))).answer
     assert found.threads == 2
     assert found.best is not None
 
 
 def test_more_threads_may_join_a_search_that_goes_on() -> None:
-    with Hand(HandSettings(hash_mb=4)) as hand:
+    with PositionWorker(WorkerSettings(hash_mb=4)) as worker:
         looks: list[int] = []
 
         def look() -> None:
             looks.append(1)
             if len(looks) == 2:
-                hand.assist(2)
+                worker.assist(2)
 
-        grown = hand.answer(0, Task(1, MIDDLEGAME, limits=Limits(movetime_ms=2_000)), look).found
-        after = hand.answer(1, Task(2, MIDDLEGAME, limits=NODES)).found
+        grown = answer(worker, 0, Task(1, MIDDLEGAME, limits=Limits(movetime_ms=2_000)), look)
+        after = answer(worker, 1, Task(2, MIDDLEGAME, limits=NODES))
         timed = Task(3, MIDDLEGAME, limits=Limits(movetime_ms=500))
-        assert 0.4 < least(lambda: hand.answer(2, timed).found.time_s, 0.9) < 0.9
+        assert 0.4 < least(lambda: answer(worker, 2, timed).time_s, 0.9) < 0.9
     assert (grown.threads, after.threads) == (2, 2)
     assert 1.9 < grown.time_s < 3.0
     assert grown.notes == ()
@@ -121,20 +129,20 @@ def test_more_threads_may_join_a_search_that_goes_on() -> None:
 
 
 def test_a_node_limit_holds_when_more_join() -> None:
-    with Hand(HandSettings(hash_mb=4)) as hand:
-        alone = hand.answer(0, Task(1, MIDDLEGAME, limits=Limits(nodes=400_000))).found
-        hand.forget()
+    with PositionWorker(WorkerSettings(hash_mb=4)) as worker:
+        alone = answer(worker, 0, Task(1, MIDDLEGAME, limits=Limits(nodes=400_000)))
+        worker.forget()
         # ten looks a second: it must not be over before the first of them
-        grown = hand.answer(0, Task(1, MIDDLEGAME, limits=Limits(nodes=1_500_000)), lambda: hand.assist(2)).found
+        grown = answer(worker, 0, Task(1, MIDDLEGAME, limits=Limits(nodes=1_500_000)), lambda: worker.assist(2))
     assert alone.nodes == 400_000
     assert grown.threads == 2
     assert 1_500_000 <= grown.nodes < 1_540_000
 
 
 def test_threads_between_searches() -> None:
-    with Hand(HandSettings(hash_mb=1)) as hand:
-        hand.assist(2)
-        assert hand.answer(0, Task(1, MIDDLEGAME, limits=NODES)).found.threads == 2
+    with PositionWorker(WorkerSettings(hash_mb=1)) as worker:
+        worker.assist(2)
+        assert answer(worker, 0, Task(1, MIDDLEGAME, limits=NODES)).threads == 2
 
 
 # -- the moves of a game -----------------------------------------------------------------------------------------------
@@ -148,28 +156,28 @@ def played(id: str, fen: str, *moves: str, line: str = "", limits: Limits = LIMI
     return Task(id, fen, moves, limits, line=tuple(line.split()))
 
 
-def chain(*tasks: Task) -> Batch:
-    return Batch([Piece(0, True, list(enumerate(tasks)))])
+def one_list(*tasks: Task) -> Batch:
+    return Batch([Part(0, True, list(enumerate(tasks)))])
 
 
-def test_a_move_that_may_be_a_mistake_is_compared_with_the_best_one(hand: Hand) -> None:
+def test_a_move_that_may_be_a_mistake_is_compared_with_the_best_one(worker: PositionWorker) -> None:
     behind = played("b", BEFORE_MATE, "g8f6")
-    _, found = (outcome.found for outcome in hand.work(chain(behind, played("a", BEFORE_MATE, line="g8f6 h5f7"))))
+    _, found = (outcome.answer for outcome in worker.work(one_list(behind, played("a", BEFORE_MATE, line="g8f6 h5f7"))))
     assert found is not None and found.compared is not None
     compared = found.compared
     assert (compared.played_mate, compared.mate) == (-1, None)
     assert compared.cp is not None and abs(compared.cp) < 300
     assert compared.best == compared.pv[0] != "g8f6"
-    board = board_of(behind)
+    board = behind.board()
     board.pop()
     assert sure_loss(board, compared) > 0.15
 
 
-def test_nothing_is_compared_where_nothing_was_lost(hand: Hand) -> None:
+def test_nothing_is_compared_where_nothing_was_lost(worker: PositionWorker) -> None:
     """Nor in a position where nobody asks."""
     for line in ("d8e7 g1f3", ""):
         tasks = [played("b", BEFORE_MATE, *line.split()[:1]), played("a", BEFORE_MATE, line=line)]
-        found = [outcome.found for outcome in hand.work(chain(*tasks))][-1]
+        found = [outcome.answer for outcome in worker.work(one_list(*tasks))][-1]
         assert found is not None and found.compared is None
 
 
@@ -252,33 +260,35 @@ def test_limits_of_comparisons(limits: Limits, small: Limits, deeper: Limits, mo
     assert (made[0], made[2]) == (small, deeper)
 
 
-def test_what_was_searched_before_changes_nothing_in_a_comparison(hand: Hand) -> None:
+def test_what_was_searched_before_changes_nothing_in_a_comparison(worker: PositionWorker) -> None:
     """Another table, and other limits of the searches that lead to it: as with a limit of time."""
     alone = [played("b", BEFORE_MATE, "g8f6"), played("a", BEFORE_MATE, line="g8f6 h5f7")]
     others = [Task(str(number), MIDDLEGAME, (), Limits(nodes=30_000 * number)) for number in (1, 2)]
-    first, second = ([outcome.found for outcome in hand.work(chain(*before, *alone))][-1] for before in ([], others))
+    first, second = (
+        [outcome.answer for outcome in worker.work(one_list(*before, *alone))][-1] for before in ([], others)
+    )
     assert first is not None and second is not None
     assert first.nodes != second.nodes or first.lines != second.lines
     assert first.compared == second.compared is not None
 
 
-def test_behind_an_interruption_the_comparison_is_the_same(hand: Hand) -> None:
+def test_behind_an_interruption_the_comparison_is_the_same(worker: PositionWorker) -> None:
     """The score behind the move is in the journal and not here."""
     behind, before = played("b", BEFORE_MATE, "g8f6"), played("a", BEFORE_MATE, line="g8f6 h5f7")
-    whole = [outcome.found for outcome in hand.work(chain(behind, before))][-1]
+    whole = [outcome.answer for outcome in worker.work(one_list(behind, before))][-1]
     assert whole is not None and whole.compared is not None
     for others in ([], [played("x", "startpos", "e2e4")]):
-        rest = [outcome.found for outcome in hand.work(chain(*others, before))][-1]
+        rest = [outcome.answer for outcome in worker.work(one_list(*others, before))][-1]
         assert rest is not None and rest.compared == whole.compared
 
 
-def test_a_comparison_counts_nodes_and_no_time(hand: Hand) -> None:
+def test_a_comparison_counts_nodes_and_no_time(worker: PositionWorker) -> None:
     """So it is the same on a slower machine."""
     limits = Limits(movetime_ms=20)
     tasks = [
         [played("b", BEFORE_MATE, "g8f6", limits=limits), played("a", BEFORE_MATE, line="g8f6 h5f7", limits=limits)]
         for _ in range(3)
     ]
-    found = [[outcome.found for outcome in hand.work(chain(*some))][-1] for some in tasks]
+    found = [[outcome.answer for outcome in worker.work(one_list(*some))][-1] for some in tasks]
     assert found[0] is not None and found[0].compared is not None
     assert [one.compared for one in found if one is not None] == [found[0].compared] * 3
