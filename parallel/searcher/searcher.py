@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
-from psearch.processes.pool import WorkerPool
+from psearch.processes.pool import INLINE
 from psearch.processes.request import SearchRequest
-from psearch.processes.search_workers import INLINE
 from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError, Result
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
@@ -172,13 +171,12 @@ class Searcher:
     @property
     def are_processes(self) -> bool:
         """Whether processes search, or this one, for want of any."""
-        return self._supervisor is not None and self._supervisor.workers.are_processes
+        return self._supervisor is not None and self._supervisor.pool.are_processes
 
     @property
     def watched(self) -> int | None:
         """A descriptor that is readable when workers want to be restored; None while there are no processes."""
-        pool = None if self._supervisor is None else self._supervisor.pool
-        return pool.fileno() if isinstance(pool, WorkerPool) and not pool.is_broken else None
+        return None if self._supervisor is None else self._supervisor.pool.fileno()
 
     @property
     def are_there(self) -> bool:

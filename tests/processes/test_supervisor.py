@@ -21,6 +21,7 @@ from timing import When, assert_no_processor_time, least, seconds_of, wait_for_e
 from psearch.arena.validate import describe, leftovers
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
+from psearch.processes.perft import count_leaves
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError
@@ -76,10 +77,9 @@ def test_start_methods(method: str) -> None:
 
 @pytest.mark.parametrize("depth", [-1, 101, 128, 1000, 10**18])
 def test_perft_deeper_than_a_stack_is_refused(depth: int) -> None:
-    with Supervisor(1, 1) as engine:
-        with pytest.raises(PsearchError, match="depth of perft"):
-            engine.perft(chess.Board(), depth)
-        assert sum(engine.perft(chess.Board(), 2)[0].values()) == 400
+    with pytest.raises(PsearchError, match="depth of perft"):
+        count_leaves(chess.Board(), depth, 1)
+    assert sum(count_leaves(chess.Board(), 2, 1)[0].values()) == 400
 
 
 @NEEDS_POPULATE
@@ -199,6 +199,7 @@ def test_an_exception_in_the_callback_stops_the_search() -> None:
 
 PARENT = """
 import sys, chess
+from psearch.processes.perft import count_leaves
 from psearch.processes.request import SearchRequest
 from psearch.results import Limits
 from psearch.processes.supervisor import Supervisor

@@ -67,6 +67,7 @@ class Player:
         self._failed_after_s: float | None = None
         """how long it took the last attempt to fail; None: kernels are there, or not tried yet"""
         self._is_closing = False
+        self._breaks_off = False
         self._is_leaving = False
         """a trace is not wanted any more"""
         self._readyok_lock = threading.Lock()
@@ -137,6 +138,7 @@ class Player:
             thread.join(_STOP_TIMEOUT_S)
             self._wait_for_trace(thread)
             if thread.is_alive():
+                self._breaks_off = True
                 self._close()  # it is counting, or clearing a large table
                 thread.join(_QUIT_TIMEOUT_S)
         if not thread.is_alive():
@@ -317,7 +319,9 @@ class Player:
             from psearch.faces.uci.extras import count_moves
 
             try:
-                count = count_moves(resources.searcher.supervisor, board, go.command.perft, self._tell_progress)
+                threads = values.number("Threads")
+                progress = self._tell_progress
+                count = count_moves(board, go.command.perft, threads, progress, lambda: self._breaks_off)
             finally:
                 self._is_compiling = False
             go.answer(count)

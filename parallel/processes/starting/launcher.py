@@ -17,13 +17,13 @@ from multiprocessing.connection import Connection, Pipe
 
 from psearch.arena.arena import Arena
 from psearch.arena.system_calls import refusal
+from psearch.processes.child import ChildProcess
+from psearch.processes.patience import SERVER_SEARCH_S
 from psearch.processes.starting.fork import fork_process, fork_worker
-from psearch.processes.worker_process import ForkedWorker, WorkerProcess, check_time
 from psearch.results import PsearchError
 
 START_METHODS = ("fork", "forkserver")
-_SERVER_TIMEOUT_S = 5.0
-"""For a fork server to be ready, while a search waits."""
+_WORKER = "psearch.processes.worker_main:served_main"
 _LOOK_INTERVAL_S = 0.005
 _FILES_PER_WORKER = 2
 """A pipe and a pidfd."""
@@ -68,7 +68,7 @@ def _usual_method() -> str:
 
 def launch(
     arena: Arena,
-    workers: list[WorkerProcess],
+    workers: list[ChildProcess],
     start_method: str | None = None,
     may_go_on: Callable[[], bool] | None = None,
 ) -> None:
@@ -84,17 +84,21 @@ def launch(
         raise PsearchError(f"start_method must be one of {', '.join(START_METHODS)}, not {method!r}")
     try:
         _allow_open_files(_FILES_PER_WORKER * arena.workers + _SPARE_FILES)
-        if method == "fork":
-            _fork_workers(arena, workers, may_go_on)
-        else:
-            from psearch.processes.starting.fork_client import fork_server
+        code = arena.driver.packed() if method == "forkserver" else b""
+        for index in range(arena.workers):
+            _check_time(may_go_on)
+            if method == "fork":
+                workers.append(_forked(index, partial(fork_worker, arena, index)))
+            else:
+                from psearch.processes.starting.fork_client import fork_server
 
-            fork_server().launch(arena, workers, may_go_on)
+                workers.append(fork_server().start(index, _WORKER, arena.descriptors()))
+                workers[-1].send((index, arena.layout(), code))
     except (OSError, MemoryError) as error:
         raise PsearchError(f"cannot start {arena.workers} worker processes: {refusal(error)}") from error
 
 
-def launch_process(index: int, target: str, start_method: str | None = None) -> WorkerProcess:
+def launch_process(index: int, target: str, start_method: str | None = None) -> ChildProcess:
     """Start a process that calls a function, `module:name`, with its end of a pipe and the number of its parent.
 
     It ends with its parent, and does not import the program's `__main__`. index: the caller's number for it;
@@ -105,7 +109,7 @@ def launch_process(index: int, target: str, start_method: str | None = None) -> 
         if (start_method or _usual_method()) != "fork":
             from psearch.processes.starting.fork_client import fork_server
 
-            return fork_server().run(index, target)
+            return fork_server().start(index, target)
         return _forked(index, partial(fork_process, target))
     except (OSError, MemoryError) as error:
         raise PsearchError(f"cannot start a process: {refusal(error)}") from error
@@ -113,26 +117,26 @@ def launch_process(index: int, target: str, start_method: str | None = None) -> 
 
 def _wait_until_ready(start_method: str | None, may_go_on: Callable[[], bool]) -> None:
     """Until no fork server has to be waited for. Raises PsearchError when there is no time for that."""
-    deadline = time.monotonic() + _SERVER_TIMEOUT_S
+    deadline = time.monotonic() + SERVER_SEARCH_S
     while not can_launch_at_once(start_method):
-        check_time(may_go_on)
+        _check_time(may_go_on)
         if time.monotonic() > deadline:
             raise PsearchError("the process that starts workers is not ready")
         time.sleep(_LOOK_INTERVAL_S)
 
 
-def _fork_workers(arena: Arena, workers: list[WorkerProcess], may_go_on: Callable[[], bool] | None) -> None:
-    for index in range(arena.workers):
-        check_time(may_go_on)
-        workers.append(_forked(index, partial(fork_worker, arena, index)))
+def _check_time(may_go_on: Callable[[], bool] | None) -> None:
+    """Raise PsearchError where nobody can wait for more workers."""
+    if may_go_on is not None and not may_go_on():
+        raise PsearchError("there was no time to start workers")
 
 
-def _forked(index: int, fork: Callable[[Connection], int]) -> WorkerProcess:
+def _forked(index: int, fork: Callable[[Connection], int]) -> ChildProcess:
     """Fork a process, and keep this end of its pipe."""
     ours, theirs = Pipe()
     with theirs:
         try:
-            return ForkedWorker(index, fork(theirs), ours)
+            return ChildProcess(index, fork(theirs), ours)
         except BaseException:
             ours.close()
             raise
