@@ -22,7 +22,6 @@ from psearch.processes.lifetime import GONE, process_state
 from psearch.processes.request import SearchRequest
 from psearch.processes.starting import fork_client
 from psearch.processes.starting.fork_client import close_server, fork_server
-from psearch.processes.starting.launcher import can_launch_at_once
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
 
@@ -104,19 +103,19 @@ def test_the_death_of_a_worker_is_noticed_while_it_is_stopped(server: subprocess
 
 
 def test_workers_that_come_at_once(server: subprocess.Popen[bytes]) -> None:
-    assert can_launch_at_once("fork") and can_launch_at_once("forkserver")
+    assert fork_server().is_ready()
     stop(server)
     start = time.monotonic()
-    assert not can_launch_at_once("forkserver")
+    assert not fork_server().is_ready()
     assert time.monotonic() - start < SLACK_S
     server.kill()
     server.wait()
     start = time.monotonic()
-    assert not can_launch_at_once("forkserver"), "it is only just starting"
+    assert not fork_server().is_ready(), "it is only just starting"
     assert time.monotonic() - start < SLACK_S
     deadline = start + 100
 
-    while not can_launch_at_once("forkserver"):
+    while not fork_server().is_ready():
         assert time.monotonic() < deadline
         time.sleep(0.05)
     with Supervisor(1, 1, start_method="forkserver") as engine:

@@ -21,7 +21,7 @@ from psearch.core.toolchain import groups
 from psearch.core.toolchain.interpreter import NotPython, python_command
 from psearch.processes.child import ChildProcess
 from psearch.processes.lifetime import GONE, process_state
-from psearch.processes.patience import SERVER_ANSWER_S, SERVER_LOOK_S, SERVER_REAP_S, SERVER_START_S
+from psearch.processes.patience import SERVER_ANSWER_S, SERVER_LOOK_S, SERVER_REAP_S
 from psearch.processes.program_signals import GROUP_SIGNALS, signals_blocked
 from psearch.processes.starting.fork_server import MARK, MESSAGE_BYTES
 from psearch.results import PsearchError, WorkerDied
@@ -85,25 +85,18 @@ class ForkServer:
         """Whether it runs, not stopped, and is this process's own: not one inherited by a fork of the program."""
         return self.owner == os.getpid() and self._process.poll() is None and not self._stays_stopped()
 
-    def wait_until_ready(self) -> None:
-        """Raises PsearchError when it could not load the kernels."""
-        with self._lock:
-            if not self._is_ready:
-                try:
-                    self._answer(0, SERVER_START_S)
-                except _NoAnswer:
-                    raise self._gone() from None
-                self._is_ready = True
-
-    def is_ready(self) -> bool:
-        """Tell whether it has loaded the kernels and nothing else is asked of it; does not wait. Raises PsearchError
-        when it could not load them."""
-        if not self._lock.acquire(blocking=False):
+    def is_ready(self, timeout_s: float = 0.0) -> bool:
+        """Tell whether it has loaded the kernels and nothing else is asked of it; waits no longer than `timeout_s`.
+        Raises PsearchError when it could not load them."""
+        if not self._lock.acquire(timeout=timeout_s):
             return False
         try:
-            if not self._is_ready and select.select([self._link], [], [], 0)[0]:
-                self.wait_until_ready()
+            if not self._is_ready and select.select([self._link], [], [], timeout_s)[0]:
+                self._answer(0, SERVER_ANSWER_S)
+                self._is_ready = True
             return self._is_ready
+        except _NoAnswer:
+            raise self._gone() from None
         finally:
             self._lock.release()
 
@@ -202,7 +195,6 @@ class ForkServer:
     def start(self, index: int, target: str, descriptors: Sequence[int] = ()) -> ChildProcess:
         """Fork a process that runs a function with a pipe and the descriptors; see `fork_process`. index: the caller's
         number for it."""
-        self.wait_until_ready()
         ours, theirs = Pipe()
         try:
             with theirs:
@@ -258,12 +250,6 @@ def fork_server() -> ForkServer:
         if _server is None:
             _server = ForkServer()
         return _server
-
-
-def fork_server_is_ready() -> bool:
-    """Tell whether this program's fork server forks at once. Another is started, and not waited for, when there is
-    none, or when it has ended or is stopped."""
-    return fork_server().is_ready()
 
 
 def close_server() -> None:

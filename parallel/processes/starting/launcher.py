@@ -14,13 +14,17 @@ import time
 from collections.abc import Callable
 from functools import partial
 from multiprocessing.connection import Connection, Pipe
+from typing import TYPE_CHECKING
 
 from psearch.arena.arena import Arena
 from psearch.arena.system_calls import refusal
 from psearch.processes.child import ChildProcess
-from psearch.processes.patience import SERVER_SEARCH_S
+from psearch.processes.patience import SERVER_SEARCH_S, SERVER_START_S
 from psearch.processes.starting.fork import fork_process, fork_worker
 from psearch.results import PsearchError
+
+if TYPE_CHECKING:
+    from psearch.processes.starting.fork_client import ForkServer
 
 START_METHODS = ("fork", "forkserver")
 _WORKER = "psearch.processes.worker_main:served_main"
@@ -52,16 +56,6 @@ def prepare_launch() -> None:
         fork_server()
 
 
-def can_launch_at_once(start_method: str | None = None) -> bool:
-    """Tell whether `launch` needs no longer than the forks; does not wait. False while the fork server starts: one that
-    is missing or stopped is replaced, and loads its kernels in about a second. Raises PsearchError as `launch` does."""
-    if (start_method or _usual_method()) == "fork":
-        return True
-    from psearch.processes.starting.fork_client import fork_server_is_ready
-
-    return fork_server_is_ready()
-
-
 def _usual_method() -> str:
     return "fork" if fork_is_safe() else "forkserver"
 
@@ -77,22 +71,19 @@ def launch(
     start_method: `fork`, `forkserver`, or None to choose; may_go_on: asked all the time, where somebody waits. Raises
     PsearchError when the system refuses, and when it may not go on.
     """
-    if may_go_on is not None:
-        _wait_until_ready(start_method, may_go_on)
     method = start_method or _usual_method()
     if method not in START_METHODS:
         raise PsearchError(f"start_method must be one of {', '.join(START_METHODS)}, not {method!r}")
     try:
         _allow_open_files(_FILES_PER_WORKER * arena.workers + _SPARE_FILES)
-        code = arena.driver.packed() if method == "forkserver" else b""
+        server = None if method == "fork" else _ready_server(may_go_on)
+        code = b"" if server is None else arena.driver.packed()
         for index in range(arena.workers):
             _check_time(may_go_on)
-            if method == "fork":
+            if server is None:
                 workers.append(_forked(index, partial(fork_worker, arena, index)))
             else:
-                from psearch.processes.starting.fork_client import fork_server
-
-                workers.append(fork_server().start(index, _WORKER, arena.descriptors()))
+                workers.append(server.start(index, _WORKER, arena.descriptors()))
                 workers[-1].send((index, arena.layout(), code))
     except (OSError, MemoryError) as error:
         raise PsearchError(f"cannot start {arena.workers} worker processes: {refusal(error)}") from error
@@ -106,23 +97,24 @@ def launch_process(index: int, target: str, start_method: str | None = None) -> 
     """
     try:
         _allow_open_files(_FILES_PER_WORKER + _SPARE_FILES)
-        if (start_method or _usual_method()) != "fork":
-            from psearch.processes.starting.fork_client import fork_server
-
-            return fork_server().start(index, target)
-        return _forked(index, partial(fork_process, target))
+        if (start_method or _usual_method()) == "fork":
+            return _forked(index, partial(fork_process, target))
+        return _ready_server().start(index, target)
     except (OSError, MemoryError) as error:
         raise PsearchError(f"cannot start a process: {refusal(error)}") from error
 
 
-def _wait_until_ready(start_method: str | None, may_go_on: Callable[[], bool]) -> None:
-    """Until no fork server has to be waited for. Raises PsearchError when there is no time for that."""
-    deadline = time.monotonic() + SERVER_SEARCH_S
-    while not can_launch_at_once(start_method):
+def _ready_server(may_go_on: Callable[[], bool] | None = None) -> ForkServer:
+    """Return the fork server when it has loaded its kernels, about a second after its start. One that is missing or
+    stopped is replaced. Raises PsearchError when there is no time for that."""
+    from psearch.processes.starting.fork_client import fork_server
+
+    deadline = time.monotonic() + (SERVER_START_S if may_go_on is None else SERVER_SEARCH_S)
+    while not (server := fork_server()).is_ready(_LOOK_INTERVAL_S):
         _check_time(may_go_on)
         if time.monotonic() > deadline:
             raise PsearchError("the process that starts workers is not ready")
-        time.sleep(_LOOK_INTERVAL_S)
+    return server
 
 
 def _check_time(may_go_on: Callable[[], bool] | None) -> None:
