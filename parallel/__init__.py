@@ -148,7 +148,7 @@ def search(
 
         size = Size(settings.threads, settings.hash_mb, kernels=settings.search.kernels)
         with Searcher(Notices(LOG.warning)).start(size) as searcher:
-            result = searcher.search(request)
+            result = searcher.supervisor.search(request)
     best, *others = (replace(line, wdl=pov_wdl(line.score, board)) for line in (result.info, *result.lines))
     return replace(result, board=board, info=best, lines=others)
 

@@ -81,6 +81,8 @@ class Supervisor:
         self._busy_thread: int | None = None
         self._untold: list[str] = []
         """notes for the next search"""
+        self._is_fresh = True
+        """nothing has been searched since the table was cleared"""
         load_kernels(kernels.group(SEARCH))
         self.recorder: Recorder | None = None
         self._is_ring = watched and not trace
@@ -192,6 +194,7 @@ class Supervisor:
         with self._alone():
             from psearch.processes.watch import Watch
 
+            self._is_fresh = False
             watch = Watch(self.pool, request, since, self._prepare(request, since))
             is_instant = watch.clock.is_instant and self.arena.kernels == STANDARD
             with self._recorded(), self.pool.in_this_thread() if is_instant else nullcontext():
@@ -296,8 +299,10 @@ class Supervisor:
                 self.pool.increase(threads)
 
     def forget(self) -> None:
-        """Forget everything, as if new: an empty transposition table, nothing learnt. Raises PsearchError while it
-        searches."""
+        """Forget everything, as if new: an empty transposition table, nothing learnt. Takes no time before the first
+        search. Raises PsearchError while it searches."""
         with self._alone():
-            self._untold += self._make_whole(patience.SETTLE_S)
-            self.arena.forget()
+            if not self._is_fresh:
+                self._untold += self._make_whole(patience.SETTLE_S)
+                self.arena.forget()
+                self._is_fresh = True

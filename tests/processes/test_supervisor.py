@@ -18,6 +18,7 @@ from pages import NEEDS_POPULATE, resident_kb
 from positions import KIWIPETE
 from timing import When, assert_no_processor_time, least, seconds_of, wait_for_ends
 
+from psearch.arena.arena import Arena
 from psearch.arena.validate import describe, leftovers
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
@@ -73,6 +74,19 @@ def test_start_methods(method: str) -> None:
         assert result.info.depth == 8
         assert leftovers(engine.arena) == []
     assert children() <= before
+
+
+def test_a_table_that_was_not_used_is_not_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Supervisor(1, 1) as engine:
+        cleared: list[Arena] = []
+        engine.search(SearchRequest(chess.Board(), Limits(depth=1)))
+        monkeypatch.setattr(Arena, "forget", lambda arena: cleared.append(arena))
+        for _ in range(2):
+            engine.forget()
+            assert cleared == [engine.arena]
+    with Supervisor(1, 1) as engine:
+        engine.forget()
+        assert len(cleared) == 1
 
 
 @pytest.mark.parametrize("depth", [-1, 101, 128, 1000, 10**18])

@@ -139,7 +139,7 @@ def test_what_the_system_refuses_leaves_workers_that_run_it() -> None:
         searcher.settle(Size(1, 1))
         searcher.settle(Size(1, 1 << 30, kernels=OPTIONS.kernels))
         assert len(told) == 1 and "going on with Threads 1 and Hash 1" in told[0]
-        result = searcher.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=4), OPTIONS))
+        result = searcher.supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=4), OPTIONS))
         assert result.depth == 4
         assert searcher.supervisor.arena.kernels == OPTIONS.kernels
 

@@ -89,7 +89,7 @@ class Hand:
             if self._is_searching:
                 self.control.allow(threads)
             else:
-                self._engine.allow(threads)
+                self._engine.supervisor.allow(threads)
 
     def work(self, batch: Batch, on_look: Callable[[], None] | None = None) -> Iterator[Outcome]:
         """Return the outcomes of a batch, as they are found; see `search`."""
@@ -105,7 +105,7 @@ class Hand:
 
     def forget(self) -> None:
         """Forget everything, as if the hand were new: another game follows, or a position by itself."""
-        self._engine.forget()
+        self._engine.supervisor.forget()
         self._latest = None
 
     def answer(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
@@ -146,7 +146,7 @@ class Hand:
         )
         self._is_searching = True
         try:
-            result = self._engine.search(request)
+            result = self._engine.supervisor.search(request)
             searched.result = result if probe is None else probe.scored_result(result)
         finally:
             self._is_searching = False

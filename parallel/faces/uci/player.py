@@ -183,7 +183,7 @@ class Player:
                 pass
             poll = select.poll()
             poll.register(self._wake.fileno(), select.POLLIN)
-            watched = self._resources.searcher.watched if self._resources is not None and is_watching else None
+            watched = self._resources.watched if self._resources is not None and is_watching else None
             if watched is not None:
                 poll.register(watched, select.POLLIN)
             if any(descriptor == watched for descriptor, _ in poll.poll()) and self._restore():
@@ -269,7 +269,7 @@ class Player:
 
     def _clear_hash(self) -> None:
         if self._resources is not None:
-            self._resources.searcher.forget()
+            self._resources.forget()
 
     def _search(self, go: Go, values: OptionValues, debug: bool) -> None:
         """One `go`, which is answered whatever fails."""
