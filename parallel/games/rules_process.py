@@ -142,15 +142,16 @@ class RulesProcess:
         """The function that was called last, as far as it was told, what went wrong with it, and the answer."""
         children = Children()
         try:
-            if not self._running:
+            is_new = not self._running
+            if is_new:
                 self._running.append(launch_process(0, _TARGET))
-                children.add(self._running[0])
-                children.send(self._running[0], (self._kernels, self._kernels.group(SEARCH).packed()))
-            else:
-                children.add(self._running[0])
+            process = self._running[0]
+            children.add(process)
+            if is_new:
+                children.send(process, (self._kernels, self._kernels.group(SEARCH).packed()))
             is_limited = question[0] != _PERFT
-            children.send(self._running[0], (tells, _PROCESSOR_S if is_limited else None, question))
-            return self._heard(children, self._running[0], RULE if is_limited else LONG_RULE)
+            children.send(process, (tells, _PROCESSOR_S if is_limited else None, question))
+            return self._heard(children, process, RULE if is_limited else LONG_RULE)
         finally:
             children.close()
 

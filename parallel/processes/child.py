@@ -11,20 +11,28 @@ import threading
 import time
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from psearch.arena import system_calls
 from psearch.arena.control_groups import oom_kills
 from psearch.processes.lifetime import GONE, open_pidfd, process_state
 from psearch.processes.patience import DEATH_S, Patience
 
-if TYPE_CHECKING:
-    from psearch.processes.starting.fork_client import ForkServer
-
 _REAP_INTERVAL_S = 0.002
 _READ_BYTES = 1 << 18
 _HEAD = struct.Struct("!i")
 """What `Connection`, which the child has at its end, puts before a message of less than 2 GiB: its length."""
+
+
+class Parent(Protocol):
+    """Another process that has forked a child for this one: its fork server."""
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it runs."""
+
+    def exit_code(self, pid: int) -> int | None:
+        """Return how a child of it ended; None while it runs."""
 
 
 class ChildProcess:
@@ -34,7 +42,7 @@ class ChildProcess:
     index: the caller's number for it; server: the fork server whose child it is, None if it is this process's.
     """
 
-    def __init__(self, index: int, pid: int, pipe: Connection, server: ForkServer | None = None) -> None:
+    def __init__(self, index: int, pid: int, pipe: Connection, server: Parent | None = None) -> None:
         self.index = index
         self.pid = pid
         self.pipe = pipe
