@@ -128,7 +128,7 @@ def search(
 
         size = Size(chosen.threads, chosen.hash_mb, kernels=chosen.search.kernels)
         with Searcher(Notices(LOG.warning)).start(size) as searcher:
-            result = searcher.search(request)
+            result = searcher.supervisor.search(request)
     best, *others = (replace(line, wdl=pov_wdl(line.score, board)) for line in (result.info, *result.lines))
     return replace(result, board=board, info=best, lines=others)
 

@@ -28,6 +28,7 @@ from psearch.settings import ENGINE_OPTIONS, SearchKeywords, lists_settings
 from psearch.version import __version__
 
 if TYPE_CHECKING:
+    from psearch.processes.supervisor import Supervisor
     from psearch.trace.recorder import Recorder
 
 _STOPPING_S = 5.0
@@ -135,12 +136,13 @@ class Engine:
     def new_game(self) -> None:
         """Forget the transposition table and everything learnt, as for another game."""
         with self._alone():
-            self._workers().forget()
+            self._supervisor().forget()
 
     def ping(self) -> None:
         """Return when the workers are there and idle; those that were lost are replaced."""
         with self._alone():
-            for note in self._workers().restore():
+            self._supervisor()
+            for note in self._searcher.restore():
                 LOG.warning(note)
 
     def configure(self, options: Options) -> None:
@@ -154,9 +156,10 @@ class Engine:
         with self._alone():
             before = self._settings
             if settings.needs_other_workers(before):
-                self._workers().start(self._size(settings))
+                self._supervisor()
+                self._searcher.start(self._size(settings))
             elif clears_hash(options):
-                self._workers().forget()
+                self._supervisor().forget()
             self._settings = settings
 
     def send_opponent_information(
@@ -368,10 +371,10 @@ class Engine:
     def _size(self, settings: Settings) -> Size:
         return Size(settings.threads, settings.hash_mb, watched=self._watched, kernels=settings.search.kernels)
 
-    def _workers(self) -> Searcher:
+    def _supervisor(self) -> Supervisor:
         if self._is_closed or not self._searcher.are_there:
             raise PsearchError("this engine is closed")
-        return self._searcher
+        return self._searcher.supervisor
 
     def _claim(self) -> None:
         """Take the lock: one search at a time. Raises PsearchError when there is one that was not stopped."""
@@ -399,15 +402,15 @@ class Engine:
             self._control = control
             if _is_another(question.game, self._game):
                 self._game, self._lag = question.game, LagMeter(0.0)
-                self._workers().forget()
-            self._workers()
+                self._supervisor().forget()
+            self._supervisor()
         except BaseException:
             self._lock.release()
             raise
 
     def _search(self, question: Question, control: SearchControl, on_info: OnInfo | None) -> Result:
         try:
-            return self._workers().search(question.request(control, on_info, self._lag))
+            return self._supervisor().search(question.request(control, on_info, self._lag))
         finally:
             self._lock.release()
 

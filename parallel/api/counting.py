@@ -14,7 +14,7 @@ from psearch.core.chess.chess_entries import CHESS, evaluate_position, evaluate_
 from psearch.core.chess.tables import make_tables
 from psearch.core.records import evaluation_dtype, position_dtype
 from psearch.core.toolchain import groups
-from psearch.processes.supervisor import Supervisor
+from psearch.processes.perft import count_leaves
 from psearch.settings import DEPTH, THREADS
 
 
@@ -29,8 +29,7 @@ def perft(position: Place, depth: int, threads: int = 1) -> dict[chess.Move, int
     """
     board = board_of(position)
     depth = DEPTH.of_value(depth)
-    with Supervisor(THREADS.of_value(threads, "threads"), 1) as supervisor:
-        return supervisor.perft(board, depth)[0]
+    return count_leaves(board, depth, THREADS.of_value(threads, "threads"))[0]
 
 
 def evaluate(position: Place) -> chess.engine.PovScore | None:

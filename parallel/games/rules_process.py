@@ -7,12 +7,9 @@ before each call which function it is in: somebody else may have killed the firs
 
 from __future__ import annotations
 
-import math
 import os
-import select
 import signal
 import threading
-import time
 import weakref
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -24,19 +21,17 @@ from psearch.core.toolchain.groups import Group
 from psearch.core.toolchain.kernel_cache import PlugInError
 from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.games.game_limits import POSITION_BYTES, RULES, level_dtype
+from psearch.processes.child import ChildProcess, Children, end
 from psearch.processes.lifetime import ended_with_parent
+from psearch.processes.patience import LONG_RULE, RULE, Patience
 from psearch.processes.starting.launcher import launch_process
-from psearch.processes.worker_process import WorkerProcess, end
 from psearch.scheduler.scheduler_entries import SEARCH
 
 _TARGET = "psearch.games.rules_process:main"
 _PROCESSOR_S = 1.0
 """Processor time of an answer, however busy the machine is."""
-_ANSWER_S = 20.0
+_ANSWER_S = RULE.look_s * RULE.silent_looks
 """Time of an answer, for a process that gets no processor."""
-_LOOK_S = 0.2
-_HALTED_LOOKS = 2
-"""A process that is halted so often in a row is lost: once may be the moment in which all of the program goes on."""
 _PERFT = "perft"
 _NAMES = (*RULES, _PERFT)
 _ROOM = 1 << 16
@@ -112,7 +107,7 @@ class RulesProcess:
         self._kernels = kernels
         self._place = place
         self._lock = threading.Lock()
-        self._running: list[WorkerProcess] = []
+        self._running: list[ChildProcess] = []
         """one or none"""
         self._owner = os.getpid()
         self._wrong: dict[tuple[Any, ...], str] = {}
@@ -144,36 +139,43 @@ class RulesProcess:
 
     def _answer(self, question: tuple[Any, ...], tells: bool) -> tuple[str, str, Any]:
         """The function that was called last, as far as it was told, what went wrong with it, and the answer."""
-        if not self._running:
-            self._running.append(launch_process(0, _TARGET))
-            self._running[0].pipe.send((self._kernels, self._kernels.group(SEARCH).packed()))
-        process = self._running[0]
-        limit_s = None if question[0] == _PERFT else _PROCESSOR_S
-        function = ""
-        poll = select.poll()
-        poll.register(process.pipe.fileno(), select.POLLIN)
-        until, halted = time.monotonic() + (_ANSWER_S if limit_s else math.inf), 0
+        children = Children()
         try:
-            process.pipe.send((tells, limit_s, question))
-            while True:
-                if not poll.poll(_LOOK_S * 1000):
-                    halted = halted + 1 if process.is_halted else 0
-                    if halted < _HALTED_LOOKS and time.monotonic() < until:
-                        continue
-                    return function, f"it did not come back within {_ANSWER_S:.0f} seconds", None
-                is_told, answer = process.pipe.recv()
-                if not is_told:
-                    return "", "", answer
-                function = answer
-        except (EOFError, OSError):
-            return function, _ending(process), None
+            is_new = not self._running
+            if is_new:
+                self._running.append(launch_process(0, _TARGET))
+            process = self._running[0]
+            children.add(process)
+            if is_new:
+                children.send(process, (self._kernels, self._kernels.group(SEARCH).packed()))
+            is_limited = question[0] != _PERFT
+            children.send(process, (tells, _PROCESSOR_S if is_limited else None, question))
+            return self._heard(children, process, RULE if is_limited else LONG_RULE)
+        finally:
+            children.close()
+
+    def _heard(self, children: Children, process: ChildProcess, patience: Patience) -> tuple[str, str, Any]:
+        """What comes of a question."""
+        function = ""
+        process.expect(process.heard)
+        while True:
+            news = children.wait(patience.look_s)
+            for _, messages, has_ended in news:
+                for is_told, word in messages:
+                    if not is_told:
+                        return "", "", word
+                    function = word
+                if has_ended:
+                    return function, _ending(process), None
+            if not news and process.why_lost(process.heard, patience) is not None:
+                return function, f"it did not come back within {_ANSWER_S:.0f} seconds", None
 
 
 def _key_of(question: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(tuple(part) if isinstance(part, list) else part for part in question)
 
 
-def _ending(process: WorkerProcess) -> str:
+def _ending(process: ChildProcess) -> str:
     process.join(_ANSWER_S)
     code = process.exitcode or 0
     if -code == signal.SIGPROF:
@@ -181,7 +183,7 @@ def _ending(process: WorkerProcess) -> str:
     return f"it crashes: {signal.Signals(-code).name}" if -code in signal.valid_signals() else f"it {process.ending}"
 
 
-def _end(running: list[WorkerProcess], owner: int) -> None:
+def _end(running: list[ChildProcess], owner: int) -> None:
     if owner == os.getpid():
         for process in running:
             process.kill()
@@ -192,11 +194,8 @@ def _end(running: list[WorkerProcess], owner: int) -> None:
 def main(pipe: Connection, parent: int) -> None:
     """Answer questions until the pipe or the parent ends."""
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    try:
-        with ended_with_parent(parent, pipe):
-            _serve(pipe)
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        return
+    with ended_with_parent(parent, pipe):
+        _serve(pipe)
 
 
 def _serve(pipe: Connection) -> None:

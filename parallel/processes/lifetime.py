@@ -7,7 +7,7 @@ import select
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 
@@ -19,6 +19,9 @@ never read, or the fork server is gone."""
 _ORPHANED = 1
 _CHECK_MS = 200
 """Where the system has no pidfds."""
+_STDERR = 2
+_MOST_DESCRIPTORS = 1 << 16
+"""Looked at where there is no /proc."""
 
 
 def open_pidfd(pid: int) -> int | None:
@@ -43,6 +46,20 @@ def end_with_forking_thread() -> None:
     """
     with suppress(OSError):
         system_calls.set_parent_death_signal(signal.SIGKILL)
+
+
+def close_all_but(kept: Sequence[int]) -> None:
+    """Close, in a fork, what the program has open besides the standard streams and `kept`: a pipe, a socket, a file
+    that it closes must not stay open here."""
+    try:
+        end = 1 + max(map(int, os.listdir("/proc/self/fd")))
+    except OSError:
+        end = min(os.sysconf("SC_OPEN_MAX"), _MOST_DESCRIPTORS)
+    begin = _STDERR + 1
+    for descriptor in sorted(kept):
+        os.closerange(begin, descriptor)
+        begin = descriptor + 1
+    os.closerange(begin, end)
 
 
 def is_orphan(parent: int) -> bool:

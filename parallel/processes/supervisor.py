@@ -1,4 +1,4 @@
-"""A searcher in worker processes: takes its memory, starts its workers, and runs one search or perft at a time."""
+"""A searcher in worker processes: takes its memory, starts its workers, and runs one search at a time."""
 
 from __future__ import annotations
 
@@ -17,33 +17,20 @@ import chess
 
 from psearch.arena.arena import Arena
 from psearch.arena.owner import Owner
-from psearch.core.chess.chess_entries import PERFT
-from psearch.core.toolchain import groups
 from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
-from psearch.defaults import MAX_DEPTH
+from psearch.processes import patience
 from psearch.processes.control import SearchControl
-from psearch.processes.pool import WorkerPool
+from psearch.processes.pool import INLINE, WorkerPool
 from psearch.processes.request import SearchRequest
-from psearch.processes.search_workers import INLINE, Workers
 from psearch.processes.time_manager import Budget, TimeManager
 from psearch.results import Limits, PsearchError, Result
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.text.report import finished_result
 
 if TYPE_CHECKING:
-    from psearch.processes.inline import InlinePool
     from psearch.processes.watch import Watch
     from psearch.trace.recorder import Recorder
 
-_CLOSE_TIMEOUT_S = 2.0
-_SETTLE_PATIENCE_S = 0.3
-"""How long workers that are late from the last search are waited for."""
-_SETTLE_SHARE = 0.25
-"""What of the time of the next search that may take,"""
-_LEAST_PATIENCE_S = 0.1
-"""but no less than this, for to replace workers takes time as well,"""
-_LEAST_PATIENCE_SHARE = 0.125
-"""unless that is more of a game's clock. Those that are halted are not waited for."""
 _QUICK_DEPTH = 6
 _QUICK_S = 0.01
 
@@ -75,7 +62,7 @@ class Supervisor:
     recorded, and `recorder` writes the last one to a file; watched: what each worker did last is recorded, for
     `psearch.lab.watching`; kernels: those of all its searches, compiled here if need be. Raises PsearchError when the
     memory or the processes are not there. Search histories and the table last from search to search, the table also
-    when workers are lost: others take their place. One search or perft at a time; `close` and the request's control may
+    when workers are lost: others take their place. One search at a time; `close` and the request's control may
     be used from any thread.
     """
 
@@ -92,9 +79,10 @@ class Supervisor:
         self._owner = Owner("engine")
         self._lock = threading.Lock()
         self._busy_thread: int | None = None
-        self._is_counting = False
         self._untold: list[str] = []
         """notes for the next search"""
+        self._is_fresh = True
+        """nothing has been searched since the table was cleared"""
         load_kernels(kernels.group(SEARCH))
         self.recorder: Recorder | None = None
         self._is_ring = watched and not trace
@@ -103,7 +91,7 @@ class Supervisor:
             from psearch.trace.recorder import ring_capacity, trace_capacity
 
             trace_events = trace_capacity(threads) if trace else ring_capacity(threads)
-        self.workers = Workers(
+        self.pool = WorkerPool(
             1 if start_method == INLINE else threads,
             hash_mb,
             start_method,
@@ -144,12 +132,7 @@ class Supervisor:
     @property
     def arena(self) -> Arena:
         """The present workers'; another one after a loss."""
-        return self.workers.arena
-
-    @property
-    def pool(self) -> WorkerPool | InlinePool:
-        """The present workers; others after a loss."""
-        return self.workers.pool
+        return self.pool.arena
 
     def close(self) -> None:
         """End the workers and give the memory back. May be called twice, and while another thread searches: that one
@@ -159,7 +142,7 @@ class Supervisor:
         self._is_open = False
         if self._interrupt():
             try:
-                self.workers.close()
+                self.pool.close()
             finally:
                 self._lock.release()
 
@@ -168,17 +151,17 @@ class Supervisor:
         been called by the search, and who leaves the search closes the workers."""
         if self._lock.acquire(blocking=False):
             return True
-        self.workers.stop()
+        self.pool.stop()
         if self._busy_thread == threading.get_ident():
             return False
-        if not self._is_counting and self._lock.acquire(timeout=_CLOSE_TIMEOUT_S):
+        if self._lock.acquire(timeout=patience.CLOSE_S):
             return True
-        self.workers.kill()  # the other thread sees it, and releases the lock, unless a callback of its does not return
-        return self._lock.acquire(timeout=_CLOSE_TIMEOUT_S)
+        self.pool.kill()  # the other thread sees it, and releases the lock, unless a callback of its does not return
+        return self._lock.acquire(timeout=patience.CLOSE_S)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One search or perft at a time; raises PsearchError when there is one, when this is closed, and in a fork."""
+        """One search at a time; raises PsearchError when there is one, when this is closed, and in a fork."""
         self._owner.check()
         if not self._lock.acquire(blocking=False):
             raise PsearchError("this engine is searching already")
@@ -191,7 +174,7 @@ class Supervisor:
             finally:
                 self._busy_thread = None
                 if not self._is_open:  # closed meanwhile, by a thread that did not wait
-                    self.workers.close()
+                    self.pool.close()
         finally:
             self._lock.release()
 
@@ -211,11 +194,12 @@ class Supervisor:
         with self._alone():
             from psearch.processes.watch import Watch
 
-            watch = Watch(self.workers, request, since, self._prepare(request, since))
+            self._is_fresh = False
+            watch = Watch(self.pool, request, since, self._prepare(request, since))
             is_instant = watch.clock.is_instant and self.arena.kernels == STANDARD
-            with self._recorded(), self.workers.in_this_thread() if is_instant else nullcontext():
+            with self._recorded(), self.pool.in_this_thread() if is_instant else nullcontext():
                 watch.run()
-            if watch.knows_nothing and self.workers.have_substitute:
+            if watch.knows_nothing and self.pool.have_substitute:
                 return self._search_quickly(request, watch)
             return watch.result()
 
@@ -223,15 +207,15 @@ class Supervisor:
         """Workers that take commands; what stood in the way, if anything did. since: when the clock began to run."""
         clock = request.clock()
         limit_s = clock.deadline_s()
-        least_s = min(_LEAST_PATIENCE_S, _LEAST_PATIENCE_SHARE * max(0.0, clock.budget.left_s))
-        patience_s = min(_SETTLE_PATIENCE_S, max(least_s, _SETTLE_SHARE * limit_s))
+        least_s = min(patience.LEAST_SETTLE_S, patience.LEAST_SETTLE_SHARE * max(0.0, clock.budget.left_s))
+        patience_s = min(patience.SETTLE_S, max(least_s, patience.SETTLE_SHARE * limit_s))
         control = request.control
 
         def may_go_on() -> bool:
             if control.is_stopped:
                 return False
             # without a substitute better a late answer than none
-            return not self.workers.have_substitute or time.perf_counter() - since < limit_s
+            return not self.pool.have_substitute or time.perf_counter() - since < limit_s
 
         notes, self._untold = self._untold + self._make_whole(patience_s, may_go_on), []
         if request.on_note is not None:
@@ -240,7 +224,7 @@ class Supervisor:
         return notes
 
     def _make_whole(self, patience_s: float, may_go_on: Callable[[], bool] | None = None) -> list[str]:
-        return self._restored(self.workers.settle(patience_s), may_go_on)
+        return self._restored(self.pool.settle(patience_s), may_go_on)
 
     def _restored(
         self,
@@ -248,8 +232,8 @@ class Supervisor:
         may_go_on: Callable[[], bool] | None = None,
         may_wait: Callable[[], bool] | None = None,
     ) -> list[str]:
-        """What to tell of it. lost: what `settle` has found; the rest: see `Workers.restore`."""
-        problem = self.workers.restore(may_go_on, may_wait)
+        """What to tell of it. lost: what `settle` has found; the rest: see `WorkerPool.restore`."""
+        problem = self.pool.restore(may_go_on, may_wait)
         notes = [] if lost is None else [f"{lost}; it has been replaced" if problem is None else lost]
         return notes if problem is None else [*notes, f"this process searches alone: {problem}"]
 
@@ -266,9 +250,9 @@ class Supervisor:
             limits=Limits(depth=min(_QUICK_DEPTH, request.limits.depth or _QUICK_DEPTH)),
             control=SearchControl(TimeManager(Budget(hard_s=elapsed_s + _QUICK_S))),
         )
-        workers = Workers(1, 1, INLINE)
+        pool = WorkerPool(1, 1, INLINE)
         try:
-            small = Watch(workers, quick, watch.since, watch.notes, watch.reports.totals())
+            small = Watch(pool, quick, watch.since, watch.notes, watch.reports.totals())
             if request.options.own is not None:
                 small.note(
                     "the workers have found nothing in time: the answer is of a small search with the package's kernels"
@@ -276,7 +260,7 @@ class Supervisor:
             small.run()
             return replace(small.result(), interrupted=request.control.is_stopped)
         finally:
-            workers.close()
+            pool.close()
 
     @contextmanager
     def _recorded(self) -> Iterator[None]:
@@ -295,7 +279,7 @@ class Supervisor:
         Not needed before the next search, but while nobody waits it costs nobody's time.
         """
         with self._alone():
-            self.workers.settle(_SETTLE_PATIENCE_S)
+            self.pool.settle(patience.SETTLE_S)
 
     def restore(self, may_wait: Callable[[], bool] = lambda: True) -> list[str]:
         """Replace, between searches, workers that are late or have died since. Returns what was found amiss, a line
@@ -305,44 +289,20 @@ class Supervisor:
         where it is false, who is late is left to the next search.
         """
         with self._alone():
-            lost = self.workers.settle(_SETTLE_PATIENCE_S, may_wait)
+            lost = self.pool.settle(patience.SETTLE_S, may_wait)
             return self._restored(lost, may_wait=may_wait) if self.pool.is_broken or not self.pool.busy else []
 
     def allow(self, threads: int) -> None:
         """Have, between searches, so many workers from now on, if there are fewer."""
         with self._alone():
-            if threads > self.workers.threads:
-                self.workers.increase(threads)
-
-    def perft(self, board: chess.Board, depth: int) -> tuple[dict[chess.Move, int], float]:
-        """Leaves at `depth` plies below each legal move, the moves shared out to the workers, and the seconds.
-
-        Raises PsearchError for a depth that is not in 0 to MAX_DEPTH, WorkerDied when workers die of it again and
-        again.
-        """
-        if not 0 <= depth <= MAX_DEPTH:
-            raise PsearchError(f"the depth of perft must be between 0 and {MAX_DEPTH}, not {depth}")
-        if depth == 0:
-            return {}, 0.0
-        groups.load(PERFT)  # compiled here if need be, not by each worker
-        start = time.perf_counter()
-        with self._alone():
-            self._is_counting = True
-            from psearch.processes.perft_tasks import divide
-
-            try:
-                self._untold += self._make_whole(_SETTLE_PATIENCE_S)
-                counts = divide(self.workers, board, depth)
-            except BaseException:
-                self.workers.pool.kill()  # workers may be at it for hours, and their answers would be read next
-                raise
-            finally:
-                self._is_counting = False
-        return counts, time.perf_counter() - start
+            if threads > self.pool.threads:
+                self.pool.increase(threads)
 
     def forget(self) -> None:
-        """Forget everything, as if new: an empty transposition table, nothing learnt. Raises PsearchError while it
-        searches."""
+        """Forget everything, as if new: an empty transposition table, nothing learnt. Takes no time before the first
+        search. Raises PsearchError while it searches."""
         with self._alone():
-            self._untold += self._make_whole(_SETTLE_PATIENCE_S)
-            self.arena.forget()
+            if not self._is_fresh:
+                self._untold += self._make_whole(patience.SETTLE_S)
+                self.arena.forget()
+                self._is_fresh = True

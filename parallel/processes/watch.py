@@ -11,20 +11,12 @@ from psearch.arena.setup import Progress, write_search
 from psearch.core.constants import MATE
 from psearch.core.toolchain.kernel_sets import STANDARD
 from psearch.defaults import MAX_DEPTH
-from psearch.processes.heartbeat import Heartbeat
+from psearch.processes.patience import INTERRUPTED_S, REPAIR_S, SHORT_LIFE_S, SHORT_LIVES
+from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_reports import Reports
-from psearch.processes.search_workers import Workers
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
 from psearch.scheduler.scheduler_entries import is_done, request_stop
-
-_INTERRUPTED_PATIENCE_S = 0.1
-"""How long workers may take to stop when the caller's thread has something urgent to raise."""
-_REPAIR_S = 0.05
-"""What it takes to replace workers, or more if it has taken more: closer to the end there is no point in it."""
-_SHORT_LIFE_S = 0.1
-_MOST_SHORT_LIVES = 5
-"""Workers that die so soon, so often, without any progress, die of the position."""
 
 
 class Watch:
@@ -36,13 +28,13 @@ class Watch:
 
     def __init__(
         self,
-        workers: Workers,
+        pool: WorkerPool,
         request: SearchRequest,
         since: float,
         notes: Sequence[str] = (),
         earlier: Sequence[WorkerStats] = (),
     ) -> None:
-        self.workers = workers
+        self.pool = pool
         self.request = request
         self.since = since
         self.notes = list(notes)
@@ -50,8 +42,6 @@ class Watch:
         self.clock = request.clock()
         self.reports: Reports
         """once the search has been set up"""
-        self.heartbeat: Heartbeat
-        """of the present workers"""
         self.interrupted = False
         self.mate_found = False
         self.due_since_s: float | None = None
@@ -63,27 +53,27 @@ class Watch:
         """when the present workers began"""
         self.depth_at_begin = 0
         self.short_lives = 0
-        self.repair_s = _REPAIR_S
+        self.repair_s = REPAIR_S
         self.next_live_s = max(request.live_from_s, request.live_interval_s) if request.on_info else math.inf
 
     def run(self) -> None:
         """Search. Raises WorkerDied when nothing was found and nobody can go on, PsearchError when this is closed from
         outside, and what the caller's callbacks raise, then with all workers idle or killed."""
         # cleared before the search is set up: calls of control from now on wake the loop
-        self.workers.wake.clear()
+        self.pool.wake.clear()
         control = self.request.control
-        control.attach(self.workers.wake.set)
+        control.attach(self.pool.wake.set)
         try:
             self._set_up(self.request.limits, None)
-            self.reports = Reports(self.workers.arena, self.request.board, self.since)
-            self.reports.go_on(self.workers.arena, self._earlier)
+            self.reports = Reports(self.pool.arena, self.request.board, self.since)
+            self.reports.go_on(self.pool.arena, self._earlier)
             self._search()
         except WorkerDied:
             raise
         except BaseException:
             # an exception in the caller's callback, or Ctrl-C: leave no worker running and no answer unread
-            self.workers.stop()
-            self.workers.settle(_INTERRUPTED_PATIENCE_S)
+            self.pool.stop()
+            self.pool.settle(INTERRUPTED_S)
             raise
         finally:
             control.attach(None)
@@ -99,9 +89,9 @@ class Watch:
 
     def _set_up(self, limits: Limits, progress: Progress | None) -> None:
         request = self.request
-        arena = self.workers.arena
+        arena = self.pool.arena
         options = request.options
-        if not self.workers.are_processes and arena.kernels == STANDARD:
+        if not self.pool.are_processes and arena.kernels == STANDARD:
             options = options.standard()
         write_search(arena, request.board, limits, options, request.only, request.multipv, progress)
 
@@ -124,27 +114,26 @@ class Watch:
     def _begin(self) -> None:
         self.begun_s = self.reports.elapsed_s
         self.depth_at_begin = self.reports.latest.depth
-        self.heartbeat = Heartbeat(self.workers.pool)
-        self.workers.pool.begin()
+        self.pool.begin()
 
     def _look(self) -> None:
         self._take_reports()
         now = self.reports.elapsed_s
         if self.stopped_at_s is None and self._must_stop(now):
-            request_stop(self.workers.arena.context)
+            request_stop(self.pool.arena.context)
             self.stopped_at_s = now
         self._show_live(now)
-        self.workers.pool.collect(self._pause(self.reports.elapsed_s))
+        self.pool.collect(self._pause(self.reports.elapsed_s))
         self._judge_end()
 
     def _judge_end(self) -> None:
         """Whether all workers have left, or those that have not shall not hold up the answer."""
-        if not self.workers.pool.busy:
+        if not self.pool.busy:
             self.is_over = True
         elif self.stopped_at_s is not None:
             self.is_over = self.reports.elapsed_s - self.stopped_at_s >= self._patience_s
         else:
-            self.heartbeat.check()
+            self.pool.look()
 
     @property
     def _patience_s(self) -> float:
@@ -154,7 +143,7 @@ class Watch:
     @property
     def _has_ended(self) -> bool:
         """Whether the search has come to its end by itself: the last depth, or the limit of nodes."""
-        arena = self.workers.arena
+        arena = self.pool.arena
         return bool(is_done(arena.context)) or bool(arena.header[0]["stop"])
 
     # -- losses ------------------------------------------------------------------------------------------------------
@@ -179,11 +168,11 @@ class Watch:
     def _replace_workers(self, error: WorkerDied) -> str:
         """New workers, or none. What was done, in words."""
         totals = self.reports.totals()
-        before = self.workers.arena
+        before = self.pool.arena
         began = time.monotonic()
         try:
-            problem = self.workers.restore(lambda: not self._must_stop(self.reports.elapsed_s))
-            if problem is not None and not self.workers.have_substitute:
+            problem = self.pool.restore(lambda: not self._must_stop(self.reports.elapsed_s))
+            if problem is not None and not self.pool.have_substitute:
                 raise PsearchError(problem)
         except PsearchError as trouble:
             if not self.reports.has_answer:
@@ -192,15 +181,15 @@ class Watch:
             return f"the search was stopped, for others cannot be had: {trouble}"
         finally:
             self.repair_s = max(self.repair_s, time.monotonic() - began)
-            if self.workers.arena is not before:
-                self.reports.go_on(self.workers.arena, totals)
+            if self.pool.arena is not before:
+                self.reports.go_on(self.pool.arena, totals)
         return "new workers go on" if problem is None else f"this process goes on alone: {problem}"
 
     def _take_more_workers(self) -> bool:
         """If the caller allows more of them: they go on behind the last finished iteration, as after a loss. The table
         has what was found since. Without any iteration, and near the end, it is not worth it."""
         threads = self.request.control.take_threads()
-        if threads is None or threads <= self.workers.threads:
+        if threads is None or threads <= self.pool.threads:
             return False
         now = self.reports.elapsed_s
         if self.stopped_at_s is not None or self._must_stop(now) or self._has_ended or self._is_deepest:
@@ -209,9 +198,9 @@ class Watch:
             return False
         totals = self.reports.totals()
         try:
-            problem = self.workers.increase(threads)
+            problem = self.pool.increase(threads)
         finally:
-            self.reports.go_on(self.workers.arena, totals)
+            self.reports.go_on(self.pool.arena, totals)
         if problem is not None:
             self.note(f"no more workers: {problem}")
         self._set_up(self._limits_left(), self.reports.progress())
@@ -225,9 +214,9 @@ class Watch:
 
     def _count_lives(self, error: WorkerDied, now: float) -> None:
         """Raises WorkerDied, or ends the search with what there is, when workers die of it again and again."""
-        lived_long = now - self.begun_s >= _SHORT_LIFE_S or self.reports.latest.depth > self.depth_at_begin
+        lived_long = now - self.begun_s >= SHORT_LIFE_S or self.reports.latest.depth > self.depth_at_begin
         self.short_lives = 0 if lived_long else self.short_lives + 1
-        if self.short_lives < _MOST_SHORT_LIVES:
+        if self.short_lives < SHORT_LIVES:
             return
         if not self.reports.has_answer:
             raise WorkerDied(f"{error}, as those before it; the search was stopped") from error
@@ -269,7 +258,7 @@ class Watch:
             until_s = self.due_since_s + self.clock.budget.first_s
         else:
             until_s = min(self.clock.due_s(), self.next_live_s)
-        return max(0.0, min(until_s - now, self.heartbeat.pause_s()))
+        return max(0.0, min(until_s - now, self.pool.look_pause_s()))
 
     # -- what the caller gets ----------------------------------------------------------------------------------------
 

@@ -6,19 +6,19 @@ gone, also after a SIGKILL: the worker exits.
 
 from __future__ import annotations
 
+import gc
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-import numpy as np
-
 from psearch.arena.arena import Arena
-from psearch.core.chess.chess_entries import perft
-from psearch.core.records import MAX_PLY, frame_dtype
-from psearch.processes.lifetime import can_write, end_if_orphan, ended_with_parent, is_orphan, open_pidfd
+from psearch.core.toolchain.groups import KernelError
+from psearch.processes.lifetime import can_write, close_all_but, end_if_orphan, is_orphan, open_pidfd
+from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import reports_written
 
-READY, GO, DONE, QUIT, PERFT = b"ready", b"go", b"done", b"quit", b"perft"
-REPORTED = b"reported"
+READY, GO, DONE, QUIT = "ready", "go", "done", "quit"
+REPORTED = "reported"
 """There is something new in the ring. From one worker, whichever wrote it."""
 
 _HERALD = 0
@@ -40,7 +40,7 @@ def _search(arena: Arena, index: int, pipe: Connection, parent: int) -> None:
     bursts, told = _FIRST_BURSTS, 0
     while not work(context, index, bursts):
         if index == _HERALD and (written := reports_written(context)) != told and can_write(pipe):
-            pipe.send_bytes(REPORTED)
+            pipe.send(REPORTED)
             told = written
         if bursts == _BURSTS_PER_CALL:
             end_if_orphan(parent, pipe)
@@ -54,34 +54,33 @@ def work_alone(arena: Arena) -> None:
         continue
 
 
-def count_leaves(arena: Arena, task: bytes) -> bytes:
-    """Leaves below a position, as 8 bytes. Both come as raw bytes: depth, then the record."""
-    depth = int.from_bytes(task[:8], "little")
-    frames = np.zeros(MAX_PLY, frame_dtype)
-    frames["position"][0] = np.frombuffer(task[8:], frame_dtype["position"])[0]
-    leaves = int(perft(arena.tables.ctypes.data, frames.ctypes.data, depth))
-    return leaves.to_bytes(8, "little")
-
-
 def worker_main(arena: Arena, index: int, pipe: Connection, parent: int) -> None:
     """Run a worker process: it takes commands from its pipe until QUIT, or until the pipe or the parent ends."""
     watched = open_pidfd(parent)
     if is_orphan(parent):
         return
     waiting_for: list[Any] = [pipe] if watched is None else [pipe, watched]
-    try:
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         arena.take_table(index)  # before it is ready: no search waits for this
-        pipe.send_bytes(READY)
-        while pipe in wait(waiting_for):
-            command = pipe.recv_bytes()
-            if command == QUIT:
-                return
-            if command == GO:
-                _search(arena, index, pipe, parent)
-                pipe.send_bytes(DONE)
-            elif command.startswith(PERFT):
-                with ended_with_parent(parent):  # one call, which may take hours
-                    leaves = count_leaves(arena, command[len(PERFT) :])
-                pipe.send_bytes(leaves)
-    except (EOFError, BrokenPipeError, ConnectionResetError):
+        pipe.send(READY)
+        while pipe in wait(waiting_for) and pipe.recv() == GO:
+            _search(arena, index, pipe, parent)
+            pipe.send(DONE)
+
+
+def served_main(pipe: Connection, parent: int, *descriptors: int) -> None:
+    """Run a worker that the fork server has forked: its memory comes as descriptors, all else in the first message.
+
+    What the system refuses is said in place of READY.
+    """
+    gc.disable()
+    index, layout, code = pipe.recv()
+    try:
+        arena = Arena.attach(**layout, descriptors=descriptors)
+        if code:  # of a user's file, which may be another by now
+            arena.driver.take_packed(code)
+    except (KernelError, PsearchError) as error:
+        pipe.send(PsearchError(str(error)))
         return
+    close_all_but([pipe.fileno()])
+    worker_main(arena, index, pipe, parent)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
-from psearch.processes.pool import WorkerPool
+from psearch.processes.pool import INLINE
 from psearch.processes.request import SearchRequest
-from psearch.processes.search_workers import INLINE
 from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError, Result
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
@@ -66,10 +65,11 @@ def search_here(request: SearchRequest) -> Result:
 
 
 class Searcher:
-    """Searches one request at a time; a context manager.
+    """Has the supervisor whose workers are of the size that is wanted, or of the next that the system grants; a context
+    manager.
 
-    Workers come with `start`, which raises when the system refuses, or with `settle`, which takes what it grants.
-    notices: told what happens to them. For one thread at a time; `close` is for any.
+    It comes with `start`, which raises when the system refuses, or with `settle`, which takes what it grants. notices:
+    told what happens to the workers. For one thread at a time; `close` is for any.
     """
 
     def __init__(self, notices: Notices) -> None:
@@ -79,8 +79,6 @@ class Searcher:
         """of what there is"""
         self._wanted: Size | None = None
         """what was tried last: not tried again before it changes, or `retry`"""
-        self._is_fresh = True
-        """nothing has been searched since the table was cleared"""
 
     def __enter__(self) -> Searcher:
         return self
@@ -138,7 +136,6 @@ class Searcher:
         if self._supervisor is not None:
             self._supervisor.close()  # first: the memory may not be there twice
         self._supervisor = self._size = None
-        self._is_fresh = True
         reason: Exception | None = None
         for size in sizes:
             try:
@@ -149,10 +146,6 @@ class Searcher:
             self._size = size
             break
         return reason
-
-    def allow(self, threads: int) -> None:
-        """Have so many workers from now on, if there are fewer."""
-        self.supervisor.allow(threads)
 
     def restore(self, may_wait: Callable[[], bool] = lambda: True) -> list[str]:
         """Replace workers that are lost or late. What was found amiss, a line each. may_wait: see `Supervisor`."""
@@ -170,41 +163,14 @@ class Searcher:
             self._settle(self._wanted, self._size)
 
     @property
-    def are_processes(self) -> bool:
-        """Whether processes search, or this one, for want of any."""
-        return self._supervisor is not None and self._supervisor.workers.are_processes
-
-    @property
-    def watched(self) -> int | None:
-        """A descriptor that is readable when workers want to be restored; None while there are no processes."""
-        pool = None if self._supervisor is None else self._supervisor.pool
-        return pool.fileno() if isinstance(pool, WorkerPool) and not pool.is_broken else None
-
-    @property
     def are_there(self) -> bool:
         """Whether there are any workers."""
         return self._supervisor is not None
 
     @property
     def supervisor(self) -> Supervisor:
-        """The workers, for what is no search. Raises PsearchError if there are none."""
+        """The present one, others after `start`, `settle`, `restore` and `retry`. Raises PsearchError if there is
+        none."""
         if self._supervisor is None:
             raise PsearchError("there are no workers")
         return self._supervisor
-
-    # -- a search ----------------------------------------------------------------------------------------------------
-
-    def search(self, request: SearchRequest) -> Result:
-        """Search.
-
-        Raises PsearchError if there are no workers, WorkerDied when nothing was found and nobody can go on.
-        """
-        supervisor = self.supervisor
-        self._is_fresh = False
-        return supervisor.search(request)
-
-    def forget(self) -> None:
-        """Forget what was learnt. Nothing to do, and no time to lose, before the first search."""
-        if self._supervisor is not None and self._supervisor.is_usable and not self._is_fresh:
-            self._supervisor.forget()
-            self._is_fresh = True

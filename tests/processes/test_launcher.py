@@ -17,11 +17,11 @@ import pytest
 from limits import open_files
 from timing import When, assert_no_processor_time, least, wait_for_ends
 
+from psearch.processes.child import ChildProcess
 from psearch.processes.request import SearchRequest
 from psearch.processes.starting.fork_client import fork_server
 from psearch.processes.starting.launcher import fork_is_safe
 from psearch.processes.supervisor import Supervisor
-from psearch.processes.worker_process import WorkerProcess
 from psearch.results import Info, Limits, PsearchError
 
 TIMEOUT_S = 240
@@ -134,12 +134,22 @@ from psearch.processes.starting.fork_client import fork_server
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
+if sys.argv[1] == "counting":
+    from psearch.processes import child
+    from psearch.processes.perft import count_leaves
+    pids = []
+    init = child.ChildProcess.__init__
+    def born(one, index, pid, pipe, server=None):
+        init(one, index, pid, pipe, server)
+        pids.append(pid)
+        if len(pids) == 2:
+            print(fork_server()._process.pid, *pids, flush=True)
+    child.ChildProcess.__init__ = born
+    count_leaves(chess.Board(), 12, 2)
 engine = Supervisor(2, 16)
 print(fork_server()._process.pid, *[worker.pid for worker in engine.pool.workers], flush=True)
 if sys.argv[1] == "searching":
     engine.search(SearchRequest(chess.Board(), Limits(movetime_ms=100_000)))
-if sys.argv[1] == "counting":
-    engine.perft(chess.Board(), 12)
 sys.stdin.read()
 """
 
@@ -288,7 +298,7 @@ def test_threads_that_reap_the_same_worker_agree(method: str) -> None:
             codes: list[int | None] = []
             barrier = threading.Barrier(4)
 
-            def reap(workers: list[WorkerProcess], barrier: threading.Barrier, codes: list[int | None]) -> None:
+            def reap(workers: list[ChildProcess], barrier: threading.Barrier, codes: list[int | None]) -> None:
                 barrier.wait()
                 for worker in workers:
                     worker.join(10)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from multiprocessing.connection import Connection
 
 import chess
@@ -19,17 +20,18 @@ from timing import When, least, seconds_of, wait_for_ends, wait_until
 from psearch.arena.arena import Arena
 from psearch.arena.validate import leftovers
 from psearch.options import SearchOptions
-from psearch.processes import heartbeat, worker_process
-from psearch.processes import search_workers as workers
+from psearch.processes import child, patience, pool
+from psearch.processes.child import ChildProcess, Children
 from psearch.processes.control import SearchControl
-from psearch.processes.inline import InlinePool
 from psearch.processes.lifetime import process_state
+from psearch.processes.perft import count_leaves
 from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
+from psearch.processes.starting.fork_client import ForkServer
 from psearch.processes.supervisor import Supervisor
+from psearch.processes.tasks.task_processes import TaskProcesses
 from psearch.processes.time_manager import GameClock, time_manager
 from psearch.processes.watch import Watch
-from psearch.processes.worker_process import WorkerProcess
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
@@ -74,14 +76,14 @@ def freeze(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
     """Has a worker wait in the depths of the kernel, as for a disk that is gone: it cannot be killed before it comes
     back, which is at the end of the test."""
     frozen: list[int] = []
-    kill = WorkerProcess.kill
+    kill = ChildProcess.kill
 
     def freeze(pid: int) -> None:
         frozen.append(pid)
         os.kill(pid, signal.SIGSTOP)
 
-    monkeypatch.setattr(WorkerProcess, "kill", lambda worker: None if worker.pid in frozen else kill(worker))
-    monkeypatch.setattr(worker_process, "process_state", lambda pid: "D" if pid in frozen else process_state(pid))
+    monkeypatch.setattr(ChildProcess, "kill", lambda worker: None if worker.pid in frozen else kill(worker))
+    monkeypatch.setattr(child, "process_state", lambda pid: "D" if pid in frozen else process_state(pid))
     yield freeze
     for pid in frozen:
         os.kill(pid, signal.SIGKILL)
@@ -224,10 +226,10 @@ def test_workers_that_are_lost_while_they_start_are_replaced(
 ) -> None:
     """As long as that goes on no worker is had, and this process searches alone."""
     hit: list[int] = []
-    init = WorkerProcess.__init__
+    init = ChildProcess.__init__
 
-    def born(worker: WorkerProcess, index: int, pid: int, pipe: Connection) -> None:
-        init(worker, index, pid, pipe)
+    def born(worker: ChildProcess, index: int, pid: int, pipe: Connection, server: ForkServer | None = None) -> None:
+        init(worker, index, pid, pipe, server)
         if len(hit) < victims:
             hit.append(pid)
             os.kill(pid, number)
@@ -235,12 +237,12 @@ def test_workers_that_are_lost_while_they_start_are_replaced(
     def take_table(arena: Arena, index: int) -> None:  # nobody is ready sooner than it is hit
         time.sleep(0.05)
 
-    monkeypatch.setattr(WorkerProcess, "__init__", born)
+    monkeypatch.setattr(ChildProcess, "__init__", born)
     monkeypatch.setattr(Arena, "take_table", take_table)
     start = time.monotonic()
     with Supervisor(threads, 1, start_method=method) as engine:
         assert hit and time.monotonic() - start < 5 * 0.6 + 2
-        assert engine.workers.are_processes == (victims < 100) or method == "forkserver"  # some are ready sooner
+        assert engine.pool.are_processes == (victims < 100) or method == "forkserver"  # some are ready sooner
         victims = 0
         assert engine.search(SearchRequest(KIWIPETE, Limits(depth=6))).info.depth == 6
         assert len(engine.pool.workers) == threads
@@ -250,13 +252,13 @@ def test_workers_that_are_lost_while_they_start_are_replaced(
 def test_a_worker_that_ends_by_itself_at_the_start_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its kernels crash, and would in this process as well."""
     starts: list[int] = []
-    init = WorkerProcess.__init__
+    init = ChildProcess.__init__
 
-    def born(worker: WorkerProcess, index: int, pid: int, pipe: Connection) -> None:
-        init(worker, index, pid, pipe)
+    def born(worker: ChildProcess, index: int, pid: int, pipe: Connection, server: ForkServer | None = None) -> None:
+        init(worker, index, pid, pipe, server)
         starts.append(pid)
 
-    monkeypatch.setattr(WorkerProcess, "__init__", born)
+    monkeypatch.setattr(ChildProcess, "__init__", born)
     monkeypatch.setattr(Arena, "take_table", lambda arena, index: os.kill(os.getpid(), signal.SIGSEGV))
     with pytest.raises(WorkerDied, match="worker 0 was killed by signal 11"):
         Supervisor(1, 1, start_method="fork")
@@ -266,7 +268,7 @@ def test_a_worker_that_ends_by_itself_at_the_start_is_not_started_again(monkeypa
 def test_a_death_for_want_of_memory_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     """At the start, where less can be asked for, and later on."""
     kills = iter(range(1000))
-    monkeypatch.setattr(worker_process, "oom_kills", lambda: next(kills))
+    monkeypatch.setattr(child, "oom_kills", lambda: next(kills))
     short = "worker 0 was killed by the system, which is short of memory"
     with Supervisor(1, 1, start_method="fork") as engine:
         os.kill(engine.pool.workers[0].pid, signal.SIGTERM)  # they ignore it
@@ -276,13 +278,6 @@ def test_a_death_for_want_of_memory_is_told_as_such(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Arena, "take_table", lambda arena, index: os.kill(os.getpid(), signal.SIGKILL))
     with pytest.raises(WorkerDied, match=f"not enough memory for a hash of 1 MB and 1 threads: {short}"):
         Supervisor(1, 1, start_method="fork")
-
-
-class Lost(InlinePool):
-    """Searches nothing."""
-
-    def collect(self, timeout_s: float) -> None:
-        time.sleep(min(timeout_s, 0.002))
 
 
 def test_the_answer_of_a_small_search_has_the_time_and_the_nodes_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,13 +290,13 @@ def test_the_answer_of_a_small_search_has_the_time_and_the_nodes_of_both(monkeyp
                 os.kill(worker.pid, signal.SIGSTOP)
             control = SearchControl()
             request = SearchRequest(KIWIPETE, limits, on_info=infos.append, control=control)
-            monkeypatch.setattr(heartbeat, "_HALTED_LOOKS", 1000)
+            monkeypatch.setattr(patience, "SEARCH", replace(patience.SEARCH, halted_looks=1000))
             setup, stop = Watch._begin, threading.Timer(0.3, control.stop)
 
             def begin(watch: Watch, setup: Callable[[Watch], None] = setup) -> None:
                 setup(watch)
-                if not isinstance(watch.workers.pool, InlinePool):  # what they had done before
-                    watch.workers.arena.worker["nodes"][:] = 1_000_000
+                if watch.pool.are_processes:  # what they had done before
+                    watch.pool.arena.worker["nodes"][:] = 1_000_000
 
             with monkeypatch.context() as patch:
                 patch.setattr(Watch, "_begin", begin)
@@ -319,7 +314,8 @@ def test_the_answer_of_a_small_search_has_the_time_and_the_nodes_of_both(monkeyp
 def test_a_nearly_empty_clock_gets_the_move_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     with Supervisor(2, 16) as engine:
         known = engine.search(SearchRequest(KIWIPETE, Limits(depth=8))).bestmove
-        monkeypatch.setattr("psearch.processes.search_workers.InlinePool", Lost)
+        # this process searches nothing
+        monkeypatch.setattr(WorkerPool, "_search_here", lambda pool, timeout_s: time.sleep(min(timeout_s, 0.002)))
         others = [move for move in KIWIPETE.legal_moves if move != known]
 
         def answer(time_s: float, only: list[chess.Move] | None = None) -> Result:
@@ -333,13 +329,13 @@ def test_a_nearly_empty_clock_gets_the_move_of_the_table(monkeypatch: pytest.Mon
 
 def test_late_workers_get_a_share_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    settle = workers.Workers.settle
+    settle = WorkerPool.settle
 
-    def spied(ours: workers.Workers, patience_s: float) -> str | None:
+    def spied(ours: WorkerPool, patience_s: float) -> str | None:
         waits.append(patience_s)
         return settle(ours, patience_s)
 
-    monkeypatch.setattr(workers.Workers, "settle", spied)
+    monkeypatch.setattr(WorkerPool, "settle", spied)
     with Supervisor(1, 1) as engine:
         for time_s in (0.0, 0.04, 0.08, 0.4, 1.0, 0.0):
             control = SearchControl(time_manager(GameClock(time_s), None, 20))
@@ -349,10 +345,10 @@ def test_late_workers_get_a_share_of_the_clock(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_move_at_once_wakes_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """And leaves all of them for the search that follows."""
-    sent: list[bytes] = []
+    sent: list[object] = []
     with Supervisor(4, 16) as engine:
-        send = WorkerPool.send
-        monkeypatch.setattr(WorkerPool, "send", lambda pool, index, text: (sent.append(text), send(pool, index, text)))
+        send = Children.send
+        monkeypatch.setattr(Children, "send", lambda all, one, text: (sent.append(text), send(all, one, text)))
         for _ in range(3):
             control = SearchControl(time_manager(GameClock(0.2), None, 20))
             result = engine.search(SearchRequest(KIWIPETE, Limits(), control=control))
@@ -401,7 +397,7 @@ def test_a_shortage_of_memory_is_waited_for(monkeypatch: pytest.MonkeyPatch, pas
         asked += 1
         return 1 << 40 if passes and asked > 6 else -1
 
-    monkeypatch.setattr(workers, "_SHORTAGE_S", 1000.0 if passes else 0.1)
+    monkeypatch.setattr(patience, "SHORTAGE_S", 1000.0 if passes else 0.1)
     with Supervisor(2, 16, start_method="fork") as engine:
         monkeypatch.setattr("psearch.arena.arena.available_memory", available)
         killed = [engine.pool.workers[1].pid]
@@ -431,26 +427,45 @@ def test_inline_is_the_search_of_one_worker() -> None:
     with Supervisor(1, 16) as one, Supervisor(4, 16, start_method="inline") as inline:
         request = SearchRequest(KIWIPETE, Limits(depth=7))
         assert inline.search(request).info.nodes == one.search(request).info.nodes
-        assert inline.perft(KIWIPETE, 3)[0] == one.perft(KIWIPETE, 3)[0]
         timed = SearchRequest(KIWIPETE, Limits(movetime_ms=100))
         assert 0.09 < least(lambda: seconds_of(lambda: inline.search(timed)), 0.1 + SLACK_S) < 0.1 + SLACK_S
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_perft_counts_again_what_a_lost_worker_had(number: signal.Signals) -> None:
-    with Supervisor(2, 1) as engine:
-        timer = threading.Timer(0.05, os.kill, (engine.pool.workers[1].pid, number))
-        timer.start()
-        counts, _ = engine.perft(KIWIPETE, 5)
-        timer.join()
-        assert sum(counts.values()) == 193_690_690
+def test_perft_counts_again_what_a_lost_worker_had(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost: list[int] = []
+    give = TaskProcesses.give
+
+    def hit(processes: TaskProcesses, process: int, task: int, work: object, limit_s: float | None) -> None:
+        give(processes, process, task, work, limit_s)
+        if process == 1 and not lost:
+            lost.append(processes._processes[process].child.pid)
+            os.kill(lost[0], number)
+
+    monkeypatch.setattr(TaskProcesses, "give", hit)
+    assert sum(count_leaves(KIWIPETE, 4, 2)[0].values()) == 4_085_603
+    wait_for_ends(lost)
+
+
+def test_where_no_process_can_be_had_this_one_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(index: int, target: str) -> ChildProcess:
+        raise PsearchError("no room")
+
+    counts = count_leaves(KIWIPETE, 3, 2)[0]
+    monkeypatch.setattr("psearch.processes.tasks.task_processes.launch_process", refuse)
+    assert count_leaves(KIWIPETE, 3, 2)[0] == counts and sum(counts.values()) == 97_862
+
+
+def test_a_count_is_stopped() -> None:
+    with pytest.raises(PsearchError, match="the count was stopped"):
+        count_leaves(KIWIPETE, 12, 2, lambda: True)
 
 
 def test_a_stop_that_comes_after_the_end_touches_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """One thread closes, and stops the search of another, which has seen that and gives the memory back."""
     touched: list[int] = []
-    monkeypatch.setattr(workers, "request_stop", touched.append)
-    some = workers.Workers(1, 1, workers.INLINE)
+    monkeypatch.setattr(pool, "request_stop", touched.append)
+    some = WorkerPool(1, 1, pool.INLINE)
     some.stop()
     assert len(touched) == 1
     some.close()
@@ -461,7 +476,7 @@ def test_a_stop_that_comes_after_the_end_touches_no_memory(monkeypatch: pytest.M
 def test_closing_while_a_callback_does_not_return_frees_nothing_under_its_feet(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("psearch.processes.supervisor._CLOSE_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(patience, "CLOSE_S", 0.1)
     inside, go_on = threading.Event(), threading.Event()
     ended: list[object] = []
 

@@ -18,9 +18,11 @@ from pages import NEEDS_POPULATE, resident_kb
 from positions import KIWIPETE
 from timing import When, assert_no_processor_time, least, seconds_of, wait_for_ends
 
+from psearch.arena.arena import Arena
 from psearch.arena.validate import describe, leftovers
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
+from psearch.processes.perft import count_leaves
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError
@@ -74,12 +76,24 @@ def test_start_methods(method: str) -> None:
     assert children() <= before
 
 
+def test_a_table_that_was_not_used_is_not_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Supervisor(1, 1) as engine:
+        cleared: list[Arena] = []
+        engine.search(SearchRequest(chess.Board(), Limits(depth=1)))
+        monkeypatch.setattr(Arena, "forget", lambda arena: cleared.append(arena))
+        for _ in range(2):
+            engine.forget()
+            assert cleared == [engine.arena]
+    with Supervisor(1, 1) as engine:
+        engine.forget()
+        assert len(cleared) == 1
+
+
 @pytest.mark.parametrize("depth", [-1, 101, 128, 1000, 10**18])
 def test_perft_deeper_than_a_stack_is_refused(depth: int) -> None:
-    with Supervisor(1, 1) as engine:
-        with pytest.raises(PsearchError, match="depth of perft"):
-            engine.perft(chess.Board(), depth)
-        assert sum(engine.perft(chess.Board(), 2)[0].values()) == 400
+    with pytest.raises(PsearchError, match="depth of perft"):
+        count_leaves(chess.Board(), depth, 1)
+    assert sum(count_leaves(chess.Board(), 2, 1)[0].values()) == 400
 
 
 @NEEDS_POPULATE
@@ -199,6 +213,7 @@ def test_an_exception_in_the_callback_stops_the_search() -> None:
 
 PARENT = """
 import sys, chess
+from psearch.processes.perft import count_leaves
 from psearch.processes.request import SearchRequest
 from psearch.results import Limits
 from psearch.processes.supervisor import Supervisor

@@ -15,10 +15,12 @@ from timing import least, seconds_of
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.options import SearchOptions
+from psearch.processes import patience
 from psearch.processes import worker_main as worker
 from psearch.processes.control import SearchControl
-from psearch.processes.inline import InlinePool
 from psearch.processes.lifetime import can_write
+from psearch.processes.patience import Patience
+from psearch.processes.pool import INLINE, WorkerPool
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, Result
@@ -29,7 +31,7 @@ MOST_WAKES_PER_S = 25
 """A look every 0.15 s, and what the system adds; it was a hundred when the supervisor looked by itself."""
 
 
-def search_alone(board: chess.Board, depth: int) -> tuple[int, list[bytes]]:
+def search_alone(board: chess.Board, depth: int) -> tuple[int, list[str]]:
     """What the process driver of one worker says of a search, and how many reports there were. No process is started,
     and no clock is in it: always the same."""
     ours, theirs = Pipe()
@@ -41,7 +43,7 @@ def search_alone(board: chess.Board, depth: int) -> tuple[int, list[bytes]]:
         arena.close()
         said = []
         while ours.poll(0):
-            said.append(ours.recv_bytes())
+            said.append(ours.recv())
         return written, said
 
 
@@ -57,18 +59,18 @@ def test_who_does_not_read_holds_up_no_worker() -> None:
     ours, theirs = Pipe()
     sent = 0
     while can_write(theirs):
-        theirs.send_bytes(worker.REPORTED)  # would hang the test if it had to wait
+        theirs.send(worker.REPORTED)  # would hang the test if it had to wait
         sent += 1
     assert sent > 50
     for _ in range(sent):
-        assert ours.recv_bytes() == worker.REPORTED
+        assert ours.recv() == worker.REPORTED
     assert can_write(theirs)
     ours.close()
     theirs.close()
 
 
 def sleep_until_woken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("psearch.processes.heartbeat._INTERVAL_S", 1000.0)
+    monkeypatch.setattr(patience, "SEARCH", Patience(1000.0, 100))
 
 
 def looks(infos: list[Info]) -> int:
@@ -147,13 +149,12 @@ def test_counters_are_shown_as_often_as_they_are_wanted() -> None:
 
 
 def test_without_processes_a_report_ends_the_slice() -> None:
-    arena = Arena(1, 1)
-    write_search(arena, KIWIPETE, Limits(depth=7), SearchOptions())
-    pool = InlinePool(arena)
+    pool = WorkerPool(1, 1, INLINE)
+    write_search(pool.arena, KIWIPETE, Limits(depth=7), SearchOptions())
     pool.begin()
     seen = []
     while pool.busy:
         pool.collect(math.inf)
-        seen.append(reports_written(arena.context))
+        seen.append(reports_written(pool.arena.context))
     assert len(set(seen)) >= 2 and seen[-1] >= 7
-    arena.close()
+    pool.close()

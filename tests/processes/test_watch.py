@@ -9,50 +9,45 @@ import chess
 import pytest
 
 from psearch.options import SearchOptions
+from psearch.processes import pool as pool_module
 from psearch.processes.control import SearchControl
-from psearch.processes.inline import InlinePool
+from psearch.processes.pool import INLINE, WorkerPool
 from psearch.processes.request import SearchRequest
-from psearch.processes.search_workers import INLINE, Workers
 from psearch.processes.watch import Watch
 from psearch.results import Info, Limits, PsearchError, WorkerDied
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
 
 
-class FailingPool(InlinePool):
-    """Searches in this process, and loses its worker when `fails` says so."""
-
-    fails: Callable[[FailingPool], bool]
-
-    def collect(self, timeout_s: float) -> None:
-        if self.busy and self.fails():  # type: ignore[call-arg]  # bound as a method
-            self.is_broken = True
-            raise WorkerDied("worker 0 was killed by signal 9")
-        super().collect(timeout_s)
-
-
 @pytest.fixture
-def workers() -> Iterator[Workers]:
-    one = Workers(1, 1, INLINE)
+def workers() -> Iterator[WorkerPool]:
+    one = WorkerPool(1, 1, INLINE)
     yield one
     one.close()
 
 
-def watch(workers: Workers, request: SearchRequest) -> Watch:
+def watch(workers: WorkerPool, request: SearchRequest) -> Watch:
     one = Watch(workers, request, since=time.perf_counter())
     one.run()
     return one
 
 
-def fail(workers: Workers, monkeypatch: pytest.MonkeyPatch, fails: Callable[[FailingPool], bool]) -> None:
-    """Every pool from now on fails when that is true; it is asked after every few thousand steps of the search."""
-    monkeypatch.setattr("psearch.processes.inline._SLICE_S", 0.0)
-    monkeypatch.setattr(FailingPool, "fails", fails, raising=False)
-    monkeypatch.setattr("psearch.processes.search_workers.InlinePool", FailingPool)
-    workers.pool = FailingPool(workers.arena)
+def fail(workers: WorkerPool, monkeypatch: pytest.MonkeyPatch, fails: Callable[[WorkerPool], bool]) -> None:
+    """The one worker, run by this process, is lost when that is true from now on; it is asked after every few thousand
+    steps of the search."""
+    search_here = WorkerPool._search_here
+
+    def fail_or_search(pool: WorkerPool, timeout_s: float) -> None:
+        if pool.busy and fails(pool):
+            pool.is_broken = True
+            raise WorkerDied("worker 0 was killed by signal 9")
+        search_here(pool, timeout_s)
+
+    monkeypatch.setattr(pool_module, "_SLICE_S", 0.0)
+    monkeypatch.setattr(workers, "_search_here", fail_or_search.__get__(workers))
 
 
-def test_a_search_from_setup_to_answer(workers: Workers) -> None:
+def test_a_search_from_setup_to_answer(workers: WorkerPool) -> None:
     infos: list[Info] = []
     control = SearchControl()
     request = SearchRequest(KIWIPETE, Limits(depth=4), on_info=infos.append, control=control)
@@ -65,12 +60,12 @@ def test_a_search_from_setup_to_answer(workers: Workers) -> None:
 
 
 def test_the_search_goes_on_behind_the_last_finished_iteration(
-    workers: Workers, monkeypatch: pytest.MonkeyPatch
+    workers: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     infos: list[Info] = []
     died_at: list[int] = []
 
-    def fails(pool: FailingPool) -> bool:
+    def fails(pool: WorkerPool) -> bool:
         reports = int(pool.arena.header["info_count"][0])
         if len(died_at) < 6 and reports >= 2:
             died_at.append(reports)
@@ -89,7 +84,7 @@ def test_the_search_goes_on_behind_the_last_finished_iteration(
     assert result.info.nodes == sum(worker.nodes for worker in result.info.workers) >= nodes[-1]
 
 
-def test_several_lines_go_on_with_their_scores(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_lines_go_on_with_their_scores(workers: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
     deaths = iter([True])
     fail(workers, monkeypatch, lambda pool: pool.arena.header["depth"][0] >= 5 and next(deaths, False))
     infos: list[Info] = []
@@ -100,7 +95,7 @@ def test_several_lines_go_on_with_their_scores(workers: Workers, monkeypatch: py
 
 
 def test_the_limit_of_nodes_counts_what_the_dead_have_searched(
-    workers: Workers, monkeypatch: pytest.MonkeyPatch
+    workers: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deaths = iter([True])
     fail(workers, monkeypatch, lambda pool: pool.arena.worker["nodes"][0] > 20_000 and next(deaths, False))
@@ -108,15 +103,15 @@ def test_the_limit_of_nodes_counts_what_the_dead_have_searched(
     assert len(result.notes) == 1 and result.info.nodes == 50_000
 
 
-def test_a_death_at_the_very_end_changes_nothing(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_death_at_the_very_end_changes_nothing(workers: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WorkerPool, "_search_here", lambda pool, timeout_s: watching_work(pool))
     fail(workers, monkeypatch, lambda pool: pool.arena.header["depth"][0] == 4 and pool.arena.header["done"][0] == 1)
-    monkeypatch.setattr(InlinePool, "collect", lambda pool, timeout_s: watching_work(pool))
     result = watch(workers, SearchRequest(KIWIPETE, Limits(depth=4))).result()
     assert result.info.depth == 4
     assert result.notes == ["worker 0 was killed by signal 9; the search was over"]
 
 
-def watching_work(pool: InlinePool) -> None:
+def watching_work(pool: WorkerPool) -> None:
     """Searches, and does not say that it is through."""
     from psearch.scheduler.scheduler_entries import work
 
@@ -124,7 +119,7 @@ def watching_work(pool: InlinePool) -> None:
 
 
 def test_a_death_at_the_limit_leaves_the_move_to_another_search(
-    workers: Workers, monkeypatch: pytest.MonkeyPatch
+    workers: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The root's first move is not the answer of a search that has found none."""
     control = SearchControl()
@@ -134,7 +129,7 @@ def test_a_death_at_the_limit_leaves_the_move_to_another_search(
     assert one.knows_nothing and one.result().notes == ["worker 0 was killed by signal 9; the search was over"]
 
 
-def test_who_dies_of_a_position_is_not_replaced_for_ever(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_dies_of_a_position_is_not_replaced_for_ever(workers: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
     fail(workers, monkeypatch, lambda pool: True)
     with pytest.raises(WorkerDied, match="worker 0 was killed by signal 9, as those before it; the search was stopped"):
         watch(workers, SearchRequest(KIWIPETE, Limits(depth=4)))
@@ -147,7 +142,7 @@ def test_who_dies_of_a_position_is_not_replaced_for_ever(workers: Workers, monke
 
 @pytest.mark.parametrize("known", [False, True])
 def test_when_no_others_can_be_had_what_is_known_is_the_answer(
-    workers: Workers, monkeypatch: pytest.MonkeyPatch, known: bool
+    workers: WorkerPool, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
     def refuse(*arguments: object) -> None:
         raise PsearchError("no memory")

@@ -16,7 +16,7 @@ from psearch.arena.arena import Arena
 from psearch.core.toolchain.kernel_sets import STANDARD
 from psearch.lab.studies.speedup_study import measure
 from psearch.options import SearchOptions, kernels_of
-from psearch.processes import search_workers
+from psearch.processes import pool
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
@@ -93,8 +93,8 @@ def test_where_no_process_can_be_had_none_of_it_runs(monkeypatch: pytest.MonkeyP
         def refuse(*arguments: object) -> None:
             raise OSError(11, "no process")
 
-        monkeypatch.setattr(search_workers.WorkerPool, "__init__", refuse)
-        supervisor.workers.pool.kill()
+        monkeypatch.setattr(pool, "launch", refuse)
+        supervisor.pool.workers[0].kill()
         result = supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=6), OPTIONS))
         assert any("this process searches alone" in note for note in result.notes)
         assert supervisor.arena.kernels == STANDARD
@@ -119,7 +119,7 @@ def test_what_the_system_refuses_leaves_workers_that_run_it() -> None:
         searcher.settle(Size(1, 1))
         searcher.settle(Size(1, 1 << 30, kernels=OPTIONS.kernels))
         assert len(told) == 1 and "going on with Threads 1 and Hash 1" in told[0]
-        result = searcher.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=4), OPTIONS))
+        result = searcher.supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=4), OPTIONS))
         assert result.depth == 4
         assert searcher.supervisor.arena.kernels == OPTIONS.kernels
 
@@ -137,7 +137,7 @@ def test_kernels_that_cannot_be_had_cost_no_worker(tmp_path: Path) -> None:
 
 def test_workers_that_take_the_place_of_others_run_it_too() -> None:
     with Supervisor(1, 1, "fork", kernels=OPTIONS.kernels) as supervisor:
-        supervisor.workers.pool.kill()
+        supervisor.pool.workers[0].kill()
         supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=6), OPTIONS))
         assert int(supervisor.arena.worker[0]["counters"]["opens"]) == opened("inline")[0]
 

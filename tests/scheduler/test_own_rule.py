@@ -21,7 +21,7 @@ from psearch.core.toolchain.kernel_sets import STANDARD
 from psearch.core.toolchain.plug_in_file import hooks_of
 from psearch.lab.studies.pruning_counts import collect, stats_object, stats_table
 from psearch.options import RULE_HOOKS, SearchOptions
-from psearch.processes import search_workers
+from psearch.processes import pool
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.worker_main import work_alone
@@ -196,8 +196,8 @@ def test_what_other_kernels_left_in_the_table_is_not_read(monkeypatch: pytest.Mo
 
     with Supervisor(1, 1, "fork", kernels=options.kernels) as supervisor:
         first = supervisor.search(request)
-        monkeypatch.setattr(search_workers.WorkerPool, "__init__", refuse)
-        supervisor.workers.pool.kill()
+        monkeypatch.setattr(pool, "launch", refuse)
+        supervisor.pool.workers[0].kill()
         alone = supervisor.search(request)
         assert supervisor.arena.kernels == STANDARD
         assert any("this process searches alone" in note for note in alone.notes)

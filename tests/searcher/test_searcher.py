@@ -28,17 +28,10 @@ class StandInSupervisor:
             raise OSError(12, "Cannot allocate memory")
         self.size = size
         self.is_usable = True
-        self.forgotten = 0
         type(self).open += 1
 
     def close(self) -> None:
         type(self).open -= 1
-
-    def search(self, request: object) -> None:
-        """Find nothing."""
-
-    def forget(self) -> None:
-        self.forgotten += 1
 
 
 class System:
@@ -143,17 +136,6 @@ def test_what_cannot_be_restored_is_replaced(system: System, monkeypatch: pytest
     found: list[str] = []
     assert system.after(lambda: found.extend(system.workers.restore(lambda: True)))[0] == Size(2, 32)
     assert found == ["no memory for another control block"]
-
-
-def test_a_table_that_was_not_used_is_not_cleared(system: System) -> None:
-    system.settle(1, 1)
-    system.workers.forget()
-    used = system.workers.supervisor
-    assert used.forgotten == 0  # type: ignore[attr-defined]
-    system.workers.search(None)  # type: ignore[arg-type]  # which the stand-in does not look at
-    system.workers.forget()
-    system.workers.forget()
-    assert used.forgotten == 1  # type: ignore[attr-defined]
 
 
 def test_smaller_sizes() -> None:

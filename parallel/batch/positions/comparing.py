@@ -23,8 +23,8 @@ import chess.engine
 from psearch.batch.positions.answer import Comparison
 from psearch.defaults import MAX_DEPTH, MAX_NODES
 from psearch.options import SearchOptions
+from psearch.processes.pool import INLINE
 from psearch.processes.request import SearchRequest
-from psearch.processes.search_workers import INLINE
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits
 from psearch.text.report import uci_line

@@ -92,7 +92,7 @@ class PositionWorker:
             if self._is_searching:
                 self._control.allow(threads)
             else:
-                self._engine.allow(threads)
+                self._engine.supervisor.allow(threads)
 
     def work(self, batch: Batch, on_look: Callable[[], None] | None = None) -> Iterator[Outcome]:
         """Yield the outcomes of a batch as they are found; see `search`."""
@@ -104,7 +104,7 @@ class PositionWorker:
 
     def forget(self) -> None:
         """Forget everything, as if the worker were new: another game follows, or a position by itself."""
-        self._engine.forget()
+        self._engine.supervisor.forget()
         self._latest = None
 
     def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
@@ -147,7 +147,7 @@ class PositionWorker:
         )
         self._is_searching = True
         try:
-            result = self._engine.search(request)
+            result = self._engine.supervisor.search(request)
         finally:
             self._is_searching = False
         answer = (

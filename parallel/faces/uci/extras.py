@@ -10,17 +10,20 @@ from psearch.api.counting import static_evaluation
 from psearch.core.chess.chess_entries import PERFT
 from psearch.faces.uci.uci_messages import perft_lines
 from psearch.options import SearchOptions
+from psearch.processes.perft import count_leaves
 from psearch.processes.supervisor import Supervisor
 from psearch.scheduler.scheduler_entries import load_kernels
 
 
-def count_moves(supervisor: Supervisor, board: chess.Board, depth: int, progress: Callable[[str], None]) -> str:
-    """Run a perft; the lines that `go perft` prints. Only `Supervisor.close`, in another thread, ends it early.
+def count_moves(
+    board: chess.Board, depth: int, threads: int, progress: Callable[[str], None], is_stopped: Callable[[], bool]
+) -> str:
+    """Run a perft; the lines that `go perft` prints. Raises PsearchError when it is stopped.
 
     progress: gets lines while its kernels are compiled, the first time on a machine; that does not count as its time.
     """
     load_kernels(PERFT, progress=progress)
-    counts, seconds = supervisor.perft(board, depth)
+    counts, seconds = count_leaves(board, depth, threads, is_stopped)
     return perft_lines(board, counts, seconds)
 
 

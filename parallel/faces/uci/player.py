@@ -67,6 +67,7 @@ class Player:
         self._failed_after_s: float | None = None
         """how long it took the last attempt to fail; None: kernels are there, or not tried yet"""
         self._is_closing = False
+        self._breaks_off = False
         self._is_leaving = False
         """a trace is not wanted any more"""
         self._readyok_lock = threading.Lock()
@@ -137,6 +138,7 @@ class Player:
             thread.join(_STOP_TIMEOUT_S)
             self._wait_for_trace(thread)
             if thread.is_alive():
+                self._breaks_off = True
                 self._close()  # it is counting, or clearing a large table
                 thread.join(_QUIT_TIMEOUT_S)
         if not thread.is_alive():
@@ -181,7 +183,7 @@ class Player:
                 pass
             poll = select.poll()
             poll.register(self._wake.fileno(), select.POLLIN)
-            watched = self._resources.searcher.watched if self._resources is not None and is_watching else None
+            watched = self._resources.watched if self._resources is not None and is_watching else None
             if watched is not None:
                 poll.register(watched, select.POLLIN)
             if any(descriptor == watched for descriptor, _ in poll.poll()) and self._restore():
@@ -263,7 +265,7 @@ class Player:
 
     def _clear_hash(self) -> None:
         if self._resources is not None:
-            self._resources.searcher.forget()
+            self._resources.forget()
 
     def _search(self, go: Go, values: OptionValues, debug: bool) -> None:
         """One `go`, which is answered whatever fails."""
@@ -313,7 +315,9 @@ class Player:
             from psearch.faces.uci.extras import count_moves
 
             try:
-                count = count_moves(resources.searcher.supervisor, board, go.command.perft, self._tell_progress)
+                threads = values.number("Threads")
+                progress = self._tell_progress
+                count = count_moves(board, go.command.perft, threads, progress, lambda: self._breaks_off)
             finally:
                 self._is_compiling = False
             go.answer(count)

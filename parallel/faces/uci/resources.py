@@ -210,9 +210,14 @@ class Resources:
             self.note(note)
         return bool(notes)
 
+    @property
+    def watched(self) -> int | None:
+        """A descriptor that is readable when workers want to be restored; None while there are no processes."""
+        return self.searcher.supervisor.pool.fileno() if self.searcher.are_there else None
+
     def note(self, text: str) -> None:
         """Tell what happened to workers; each once, as long as no processes can be had."""
-        if self.searcher.are_processes:
+        if self.searcher.are_there and self.searcher.supervisor.pool.are_processes:
             self._notices.tell(text)
         else:
             self._notices.fails(text, text)
@@ -223,7 +228,7 @@ class Resources:
             option.retry()
         if self.has_kernels:
             self.searcher.retry()
-        self.searcher.forget()
+        self.forget()
         self.lag = LagMeter()
 
     def book_move(self, board: chess.Board) -> chess.Move | None:
@@ -239,6 +244,11 @@ class Resources:
     def probe(self, board: chess.Board) -> RootProbe | None:
         """Return what the endgame tables say; None without them, or when they cannot say."""
         return self._prober.ask(lambda prober: prober.probe(board))
+
+    def forget(self) -> None:
+        """Forget what was learnt."""
+        if self.searcher.are_there:
+            self.searcher.supervisor.forget()
 
     def write_trace(self, board: chess.Board, how: Mapping[str, str], is_wanted: Callable[[], bool]) -> None:
         """Write the trace of the last search, of this position, if there is to be one, as long as `is_wanted`. how:

@@ -108,7 +108,7 @@ class Turn:
 
     def _search(self) -> Result:
         """With the workers."""
-        return self.resources.searcher.search(self._request())
+        return self.resources.searcher.supervisor.search(self._request())
 
     def _search_here(self) -> Result:
         """Without them, in this thread."""

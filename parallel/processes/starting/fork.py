@@ -15,17 +15,13 @@ from multiprocessing.connection import Connection
 
 from psearch.arena.arena import Arena
 from psearch.arena.blocks import drop_blocks_but
-from psearch.processes.lifetime import end_with_forking_thread, outlives_its_forks
+from psearch.processes.lifetime import close_all_but, end_with_forking_thread, outlives_its_forks
 from psearch.processes.program_signals import GROUP_SIGNALS, ignore_blocked, signals_blocked
 from psearch.processes.worker_main import worker_main
 
 _OOM_SCORE = 300
 """Of 1,000: when memory runs out, the kernel ends a worker, which can be replaced, rather than the program, unless that
 has taken a third of the memory for itself."""
-
-_STDERR = 2
-_MOST_DESCRIPTORS = 1 << 16
-"""Looked at where there is no /proc."""
 
 
 def _reset_handlers() -> None:
@@ -37,24 +33,24 @@ def _reset_handlers() -> None:
 
 
 def fork_worker(arena: Arena, index: int, pipe: Connection) -> int:
-    """Fork a worker and return its process number.
+    """Fork a worker, with the arena that this process has mapped, and return its process number.
 
-    Of what this process has open it keeps the pipe and the standard streams, of its shared memory the arena. Only for a
-    process with a single Python thread. Raises OSError when there is no room for another process.
+    Of what this process has open it keeps the pipe and the standard streams. Only for a process with a single Python
+    thread. Raises OSError when there is no room for another process.
     """
+    return _fork(lambda parent: worker_main(arena, index, pipe, parent), [pipe.fileno()], arena.descriptors())
 
-    return _fork(lambda parent: worker_main(arena, index, pipe, parent), pipe, arena.descriptors())
 
-
-def imported(target: str) -> Callable[[Connection, int], None]:
+def imported(target: str) -> Callable[..., None]:
     """Return the function that `module:name` names; a fork of this process has it then."""
     module, _, name = target.partition(":")
-    function: Callable[[Connection, int], None] = getattr(importlib.import_module(module), name)
+    function: Callable[..., None] = getattr(importlib.import_module(module), name)
     return function
 
 
-def fork_process(target: str, pipe: Connection) -> int:
-    """Fork a process that calls a function (`module:name`) with the pipe and the number of this process, and ends.
+def fork_process(target: str, pipe: Connection, descriptors: Sequence[int] = ()) -> int:
+    """Fork a process that calls a function (`module:name`) with the pipe, the number of this process, and the
+    descriptors, which it keeps; it ends with the function, also where the pipe does.
 
     The rest: see `fork_worker`; of the shared memory it keeps nothing.
     """
@@ -63,13 +59,15 @@ def fork_process(target: str, pipe: Connection) -> int:
     def run(parent: int) -> None:
         gc.freeze()
         gc.enable()  # this one has a life of its own, and garbage
-        function(pipe, parent)
+        with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+            function(pipe, parent, *descriptors)
 
-    return _fork(run, pipe)
+    return _fork(run, [pipe.fileno(), *descriptors])
 
 
-def _fork(run: Callable[[int], None], pipe: Connection, blocks: Sequence[int] = ()) -> int:
-    """run: what the new process does, given the number of this one; blocks: descriptors of the memory that it keeps."""
+def _fork(run: Callable[[int], None], kept: Sequence[int], blocks: Sequence[int] = ()) -> int:
+    """run: what the new process does, given the number of this one; kept: descriptors that stay open; blocks: those of
+    the memory that stays mapped."""
     parent = os.getpid()
     is_bound = outlives_its_forks()
     with signals_blocked(GROUP_SIGNALS):
@@ -78,11 +76,11 @@ def _fork(run: Callable[[int], None], pipe: Connection, blocks: Sequence[int] = 
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid == 0:
-            _be_forked(lambda: run(parent), pipe, blocks, is_bound)
+            _be_forked(lambda: run(parent), kept, blocks, is_bound)
         return pid
 
 
-def _be_forked(run: Callable[[], None], pipe: Connection, blocks: Sequence[int], is_bound: bool) -> None:
+def _be_forked(run: Callable[[], None], kept: Sequence[int], blocks: Sequence[int], is_bound: bool) -> None:
     """The forked process: never returns into what the program was doing, nor runs its exit handlers.
 
     is_bound: the kernel is to end it with the thread that forked it.
@@ -96,7 +94,7 @@ def _be_forked(run: Callable[[], None], pipe: Connection, blocks: Sequence[int],
         _reset_handlers()
         _prefer_for_oom_killer()
         drop_blocks_but(blocks)
-        _close_all_but(pipe)
+        close_all_but(kept)
         run()
         status = 0
     except BaseException:
@@ -110,14 +108,3 @@ def _be_forked(run: Callable[[], None], pipe: Connection, blocks: Sequence[int],
 def _prefer_for_oom_killer() -> None:
     with suppress(OSError, ValueError), open("/proc/self/oom_score_adj", "r+b", buffering=0) as file:
         file.write(b"%d" % min(1000, int(file.read()) + _OOM_SCORE))
-
-
-def _close_all_but(pipe: Connection) -> None:
-    """Descriptors of the program: a pipe, a socket, a file that it closes must not stay open in its workers."""
-    try:
-        end = 1 + max(map(int, os.listdir("/proc/self/fd")))
-    except OSError:
-        end = min(os.sysconf("SC_OPEN_MAX"), _MOST_DESCRIPTORS)
-    kept = max(pipe.fileno(), _STDERR)
-    os.closerange(_STDERR + 1, kept)
-    os.closerange(kept + 1, end)

@@ -11,28 +11,21 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection, Pipe
+from multiprocessing.connection import Pipe
 from typing import Any
 
-from psearch.arena.arena import Arena
-from psearch.arena.blocks import SharedBlock
 from psearch.arena.system_calls import refusal
 from psearch.core.toolchain import groups
 from psearch.core.toolchain.interpreter import NotPython, python_command
+from psearch.processes.child import ChildProcess
 from psearch.processes.lifetime import GONE, process_state
+from psearch.processes.patience import SERVER_ANSWER_S, SERVER_LOOK_S, SERVER_REAP_S
 from psearch.processes.program_signals import GROUP_SIGNALS, signals_blocked
 from psearch.processes.starting.fork_server import MARK, MESSAGE_BYTES
-from psearch.processes.worker_process import WorkerProcess, check_time
 from psearch.results import PsearchError, WorkerDied
 
-_START_TIMEOUT_S = 120.0
-_ANSWER_TIMEOUT_S = 10.0
-"""Of a fork server that runs: a fork takes milliseconds, but a thousand new workers may be ahead of it in the queue."""
-_LOOK_S = 0.25
-"""One that is stopped at two looks in a row is given up."""
-_REAP_TIMEOUT_S = 0.25
 _PROGRAM = (
     "import sys; sys.path[:] = {path!r}; from psearch.processes.starting.fork_server import main; "
     "main({descriptor}, {parent})"
@@ -53,7 +46,6 @@ class ForkServer:
         self.owner = os.getpid()
         self._lock = threading.RLock()
         """of one request and its answer"""
-        self._launching = threading.Lock()
         self._is_ready = False
         self._is_late = False
         """It has not told in time how a worker ended: it is not asked for that until it has answered something else."""
@@ -93,25 +85,18 @@ class ForkServer:
         """Whether it runs, not stopped, and is this process's own: not one inherited by a fork of the program."""
         return self.owner == os.getpid() and self._process.poll() is None and not self._stays_stopped()
 
-    def wait_until_ready(self) -> None:
-        """Raises PsearchError when it could not load the kernels."""
-        with self._lock:
-            if not self._is_ready:
-                try:
-                    self._answer(0, _START_TIMEOUT_S)
-                except _NoAnswer:
-                    raise self._gone() from None
-                self._is_ready = True
-
-    def is_ready(self) -> bool:
-        """Tell whether it has loaded the kernels and nothing else is asked of it; does not wait. Raises PsearchError
-        when it could not load them."""
-        if not self._lock.acquire(blocking=False):
+    def is_ready(self, timeout_s: float = 0.0) -> bool:
+        """Tell whether it has loaded the kernels and nothing else is asked of it; waits no longer than `timeout_s`.
+        Raises PsearchError when it could not load them."""
+        if not self._lock.acquire(timeout=timeout_s):
             return False
         try:
-            if not self._is_ready and select.select([self._link], [], [], 0)[0]:
-                self.wait_until_ready()
+            if not self._is_ready and select.select([self._link], [], [], timeout_s)[0]:
+                self._answer(0, SERVER_ANSWER_S)
+                self._is_ready = True
             return self._is_ready
+        except _NoAnswer:
+            raise self._gone() from None
         finally:
             self._lock.release()
 
@@ -120,19 +105,19 @@ class ForkServer:
         gone."""
         with self._lock:
             try:
-                return self._answer(self._send(do, descriptors, arguments), _ANSWER_TIMEOUT_S)
+                return self._answer(self._send(do, descriptors, arguments), SERVER_ANSWER_S)
             except _NoAnswer:
                 raise self._gone() from None
 
     def exit_code(self, pid: int) -> int | None:
         """Return how a worker ended, None while it runs, `GONE` when the fork server does not tell at once: who asks
         has just found a worker dead, or is about to leave."""
-        if self._is_late or self.is_stopped or not self._lock.acquire(timeout=_REAP_TIMEOUT_S):
+        if self._is_late or self.is_stopped or not self._lock.acquire(timeout=SERVER_REAP_S):
             self._is_late = True
             return GONE
         try:
             self._is_late = True  # until it has answered
-            code = self._answer(self._send("reap", (), {"pid": pid}), _REAP_TIMEOUT_S)["code"]
+            code = self._answer(self._send("reap", (), {"pid": pid}), SERVER_REAP_S)["code"]
         except (_NoAnswer, OSError):
             return GONE
         finally:
@@ -167,8 +152,8 @@ class ForkServer:
         A time in which this program was stopped itself, with all its group, does not count.
         """
         was_stopped = False
-        self._link.settimeout(_LOOK_S)
-        for _ in range(round(timeout_s / _LOOK_S)):
+        self._link.settimeout(SERVER_LOOK_S)
+        for _ in range(round(timeout_s / SERVER_LOOK_S)):
             try:
                 message = self._link.recv(MESSAGE_BYTES)
             except TimeoutError:
@@ -193,7 +178,7 @@ class ForkServer:
         """The first look may be in the moment in which a stopped program goes on, with all its group."""
         if not self.is_stopped:
             return False
-        time.sleep(_LOOK_S)
+        time.sleep(SERVER_LOOK_S)
         return self.is_stopped
 
     def _gone(self) -> PsearchError:
@@ -201,48 +186,23 @@ class ForkServer:
         may do better."""
         if not self.is_stopped:
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_REAP_TIMEOUT_S)
+                self._process.wait(SERVER_REAP_S)
         kind = WorkerDied if self._process.poll() in (None, -signal.SIGKILL) else PsearchError
         self._process.kill()
         self.close()
         return kind("the process that starts workers has ended")
 
-    def launch(self, arena: Arena, workers: list[WorkerProcess], may_go_on: Callable[[], bool] | None = None) -> None:
-        """Fork the workers of an arena. One arena at a time. may_go_on: see `processes.launcher.launch`."""
-        with self._launching:
-            self.wait_until_ready()
-            self._attach(arena)
-            try:
-                for index in range(arena.workers):
-                    check_time(may_go_on)
-                    workers.append(self._fork(index))
-            finally:
-                self.request("detach")
-
-    def _attach(self, arena: Arena) -> None:
-        """Send the memory, and the machine code if it has a user's file in it, which may be another by now."""
-        code = arena.driver.packed()
-        if not code:
-            self.request("attach", arena.descriptors(), code_bytes=0, **arena.layout())
-            return
-        block = SharedBlock(len(code))
-        try:
-            block.map[:] = code
-            self.request("attach", [*arena.descriptors(), block.fd], code_bytes=len(code), **arena.layout())
-        finally:
-            block.close()
-
-    def run(self, index: int, target: str) -> WorkerProcess:
-        """Fork a process that runs a function; see `fork_process`. index: the caller's number for it."""
-        with self._launching:
-            self.wait_until_ready()
-            return self._fork(index, target)
-
-    def _fork(self, index: int, target: str = "") -> WorkerProcess:
+    def start(self, index: int, target: str, descriptors: Sequence[int] = ()) -> ChildProcess:
+        """Fork a process that runs a function with a pipe and the descriptors; see `fork_process`. index: the caller's
+        number for it."""
         ours, theirs = Pipe()
-        with theirs:
-            pid = self.request("fork", [theirs.fileno()], index=index, target=target)["pid"]
-        return _ServedWorker(index, pid, ours, self)
+        try:
+            with theirs:
+                pid = self.request("fork", [theirs.fileno(), *descriptors], target=target)["pid"]
+        except BaseException:
+            ours.close()
+            raise
+        return ChildProcess(index, pid, ours, self)
 
     def close(self) -> None:
         """End it, with all its workers."""
@@ -274,20 +234,6 @@ def _interpreter() -> list[str]:
         ) from None
 
 
-class _ServedWorker(WorkerProcess):
-    """A child of the fork server."""
-
-    def __init__(self, index: int, pid: int, pipe: Connection, server: ForkServer) -> None:
-        super().__init__(index, pid, pipe)
-        self._server = server
-
-    def _reap(self) -> int | None:
-        return self._server.exit_code(self.pid)
-
-    def _has_number(self) -> bool:
-        return self._server.is_usable  # it waits for a worker only when asked for the exit code
-
-
 _server: ForkServer | None = None
 _inherited: list[ForkServer] = []
 """Of a program that this one was forked from."""
@@ -304,12 +250,6 @@ def fork_server() -> ForkServer:
         if _server is None:
             _server = ForkServer()
         return _server
-
-
-def fork_server_is_ready() -> bool:
-    """Tell whether this program's fork server forks at once. Another is started, and not waited for, when there is
-    none, or when it has ended or is stopped."""
-    return fork_server().is_ready()
 
 
 def close_server() -> None:

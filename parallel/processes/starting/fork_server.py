@@ -20,20 +20,17 @@ import socket
 from multiprocessing.connection import Connection
 from typing import Any
 
-from psearch.arena.arena import Arena
-from psearch.core.toolchain.groups import KernelError
 from psearch.processes.lifetime import GONE, ended_with_parent, is_orphan, open_pidfd
 from psearch.processes.program_signals import GROUP_SIGNALS, ignore_blocked
-from psearch.processes.starting.fork import fork_process, fork_worker
+from psearch.processes.starting.fork import fork_process
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 
 MARK = "PSEARCH_FORK_SERVER"
 """In the environment of a fork server that starts. Who finds it there and is none must not start another."""
-MESSAGE_BYTES = 1 << 14
-"""Two paths of the longest kind, and more."""
+MESSAGE_BYTES = 1 << 12
 MOST_DESCRIPTORS = 4
-"""Arena, table, trace, code."""
+"""Pipe, arena, table, trace."""
 
 
 def main(descriptor: int, parent: int) -> None:
@@ -71,7 +68,6 @@ class _ForkServer:
         self.watched = watched
         """pidfd of the program"""
         self.children: set[int] = set()
-        self.arena: Arena | None = None
 
     def serve(self) -> None:
         """Serve until the program goes; no worker outlives this."""
@@ -95,67 +91,34 @@ class _ForkServer:
                 os.kill(pid, signal.SIGKILL)
 
     def _handled(self, request: dict[str, Any], descriptors: list[int], flags: int) -> dict[str, Any]:
-        """The answer to a request, without its number. A handler takes over the descriptors."""
-        if flags & socket.MSG_CTRUNC:  # some that came along found no room here
-            for descriptor in descriptors:
-                os.close(descriptor)
-            return {"errno": errno.EMFILE}
-        handler = getattr(self, "_" + request.pop("do"))
+        """The answer to a request, without its number."""
         try:
-            answer: dict[str, Any] = handler(descriptors, **request)
+            if flags & socket.MSG_CTRUNC:  # some that came along found no room here
+                return {"errno": errno.EMFILE}
+            if request["do"] == "fork":
+                return self._fork(request["target"], descriptors)
+            return self._reap(request["pid"])
         except OSError as error:
             return {"errno": error.errno}
         except MemoryError:
             return {"errno": errno.ENOMEM}
-        except PsearchError as error:
-            return {"error": str(error)}
-        return answer
-
-    def _attach(self, descriptors: list[int], code_bytes: int, **layout: Any) -> dict[str, Any]:
-        """Map the memory of a searcher, and load its kernels, of which the last descriptor has `code_bytes`; the
-        workers forked next inherit both."""
-        self._detach([])  # a start that was broken off
-        code = descriptors.pop() if code_bytes else None
-        try:
-            self.arena = Arena.attach(**layout, descriptors=descriptors)
-            if code is not None:
-                self.arena.driver.take_packed(os.pread(code, code_bytes, 0))
-        except BaseException as error:
-            self._detach([])
-            if isinstance(error, KernelError):
-                raise PsearchError(str(error)) from error
-            raise
-        finally:
-            if code is not None:
-                os.close(code)
-        return {}
-
-    def _fork(self, descriptors: list[int], index: int, target: str = "") -> dict[str, Any]:
-        """Fork a worker of the memory that is attached, or else a process that calls `target`."""
-        pipe = Connection(descriptors[0])
-        try:
-            if target:
-                pid = fork_process(target, pipe)
-            elif self.arena is not None:
-                pid = fork_worker(self.arena, index, pipe)
-            else:
-                raise AssertionError("a worker was requested before memory was attached")
         except ImportError as error:
-            return {"error": f"cannot import {target}: {error}"}
+            return {"error": f"cannot import {request['target']}: {error}"}
         finally:
-            pipe.close()  # only the process holds it: that it ends is what the program sees
+            for descriptor in descriptors:  # only the process holds its pipe: that it ends is what the program sees
+                os.close(descriptor)
+
+    def _fork(self, target: str, descriptors: list[int]) -> dict[str, Any]:
+        pipe = Connection(descriptors.pop(0))
+        try:
+            pid = fork_process(target, pipe, descriptors)
+        finally:
+            pipe.close()
         self.children.add(pid)
         return {"pid": pid}
 
-    def _detach(self, descriptors: list[int]) -> dict[str, Any]:
-        """All workers are forked: the memory is theirs and the program's."""
-        if self.arena is not None:
-            self.arena.close()
-            self.arena = None
-        return {}
-
-    def _reap(self, descriptors: list[int], pid: int) -> dict[str, Any]:
-        """How a worker ended, None while it runs: its exit status, or minus the signal that killed it."""
+    def _reap(self, pid: int) -> dict[str, Any]:
+        """How a process ended, None while it runs: its exit status, or minus the signal that killed it."""
         if pid not in self.children:
             return {"code": GONE}
         found, status = os.waitpid(pid, os.WNOHANG)

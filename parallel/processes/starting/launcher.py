@@ -14,16 +14,20 @@ import time
 from collections.abc import Callable
 from functools import partial
 from multiprocessing.connection import Connection, Pipe
+from typing import TYPE_CHECKING
 
 from psearch.arena.arena import Arena
 from psearch.arena.system_calls import refusal
+from psearch.processes.child import ChildProcess
+from psearch.processes.patience import SERVER_SEARCH_S, SERVER_START_S
 from psearch.processes.starting.fork import fork_process, fork_worker
-from psearch.processes.worker_process import ForkedWorker, WorkerProcess, check_time
 from psearch.results import PsearchError
 
+if TYPE_CHECKING:
+    from psearch.processes.starting.fork_client import ForkServer
+
 START_METHODS = ("fork", "forkserver")
-_SERVER_TIMEOUT_S = 5.0
-"""For a fork server to be ready, while a search waits."""
+_WORKER = "psearch.processes.worker_main:served_main"
 _LOOK_INTERVAL_S = 0.005
 _FILES_PER_WORKER = 2
 """A pipe and a pidfd."""
@@ -52,23 +56,13 @@ def prepare_launch() -> None:
         fork_server()
 
 
-def can_launch_at_once(start_method: str | None = None) -> bool:
-    """Tell whether `launch` needs no longer than the forks; does not wait. False while the fork server starts: one that
-    is missing or stopped is replaced, and loads its kernels in about a second. Raises PsearchError as `launch` does."""
-    if (start_method or _usual_method()) == "fork":
-        return True
-    from psearch.processes.starting.fork_client import fork_server_is_ready
-
-    return fork_server_is_ready()
-
-
 def _usual_method() -> str:
     return "fork" if fork_is_safe() else "forkserver"
 
 
 def launch(
     arena: Arena,
-    workers: list[WorkerProcess],
+    workers: list[ChildProcess],
     start_method: str | None = None,
     may_go_on: Callable[[], bool] | None = None,
 ) -> None:
@@ -77,24 +71,25 @@ def launch(
     start_method: `fork`, `forkserver`, or None to choose; may_go_on: asked all the time, where somebody waits. Raises
     PsearchError when the system refuses, and when it may not go on.
     """
-    if may_go_on is not None:
-        _wait_until_ready(start_method, may_go_on)
     method = start_method or _usual_method()
     if method not in START_METHODS:
         raise PsearchError(f"start_method must be one of {', '.join(START_METHODS)}, not {method!r}")
     try:
         _allow_open_files(_FILES_PER_WORKER * arena.workers + _SPARE_FILES)
-        if method == "fork":
-            _fork_workers(arena, workers, may_go_on)
-        else:
-            from psearch.processes.starting.fork_client import fork_server
-
-            fork_server().launch(arena, workers, may_go_on)
+        server = None if method == "fork" else _ready_server(may_go_on)
+        code = b"" if server is None else arena.driver.packed()
+        for index in range(arena.workers):
+            _check_time(may_go_on)
+            if server is None:
+                workers.append(_forked(index, partial(fork_worker, arena, index)))
+            else:
+                workers.append(server.start(index, _WORKER, arena.descriptors()))
+                workers[-1].send((index, arena.layout(), code))
     except (OSError, MemoryError) as error:
         raise PsearchError(f"cannot start {arena.workers} worker processes: {refusal(error)}") from error
 
 
-def launch_process(index: int, target: str, start_method: str | None = None) -> WorkerProcess:
+def launch_process(index: int, target: str, start_method: str | None = None) -> ChildProcess:
     """Start a process that calls a function, `module:name`, with its end of a pipe and the number of its parent.
 
     It ends with its parent, and does not import the program's `__main__`. index: the caller's number for it;
@@ -102,37 +97,38 @@ def launch_process(index: int, target: str, start_method: str | None = None) -> 
     """
     try:
         _allow_open_files(_FILES_PER_WORKER + _SPARE_FILES)
-        if (start_method or _usual_method()) != "fork":
-            from psearch.processes.starting.fork_client import fork_server
-
-            return fork_server().run(index, target)
-        return _forked(index, partial(fork_process, target))
+        if (start_method or _usual_method()) == "fork":
+            return _forked(index, partial(fork_process, target))
+        return _ready_server().start(index, target)
     except (OSError, MemoryError) as error:
         raise PsearchError(f"cannot start a process: {refusal(error)}") from error
 
 
-def _wait_until_ready(start_method: str | None, may_go_on: Callable[[], bool]) -> None:
-    """Until no fork server has to be waited for. Raises PsearchError when there is no time for that."""
-    deadline = time.monotonic() + _SERVER_TIMEOUT_S
-    while not can_launch_at_once(start_method):
-        check_time(may_go_on)
+def _ready_server(may_go_on: Callable[[], bool] | None = None) -> ForkServer:
+    """Return the fork server when it has loaded its kernels, about a second after its start. One that is missing or
+    stopped is replaced. Raises PsearchError when there is no time for that."""
+    from psearch.processes.starting.fork_client import fork_server
+
+    deadline = time.monotonic() + (SERVER_START_S if may_go_on is None else SERVER_SEARCH_S)
+    while not (server := fork_server()).is_ready(_LOOK_INTERVAL_S):
+        _check_time(may_go_on)
         if time.monotonic() > deadline:
             raise PsearchError("the process that starts workers is not ready")
-        time.sleep(_LOOK_INTERVAL_S)
+    return server
 
 
-def _fork_workers(arena: Arena, workers: list[WorkerProcess], may_go_on: Callable[[], bool] | None) -> None:
-    for index in range(arena.workers):
-        check_time(may_go_on)
-        workers.append(_forked(index, partial(fork_worker, arena, index)))
+def _check_time(may_go_on: Callable[[], bool] | None) -> None:
+    """Raise PsearchError where nobody can wait for more workers."""
+    if may_go_on is not None and not may_go_on():
+        raise PsearchError("there was no time to start workers")
 
 
-def _forked(index: int, fork: Callable[[Connection], int]) -> WorkerProcess:
+def _forked(index: int, fork: Callable[[Connection], int]) -> ChildProcess:
     """Fork a process, and keep this end of its pipe."""
     ours, theirs = Pipe()
     with theirs:
         try:
-            return ForkedWorker(index, fork(theirs), ours)
+            return ChildProcess(index, fork(theirs), ours)
         except BaseException:
             ours.close()
             raise

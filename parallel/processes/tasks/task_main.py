@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from psearch.processes.lifetime import end_if_orphan, ended_with_parent, is_orphan, open_pidfd
+from psearch.processes.patience import BEAT_S
 from psearch.processes.tasks.task_messages import (
     Alive,
     Answered,
@@ -30,18 +31,12 @@ from psearch.processes.tasks.task_messages import (
 )
 
 TARGET = "psearch.processes.tasks.task_main:main"
-_BEAT_INTERVAL_S = 2.0
-"""A process that works says so: one that says nothing has stalled."""
 
 
 def main(pipe: Connection, parent: int) -> None:
     """Do tasks until the pipe or the parent ends. parent: the number of the process that has forked this one."""
-    if is_orphan(parent):
-        return
-    try:
+    if not is_orphan(parent):
         Program(pipe, parent).serve()
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        return
 
 
 class Program:
@@ -92,7 +87,7 @@ class Program:
         end_if_orphan(self._parent, self._pipe)
         while self._pipe.poll():
             self._take()
-        if time.monotonic() - self._said_at >= _BEAT_INTERVAL_S:
+        if time.monotonic() - self._said_at >= BEAT_S:
             self._say(Alive())
 
     def end_with_it(self) -> None:

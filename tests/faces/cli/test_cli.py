@@ -73,7 +73,7 @@ class StandInEngine:
         self.during_search()
         return Result(best, infos[-1], interrupted=request.control.is_stopped)
 
-    def perft(self, board: chess.Board, depth: int) -> tuple[dict[chess.Move, int], float]:
+    def perft(self, board: chess.Board, depth: int, threads: int) -> tuple[dict[chess.Move, int], float]:
         def count(depth: int) -> int:
             if depth == 0:
                 return 1
@@ -97,6 +97,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
     stand_in = StandInEngine()
     modules: dict[str, dict[str, object]] = {
         "psearch.searcher.searcher": {"Supervisor": stand_in},
+        "psearch.processes.perft": {"count_leaves": stand_in.perft},
         "psearch.scheduler.scheduler_entries": {"load_kernels": lambda *groups, progress=None: 0.0},
         "psearch.bench": {
             "run_bench": lambda progress, options: (123456, 0.5),

@@ -136,7 +136,7 @@ def test_movetime_is_kept() -> None:
 
 SLOW_START = """
 import time
-from psearch.processes import search_workers, supervisor
+from psearch.processes import pool, supervisor
 from psearch.scheduler import scheduler_entries
 
 def slowly(function):
@@ -146,7 +146,7 @@ def slowly(function):
     return after_a_second
 
 scheduler_entries.load_kernels = supervisor.load_kernels = slowly(scheduler_entries.load_kernels)
-search_workers.WorkerPool.wait_until_ready = slowly(search_workers.WorkerPool.wait_until_ready)
+pool.WorkerPool._wait_until_ready = slowly(pool.WorkerPool._wait_until_ready)
 """
 
 

@@ -17,7 +17,7 @@ from uci_client import Client, infos, workers_of
 from uci_talk import Talk
 
 from psearch.faces.uci import resources
-from psearch.processes import supervisor, worker_process
+from psearch.processes import child, patience
 from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler.scheduler_entries import load_kernels
@@ -209,7 +209,7 @@ def test_workers_that_can_find_nothing_are_helped_out_by_this_process(
     search = Supervisor.search
 
     def dies(supervisor: Supervisor, request: Any) -> Any:
-        if supervisor.workers.are_processes:
+        if supervisor.pool.are_processes:
             raise WorkerDied("worker 0 was killed")
         return search(supervisor, request)
 
@@ -229,8 +229,8 @@ def test_nobody_waits_for_workers_that_are_late(talk: Talk, monkeypatch: pytest.
             engines.append(self)
 
     monkeypatch.setattr(workers, "Supervisor", Kept)
-    monkeypatch.setattr(supervisor, "_SETTLE_PATIENCE_S", 1000.0)
-    monkeypatch.setattr(worker_process, "process_state", lambda pid: "D")  # halted, but not by a signal
+    monkeypatch.setattr(patience, "SETTLE_S", 1000.0)
+    monkeypatch.setattr(child, "process_state", lambda pid: "D")  # halted, but not by a signal
     talk.send("setoption name Threads value 2")
     talk.ready()
     for is_asked in (True, False):

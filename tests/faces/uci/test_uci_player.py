@@ -6,7 +6,6 @@ import queue
 import random
 import threading
 from collections.abc import Callable, Iterator
-from typing import cast
 
 import chess
 import pytest
@@ -19,7 +18,6 @@ from psearch.faces.uci.go import Go
 from psearch.faces.uci.go_command import parse_go
 from psearch.faces.uci.player import Player
 from psearch.faces.uci.uci_options import OptionValues
-from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError
 from psearch.text.syzygy import RootProbe
 
@@ -243,10 +241,9 @@ def test_a_count_that_fails_is_over(jobs: Jobs) -> None:
 def test_a_count_tells_that_it_compiles_and_does_not_count_that_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first `go perft` on a machine."""
 
-    class StandInSupervisor:
-        def perft(self, board: chess.Board, depth: int) -> tuple[dict[chess.Move, int], float]:
-            assert told == ["compiling perft"]
-            return {chess.Move.from_uci("e2e4"): 20}, 0.25
+    def count(*arguments: object) -> tuple[dict[chess.Move, int], float]:
+        assert told == ["compiling perft"]
+        return {chess.Move.from_uci("e2e4"): 20}, 0.25
 
     def load(*groups: object, progress: Callable[[str], None]) -> float:
         assert groups == (PERFT,)
@@ -255,6 +252,6 @@ def test_a_count_tells_that_it_compiles_and_does_not_count_that_time(monkeypatch
 
     told: list[str] = []
     monkeypatch.setattr(extras, "load_kernels", load)
-    supervisor = cast(Supervisor, StandInSupervisor())
-    lines = extras.count_moves(supervisor, chess.Board(), 2, told.append).split("\n")
+    monkeypatch.setattr(extras, "count_leaves", count)
+    lines = extras.count_moves(chess.Board(), 2, 1, told.append, lambda: False).split("\n")
     assert lines == ["e2e4: 20", "info nodes 20 time 250", "", "Nodes searched: 20"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING
 
 from psearch.defaults import MAX_DEPTH, MAX_NODES
 from psearch.faces.cli.arguments import add_threads
 from psearch.faces.cli.exit_status import EXIT_WRONG
-from psearch.faces.cli.kernels import ready_engine
+from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import refuse
 from psearch.faces.cli.signals import Signals
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from psearch.text.perft_epd import PerftCheck
 
 DEFAULT_MAX_NODES = 10_000_000
-_HASH_MB = 1
-"""Perft uses no transposition table, and every arena has one."""
 
 DESCRIPTION = """\
 Count the move paths of DEPTH plies from a position, for each root move; or with --epd check
@@ -76,8 +75,10 @@ def _divide(depth: int, fen: list[str], threads: int) -> int:
     if any(board.legal_moves):
         from psearch.core.chess.chess_entries import PERFT
 
-        with ready_engine(PERFT, threads=threads, hash_mb=_HASH_MB) as engine:
-            divide, seconds = engine.supervisor.perft(board, depth)
+        prepare_kernels(PERFT)
+        from psearch.processes.perft import count_leaves
+
+        divide, seconds = count_leaves(board, depth, threads)
     for move, nodes in sorted((board.uci(move), nodes) for move, nodes in divide.items()):
         print(f"{move}: {nodes}")
     print(_total_line(sum(divide.values()), seconds))
@@ -94,14 +95,14 @@ def _check_suite(options: argparse.Namespace) -> int:
     from psearch.terminal.status import StatusLine
     from psearch.terminal.streams import printable
 
+    prepare_kernels(PERFT)
+    from psearch.processes.perft import count_leaves
+
     checks: list[PerftCheck] = []
     failures: list[str] = []
     total = sum(len(case.counts) for case in cases)
-    with (
-        ready_engine(PERFT, threads=options.threads, hash_mb=_HASH_MB) as engine,
-        StatusLine(only_terminal=True) as status,
-    ):
-        for check in check_suite(engine.supervisor.perft, cases, max_nodes):
+    with StatusLine(only_terminal=True) as status:
+        for check in check_suite(partial(count_leaves, threads=options.threads), cases, max_nodes):
             checks.append(check)
             if check.outcome is PerftOutcome.WRONG:
                 failures.append(check.failure_line)

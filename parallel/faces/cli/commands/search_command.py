@@ -206,7 +206,7 @@ def searched(
                     control=signals.control,
                     on_note=complain,
                 )
-                result = searcher.search(request)
+                result = searcher.supervisor.search(request)
             yield result, searcher.supervisor
 
 

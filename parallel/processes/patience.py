@@ -1,0 +1,82 @@
+"""How long a child process may show nothing, or take for something, before the program goes on without it.
+
+What is counted in looks is not counted in seconds: while the machine sleeps nobody looks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Patience:
+    """When a process that has not ended counts as lost."""
+
+    look_s: float
+    """time between two looks; each wakes the program"""
+    silent_looks: float
+    """looks in a row at which a process that should show something has shown nothing"""
+    halted_looks: int = 2
+    """looks in a row at which it was stopped: at one the whole program may just be going on after a stop"""
+
+
+SEARCH = Patience(0.15, 100)
+"""A worker that searches. 15 s: 512 workers on one core have a turn in three, and a disk may be slow."""
+START = Patience(0.15, 800)
+"""A worker that starts. 120 s: the pages of its table may have to be found."""
+TASK = Patience(1.0, 60)
+"""A process with a task, which says every `BEAT_S` that it works."""
+TASK_START = Patience(1.0, 120)
+"""A process that makes what does its tasks: there may be kernels to compile."""
+TASK_IN_SILENCE = Patience(1.0, math.inf)
+"""A process that does not say that it works, or has nothing to do."""
+RULE = Patience(0.2, 100)
+"""A process that answers a question about a user's game."""
+LONG_RULE = Patience(0.2, math.inf)
+"""The same for a count that may take hours."""
+
+BEAT_S = 2.0
+"""Between two messages of a process with a task, if it has nothing else to say."""
+DEATH_S = 0.2
+"""Until a process that was killed has ended: longer only in the depths of the kernel."""
+QUIT_S = 1.0
+"""Until workers that were asked to end have done so."""
+END_S = 5.0
+"""Until all processes of a list of tasks, which were killed, have ended."""
+LOST_STARTS = 5
+"""Processes, or sets of workers, that are lost one after the other before they are ready, before none are started."""
+TASK_TRIES = 3
+"""Processes that are lost with the same task before it is given to no other."""
+
+SERVER_START_S = 120.0
+"""Until a fork server has loaded the kernels, where there is time,"""
+SERVER_SEARCH_S = 5.0
+"""and while a search waits."""
+SERVER_ANSWER_S = 10.0
+"""For an answer of the fork server: a fork takes milliseconds, but a thousand new workers may be ahead of it."""
+SERVER_LOOK_S = 0.25
+"""Between two looks whether it is stopped."""
+SERVER_REAP_S = 0.25
+"""For it to tell how a process ended."""
+
+CLOSE_S = 2.0
+"""Until another thread leaves a search that was stopped, when the engine is closed."""
+SETTLE_S = 0.3
+"""For workers that are late from the last search, before the next one,"""
+SETTLE_SHARE = 0.25
+"""but no more than this share of the next search's time limit,"""
+LEAST_SETTLE_S = 0.1
+"""and no less than this, since to replace workers takes time as well,"""
+LEAST_SETTLE_SHARE = 0.125
+"""unless that is more than this share of a game's clock."""
+INTERRUPTED_S = 0.1
+"""For workers to stop when the caller's thread has something urgent to raise."""
+SHORTAGE_S = 10.0
+"""For the memory of a control block: the workers that had the last one may not have ended yet."""
+REPAIR_S = 0.05
+"""To replace workers. Nearer to its time limit than this a search ends with what it has."""
+SHORT_LIFE_S = 0.1
+"""Workers that live no longer, and find nothing,"""
+SHORT_LIVES = 5
+"""so often in a row, die of the position."""
