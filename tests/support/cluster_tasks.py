@@ -1,4 +1,4 @@
-"""Work for hands of a cluster in tests."""
+"""Tasks for processes of a cluster in tests."""
 
 from __future__ import annotations
 
@@ -9,17 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-class Stall(BaseException):
-    """The hand answers nothing any more."""
-
-
 def make() -> Callable[[object], object]:
     """Squares numbers, and does what words say."""
     return perform
 
 
 def make_broken() -> Callable[[object], object]:
-    """No hand can be made."""
+    """Nothing can be made."""
     raise ValueError("this node has no luck")
 
 
@@ -37,15 +33,7 @@ def perform(task: object) -> object:
         word = task
     if word == "die":
         raise SystemExit
-    if word == "kill":
-        _send_oneself(signal.SIGKILL)
-    if word == "stall":
-        raise Stall
     if word == "stop":
-        _send_oneself(signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(600)  # it takes a moment to get to all threads
     raise ValueError(f"I do not {word}")
-
-
-def _send_oneself(number: signal.Signals) -> None:
-    os.kill(os.getpid(), number)
-    time.sleep(600)  # it takes a moment to get to all threads
