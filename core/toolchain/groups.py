@@ -186,7 +186,7 @@ def _compile(groups: Sequence[Group], progress: Progress | None) -> None:
             for group in members:
                 found = _kept(group, folder, None)  # also where somebody has edited files meanwhile
                 if found is None:
-                    raise KernelError(f"the kernels of {group.name} have gone from {folder}")
+                    raise kernel_cache.refusal(folder, f"the kernels of {group.name} have gone")
                 group._take(found)
     if missing:
         kernel_cache.prune()

@@ -170,8 +170,8 @@ def clear_record(typing_context: Any, target: Any) -> Any:
 @emitted(types.void(types.int64, types.int64, types.int64))
 def copy_bytes(builder: Any, target: Any, source: Any, size: Any) -> None:
     """memcpy(target address, source address, bytes); both aligned to 8."""
-    pointers = [builder.inttoptr(where, _I8.as_pointer()) for where in (target, source)]
-    cgutils.raw_memcpy(builder, *pointers, size, 1, align=8)
+    to, origin = (builder.inttoptr(where, _I8.as_pointer()) for where in (target, source))
+    cgutils.raw_memcpy(builder, to, origin, size, 1, align=8)
 
 
 def _load(ordering: str, result: types.Integer) -> Any:

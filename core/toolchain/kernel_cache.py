@@ -326,11 +326,12 @@ def recorded_object(folder: str, group: str, recipe: Recipe, known: dict[str, st
     if content is None:
         return None
     record: dict[str, Any] = json.loads(content)
-    for path, wanted in record["files"].items() if known is not None else ():
-        if path not in known:
-            known[path] = file_hash(path)
-        if known[path] != wanted:
-            return None
+    if known is not None:
+        for path, wanted in record["files"].items():
+            if path not in known:
+                known[path] = file_hash(path)
+            if known[path] != wanted:
+                return None
     return str(record["object"])
 
 

@@ -124,6 +124,12 @@ class Build:
     def _is_missing(self, file: str) -> bool:
         return kernel_cache.read_sealed(self.folder, file) is None
 
+    def _bitcode(self, symbol: str) -> bytes:
+        found = kernel_cache.read_sealed(self.folder, self.bitcode_name(symbol))
+        if found is None:
+            raise kernel_cache.refusal(self.folder, f"{self.bitcode_name(symbol)} has gone")
+        return found
+
     def _imported_files(self) -> list[str]:
         """Every file of this package that was imported to compile, and every one beside kernels elsewhere: they may
         import constants and layouts from there."""
@@ -173,8 +179,7 @@ class Build:
         """Link and optimise one group; have the user's functions run for a while, where they are such as can be."""
         entries = self.entries[group]
         counts = {kernel.py_func.__name__: len(kernel.arguments) for kernel in entries}
-        bitcodes = [kernel_cache.read_sealed(self.folder, self.bitcode_name(each)) for each in self.closures[group]]
-        code = object_code([bitcode for bitcode in bitcodes if bitcode], entries, self.replaced[group])
+        code = object_code(map(self._bitcode, sorted(self.closures[group])), entries, self.replaced[group])
         made = Object(self.object_name(group), counts, code)
         if self.loaded is not None:
             self.loaded.try_out(functions_of(made))
@@ -213,31 +218,31 @@ def share_out(work: Callable[[str], None], items: Sequence[str], most_processes:
     shared memory need a place to write to. Raises ProcessEnded; no process outlives this call, nor this process.
     """
     count = min(len(os.sched_getaffinity(0)), most_processes, len(items))
-    processes: list[multiprocessing.process.BaseProcess] = []
+    context = multiprocessing.get_context("fork")
     numbers, fill = os.pipe()
+    with open(fill, "wb") as pipe:
+        pipe.write(b"".join(number.to_bytes(_NUMBER_BYTES, "little") for number in range(len(items))))
+    started: list[multiprocessing.process.BaseProcess] = []
     try:
-        with open(fill, "wb") as pipe:
-            pipe.write(b"".join(number.to_bytes(_NUMBER_BYTES, "little") for number in range(len(items))))
         with contextlib.suppress(OSError):
-            while 1 < count != len(processes):
-                process = multiprocessing.get_context("fork").Process(
-                    target=_work_off, args=(work, items, numbers, os.getpid(), report), daemon=True
-                )
+            while 1 < count != len(started):
+                arguments = (work, items, numbers, os.getpid(), report)
+                process = context.Process(target=_work_off, args=arguments, daemon=True)
                 process.start()
-                processes.append(process)
-        if not processes:
+                started.append(process)
+        if not started:
             for item in items:
                 work(item)
-        running = {process.sentinel: process for process in processes}
+        running = list(started)
         while running:
-            for sentinel in wait(list(running)):
-                process = running.pop(sentinel)  # type: ignore[call-overload]  # a descriptor, as it came
-                process.join()
-                if process.exitcode:
-                    raise ProcessEnded(process.exitcode)
+            wait([process.sentinel for process in running])
+            codes = [process.exitcode for process in running]
+            for code in filter(None, codes):
+                raise ProcessEnded(code)
+            running = [process for process, code in zip(running, codes, strict=True) if code is None]
     finally:
         os.close(numbers)
-        for process in processes:
+        for process in started:
             process.kill()
             process.join()
 

@@ -231,8 +231,8 @@ def _record_name(hook: Kernel, record: Any) -> str:
 def _forbidden(kernel: Kernel, words: int) -> tuple[int, str] | None:
     """The line of what numba compiles and a worker dies of, or takes for something else, and what is said of it; None
     if there is nothing. words: of the file's memory."""
-    lines, first = inspect.getsourcelines(kernel.py_func)
-    for node in ast.walk(ast.parse(textwrap.dedent("".join(lines)))):
+    tree, first = _tree(kernel)
+    for node in ast.walk(tree):
         said = ""
         if isinstance(node, ast.Raise | ast.Assert):
             said = "a kernel cannot raise exceptions"
@@ -251,6 +251,12 @@ def _forbidden(kernel: Kernel, words: int) -> tuple[int, str] | None:
         if said and isinstance(node, ast.stmt | ast.expr):
             return first + node.lineno - 1, said
     return None
+
+
+def _tree(kernel: Kernel) -> tuple[ast.Module, int]:
+    """The syntax tree of a kernel, and the line of the file at which it begins."""
+    lines, first = inspect.getsourcelines(kernel.py_func)
+    return ast.parse(textwrap.dedent("".join(lines))), first
 
 
 def _number(node: ast.expr | None) -> int | None:
@@ -304,8 +310,7 @@ class Write(NamedTuple):
 def writes_of(kernel: Kernel) -> Iterator[Write]:
     """Yield what a kernel writes to, but for words of the file's own memory."""
     function = kernel.py_func
-    lines, first = inspect.getsourcelines(function)
-    tree = ast.parse(textwrap.dedent("".join(lines)))
+    tree, first = _tree(kernel)
     kinds = dict(zip(inspect.signature(function).parameters, kernel.arguments, strict=True))
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):

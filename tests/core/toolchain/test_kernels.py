@@ -241,24 +241,6 @@ assert not [name for name in os.environ if name.startswith("NUMBA_")] and os.get
     compile_with(monkeypatch, program)
 
 
-HOST = """
-from numba.core import config
-before = {name: getattr(config, name) for name in dir(config) if name.isupper()}
-from psearch.core.toolchain import groups
-from psearch.core.toolchain.groups import Group
-groups.load(Group("tiny_kernels", "tiny_kernels"))
-assert {name: getattr(config, name) for name in dir(config) if name.isupper()} == before
-"""
-
-
-def test_numba_of_the_host_program_stays_as_it_was(copied):
-    environment = {**os.environ, "PSEARCH_CACHE_DIR": str(copied.cache), "PYTHONPATH": str(SUPPORT)}
-    done = subprocess.run(
-        [sys.executable, "-c", HOST], env=environment, capture_output=True, text=True, timeout=TIMEOUT_S
-    )
-    assert done.returncode == 0, done.stderr
-
-
 # -- many programs at once -------------------------------------------------------------------------------------------
 
 
