@@ -46,3 +46,12 @@ def glossary(meanings: Sequence[tuple[str, str]]) -> str:
     """
     widest = max(len(name) for name, _ in meanings)
     return "\n".join(f"  {name:<{widest}}  {meaning}" for name, meaning in meanings)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return the number with its noun.
+
+    >>> counted(1, "position"), counted(1200, "position")
+    ('1 position', '1,200 positions')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

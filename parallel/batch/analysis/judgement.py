@@ -17,6 +17,7 @@ from psearch.batch.analysis.accuracy import PlayerSummary, ScoredMove, capped_cp
 from psearch.batch.analysis.analyser import PositionAnswer
 from psearch.batch.positions.comparing import LEAST_LOSS, compared_loss, loss_of, scores_of, sure_loss
 from psearch.batch.positions.jobs import Comparison
+from psearch.terminal.table import counted
 from psearch.text.pgn_text import PgnGame
 
 MARKS = (
@@ -84,11 +85,6 @@ class Tally:
         found = ", ".join(f"{count} {mark}" for mark, count in self.marks.items())
         kept = "" if self.kept is None else f", {self.kept:,} kept from older results"
         return f"{counted(self.games, 'game')}, {counted(self.positions, 'position')}, {found}{kept}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return `1 game`, `1,200 games`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def judge_game(work: PgnGame, answers: Mapping[int, PositionAnswer]) -> JudgedGame:

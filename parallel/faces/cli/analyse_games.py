@@ -14,7 +14,7 @@ import chess.engine
 from psearch.batch.analysis.analyser import ANSWERS, PositionAnswer, Stopped, Work, answer_of, position_task
 from psearch.batch.analysis.games import annotate, count_positions, positions
 from psearch.batch.analysis.json_objects import game_object, games_summary
-from psearch.batch.analysis.judgement import Tally, counted, judge_game
+from psearch.batch.analysis.judgement import Tally, judge_game
 from psearch.batch.analysis.player_table import PLAYER_COLUMNS, TOTAL_COLUMNS, Players, game_title, player_rows
 from psearch.batch.positions.jobs import Task
 from psearch.faces.cli.analysis_session import (
@@ -30,6 +30,7 @@ from psearch.faces.cli.exit_status import EXIT_WRONG
 from psearch.faces.cli.output import complain, say
 from psearch.results import Limits, PsearchError
 from psearch.terminal.status import StatusLine
+from psearch.terminal.table import counted
 from psearch.text.pgn_text import PgnGame, read_games
 from psearch.text.report import relative_text
 from psearch.version import __version__

@@ -22,8 +22,9 @@ from psearch.faces.cli.analysis_session import (
 )
 from psearch.faces.cli.arguments import limits_of
 from psearch.faces.cli.exit_status import EXIT_WRONG
-from psearch.faces.cli.output import counted, say
+from psearch.faces.cli.output import say
 from psearch.results import Limits, PsearchError
+from psearch.terminal.table import counted
 
 if TYPE_CHECKING:
     from psearch.faces.cli.signals import Signals

@@ -20,7 +20,6 @@ from psearch.batch.analysis.analyser import (
     answer_of,
     position_task,
 )
-from psearch.batch.analysis.judgement import counted
 from psearch.batch.analysis.suite_results import (
     SuiteSummary,
     SuiteTable,
@@ -42,6 +41,7 @@ from psearch.faces.cli.exit_status import EXIT_WRONG
 from psearch.faces.cli.output import complain, say
 from psearch.results import Limits, PsearchError
 from psearch.terminal.streams import is_terminal, printable
+from psearch.terminal.table import counted
 from psearch.text.epd_text import SuitePosition, read_positions
 
 if TYPE_CHECKING:

@@ -77,11 +77,6 @@ def print_json(facts: Mapping[str, Any]) -> None:
     print(json.dumps(facts, default=int), flush=True)  # default=int: counters may come as numpy integers
 
 
-def counted(number: int, noun: str) -> str:
-    """Return `1 position`, `1,200 positions`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def say(text: str) -> None:
     """Print lines on stderr, if there is one."""
     if sys.stderr is not None:  # print() would turn to stdout

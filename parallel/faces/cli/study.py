@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,14 +44,6 @@ def read_positions(options: argparse.Namespace) -> list[SuitePosition]:
         for position in reversed(read_suite(options.suite, complain)[: options.positions])
     }
     return list(reversed(once.values()))
-
-
-def left_out(suite: Sequence[SuitePosition | GameSuitePosition], samples: Sequence[Any]) -> list[str]:
-    """Return names of the positions that a finished study has not searched: a mate or draw ends them at any depth."""
-    from psearch.arena.subject import board_text
-
-    searched = {sample.fen for sample in samples}
-    return [position.name for position in suite if board_text(position.board) not in searched]
 
 
 def add_study_options(parser: argparse.ArgumentParser) -> None:
@@ -175,24 +167,6 @@ def positions_and_kernels(
     return suite, game_kernels(suite, names)
 
 
-def policy_files(kernels: Mapping[str, KernelSet]) -> dict[str, dict[str, str]]:
-    """Return what a log says of files, if there are any: a hash by policy."""
-    return {"policy_files": {name: own.digest for name, own in kernels.items()}} if kernels else {}
-
-
-@contextmanager
-def raw_log(study: str, options: argparse.Namespace, **facts: Any) -> Iterator[RawLog | None]:
-    """Open the log of `--log`, or none. Its first line has every argument that changes the figures, and the facts."""
-    if options.log is None:
-        yield None
-        return
-    from psearch.files.raw_log import RawLog
-
-    about = {"study": study, "command": ["psearch", *sys.argv[1:]], "arguments": _arguments(options), **facts}
-    with RawLog(options.log, about) as log:
-        yield log
-
-
 def _arguments(options: argparse.Namespace) -> dict[str, Any]:
     """Those that change the figures."""
     return {name: value for name, value in vars(options).items() if name not in _NOT_IN_LOG}
@@ -202,16 +176,73 @@ def _arguments(options: argparse.Namespace) -> dict[str, Any]:
 class StudyFound:
     """What a study in real or virtual time has found so far."""
 
-    rule: str
-    """by which the depths were chosen"""
     driver: str
     """of all searches; empty if their log does not say"""
+    rule: str = ""
+    """by which the depths were chosen"""
     samples: list[Any] = field(default_factory=list)
     interrupted: bool = False
     ceilings: dict[int, float] | None = None
     """of the hardware, by worker count; None in virtual time"""
     costs: str = ""
     """of virtual time: whose they are"""
+
+
+@contextmanager
+def recording(
+    study: str,
+    options: argparse.Namespace,
+    found: StudyFound,
+    suite: Sequence[SuitePosition | GameSuitePosition],
+    kernels: Mapping[str, KernelSet],
+    **facts: Any,
+) -> Iterator[Callable[[Any], None]]:
+    """Yield what keeps each search when it is finished, in `found` and in the log, if there is one. Ctrl-C ends it.
+
+    kernels: of files, by policy: a log has a hash of each. The first line of the log has every argument that changes
+    the figures, and the facts.
+    """
+    from psearch.lab.studies.depths import depth_rule, rule_name
+
+    about: dict[str, Any] = {"study": study, "command": ["psearch", *sys.argv[1:]], "arguments": _arguments(options)}
+    about |= {"depths": rule_name(options.depth), **facts}
+    if kernels:
+        about["policy_files"] = {name: own.digest for name, own in kernels.items()}
+    found.rule = depth_rule({"about": about})
+    with _raw_log(options.log, about) as log:
+
+        def keep(sample: Any) -> None:
+            found.samples.append(sample)
+            if log is not None:
+                log.add(sample)
+
+        try:
+            yield keep
+            names = _left_out(suite, found.samples)
+            found.rule = depth_rule({"about": about, "left_out": names})
+            if names and log is not None:
+                log.note(left_out=names)
+        except KeyboardInterrupt:
+            found.interrupted = True
+        finally:
+            if log is not None and found.ceilings is not None:
+                log.note(ceilings=found.ceilings)
+
+
+def _raw_log(path: Path | None, about: dict[str, Any]) -> AbstractContextManager[RawLog | None]:
+    if path is None:
+        return nullcontext()
+    from psearch.files.raw_log import RawLog
+
+    return RawLog(path, about)
+
+
+def _left_out(suite: Sequence[SuitePosition | GameSuitePosition], samples: Sequence[Any]) -> list[str]:
+    """Return names of the positions that a finished study has not searched: a mate or draw ends them at any depth."""
+    from psearch.arena.subject import board_text
+
+    searched = {sample.fen for sample in samples}
+    return [position.name for position in suite if board_text(position.board) not in searched]
 
 
 def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
@@ -224,7 +255,7 @@ def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
     about = about if isinstance(about, dict) else {}
     arguments = about.get("arguments")
     driver = arguments.get("driver") if isinstance(arguments, dict) else None
-    return StudyFound(depth_rule(facts), driver if driver in STUDY_DRIVERS else "", samples), facts
+    return StudyFound(driver if driver in STUDY_DRIVERS else "", depth_rule(facts), samples), facts
 
 
 def show(options: argparse.Namespace, found: StudyFound) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from psearch.defaults import DEFAULT_PRUNING
+from psearch.terminal.table import counted
 
 if TYPE_CHECKING:
     from psearch.lab.studies.speedup_study import Sample
@@ -22,15 +23,6 @@ POSITIONS = 12
 """The mean of fewer is uncertain by more than a quarter."""
 _SPREAD = 0.45
 """Standard deviation of the logarithm of a position's speedup in the default search, whatever the size of its tree."""
-
-
-def counted(number: int, what: str) -> str:
-    """Return the number with its noun.
-
-    >>> counted(1, "position"), counted(1200, "position")
-    ('1 position', '1,200 positions')
-    """
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def size_text(nodes: float) -> str:

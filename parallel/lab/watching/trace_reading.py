@@ -14,7 +14,7 @@ from psearch.files.json_text import json_value
 from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
 from psearch.lab.watching.laboratory import MOST_CELLS, split_types
 from psearch.results import PsearchError
-from psearch.trace.trace_events import (
+from psearch.trace.trace_file import (
     FIRST_WORKER_TID,
     ITERATIONS_TID,
     OPENING,

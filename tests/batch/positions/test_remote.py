@@ -8,6 +8,7 @@ from pathlib import Path
 import chess
 import chess.engine
 import pytest
+from netfit.inference import encoded
 
 import psearch
 from psearch.batch.positions.crew import Crew, Done, limit_s, make_crew
@@ -15,7 +16,7 @@ from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.hand import Hand, HandSettings
 from psearch.batch.positions.jobs import Batch, Chain, Piece, Task
 from psearch.bench import BENCH_POSITIONS
-from psearch.core.chess.evaluation.network_file import default_network, encoded
+from psearch.core.chess.evaluation.network_file import default_network
 from psearch.options import SearchOptions
 from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits

@@ -132,8 +132,7 @@ def _lines(table: list[Leaves], counts: dict[int, Count]) -> list[str]:
 
 
 def _rule_lines(counts: list[Count]) -> list[str]:
-    from psearch.lab.studies.tree_sizes import counted
-    from psearch.terminal.table import text_table
+    from psearch.terminal.table import counted, text_table
 
     nodes = sum(count.nodes for count in counts)
     skipped = sum(count.skipped for count in counts)

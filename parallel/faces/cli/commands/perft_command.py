@@ -10,8 +10,9 @@ from psearch.faces.cli.arguments import add_threads
 from psearch.faces.cli.exit_status import EXIT_WRONG
 from psearch.faces.cli.kernels import ready_engine
 from psearch.faces.cli.numbers import whole_number
-from psearch.faces.cli.output import counted, refuse
+from psearch.faces.cli.output import refuse
 from psearch.faces.cli.signals import Signals
+from psearch.terminal.table import counted
 
 if TYPE_CHECKING:
     import chess

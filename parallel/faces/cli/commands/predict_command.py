@@ -70,9 +70,10 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     prepare_kernels(PREDICTION, ONE_TREE, *(each.group(base) for each in own.values() for base in (SEARCH, ONE_TREE)))
     from psearch.lab.studies.prediction_study import WORKERS, as_json, legend, study, table
-    from psearch.lab.studies.tree_sizes import counted, scale, scale_line, warnings
+    from psearch.lab.studies.tree_sizes import scale, scale_line, warnings
     from psearch.options import SearchOptions
     from psearch.terminal.status import StatusLine
+    from psearch.terminal.table import counted
 
     reports: list[RuleReport] = []
     interrupted = False
