@@ -15,6 +15,7 @@ from psearch.faces.web.messages import choice_of, text_of, whole_of
 from psearch.faces.web.shared_engine import WantedAnalysis
 from psearch.options import pruning_named
 from psearch.searcher.declared import DRIVER, EVALUATION, POLICY
+from psearch.text.report import san_line
 from psearch.text.wdl import material
 
 MOST_LINES = 10
@@ -164,7 +165,7 @@ class Analyst:
 
     def _line(self, line: chess.engine.InfoDict, words: dict[tuple[chess.Move, ...], list[str]]) -> dict[str, Any]:
         moves = tuple(line["pv"][:_MOST_PLIES])
-        words[moves] = self._words.get(moves) or _san(self._board, moves)
+        words[moves] = self._words.get(moves) or san_line(self._board, list(moves)).split()
         score = line["score"]
         bound = "lower" if "lowerbound" in line else "upper" if "upperbound" in line else "exact"
         wdl = line["wdl"].white() if "wdl" in line else None
@@ -176,12 +177,3 @@ class Analyst:
             "uci": [move.uci() for move in moves],
             "wdl": [wdl.wins, wdl.draws, wdl.losses] if wdl is not None else None,
         }
-
-
-def _san(board: chess.Board, moves: tuple[chess.Move, ...]) -> list[str]:
-    walk = board.copy(stack=False)
-    words = []
-    for move in moves:
-        words.append(walk.san(move))
-        walk.push(move)
-    return words
