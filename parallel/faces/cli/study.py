@@ -168,7 +168,7 @@ def positions_and_kernels(
 
 
 def _arguments(options: argparse.Namespace) -> dict[str, Any]:
-    """Those that change the figures."""
+    """Return the arguments that change the figures."""
     return {name: value for name, value in vars(options).items() if name not in _NOT_IN_LOG}
 
 

@@ -24,12 +24,12 @@ from psearch.trace.trace_file import (
 )
 
 MOST_CHARACTERS = 32 << 20
-"""Of a file; psearch writes ASCII."""
+"""Longest file that is read; psearch writes ASCII."""
 MOST_WORKERS = 64
 """Whose tracks are shown; of more workers the first ones."""
 _MOST_US = 1e12
 _LONGEST = 120
-"""Characters of what a fact says."""
+"""Longest fact that is shown, in characters."""
 _KINDS = {"search": SEARCH, "join": JOIN, "idle": IDLE, "not recorded": LOST, "aborted work": ABORTED}
 _LONGEST_MOVE = 24
 _FACTS = (

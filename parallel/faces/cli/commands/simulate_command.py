@@ -67,7 +67,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch simulate`."""
+    """Add the arguments of `psearch simulate`."""
     parser.add_argument(
         "--workers", type=worker_counts, metavar="1,2,...,N", help=f"virtual workers, 1 to {MAX_THREADS}"
     )
@@ -210,7 +210,7 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
 
 
 def _share(options: argparse.Namespace, study: Study, status: StatusLine) -> Share | None:
-    """Who does the searches, if it is a cluster."""
+    """Return what shares the searches out on a cluster, if one was named."""
     if options.on is None:
         return None
     from psearch.remote.ray.shared_tasks import share_out_on
