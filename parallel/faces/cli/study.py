@@ -261,14 +261,16 @@ def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
 def show(options: argparse.Namespace, found: StudyFound) -> int:
     """Print the table, write `--plot`; returns the most workers that share a tree."""
     from psearch.lab.studies.comparisons import fit_lines, fit_times, pair_lines, pair_objects
-    from psearch.lab.studies.speedup_study import how_searched, legend, most_workers, summarise, table
+    from psearch.lab.studies.speedup_study import legend, summarise, table
     from psearch.lab.studies.tree_sizes import scale, scale_line, searched, warnings
 
     rows = summarise(found.samples)
     is_real = found.ceilings is not None
     fits = [] if is_real else fit_times(rows)
     positions, nodes = searched(found.samples)
-    most = most_workers(rows)
+    most = max((row.threads for row in rows), default=1)
+    pruning = str(found.samples[0].pruning) if found.samples else ""
+    cautions = warnings(positions, nodes, most, pruning) if rows else []
     if options.json:
         virtual = {"costs": found.costs, "fits": [asdict(fit) for fit in fits]}
         print_json(
@@ -276,7 +278,7 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
                 "rows": [asdict(row) for row in rows],
                 "positions": positions,
                 "tree_nodes": nodes,
-                "pruning": pruning_of(found.samples),
+                "pruning": pruning,
                 "driver": found.driver,
                 "depths": found.rule,
                 **({"ceilings": found.ceilings} if is_real else virtual),
@@ -288,18 +290,18 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
     else:
         notes = [pair_lines(found.samples), legend(rows, ceilings=is_real), fit_lines(fits) if fits else ""]
         below = "\n".join(filter(None, (found.rule, found.costs)))
+        how = [f"{name} {words}" for name, words in (("pruning", pruning), ("driver", found.driver)) if words]
         text, line = table(rows, found.ceilings), scale_line(positions, nodes)
-        print_table(text, line, how_searched(found.samples, found.driver), *(notes if rows else []), depths=below)
+        print_table(text, line, ", ".join(how), *(notes if rows else []), depths=below)
         report_log(options, found.interrupted)
-    if rows:
-        warn(positions, nodes, most, pruning_of(found.samples))
+    for caution in cautions:
+        complain(caution)
     slow = [f"{row.policy} with {row.threads} (x{row.speedup:.2f})" for row in rows if row.speedup < 1]
     if slow and not is_real:
         complain(f"slower than one worker: {', '.join(slow)}; are the costs those of a quiet machine?")
     if options.plot is not None and rows:
         from psearch.lab.studies.plots import plot_simulation, plot_speedup
 
-        cautions = warnings(positions, nodes, most, pruning_of(found.samples))
         driver = f", driver {found.driver}" if found.driver else ""
         title = f"{'Time' if is_real else 'Virtual time'} to depth{driver}\n{scale(positions, nodes)}"
         if found.ceilings is not None:
@@ -309,25 +311,12 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
     return most
 
 
-def pruning_of(samples: Sequence[Any]) -> str:
-    """Return what the searches pruned, the same in all; empty if their log does not say."""
-    return str(samples[0].pruning) if samples else ""
-
-
 def print_table(text: str, scale: str, how: str, *notes: str, depths: str = "") -> None:
     """Print the table on stdout, how much was searched, how, and to which depths, and notes on what it shows."""
     searched = f"{scale}; {how}" if how else scale
     if depths:
         searched += f"\n{depths}"
     print("\n\n".join([f"{text}\n\n{searched}", *(note for note in notes if note)]), flush=True)
-
-
-def warn(positions: int, nodes: float, workers: int, pruning: str) -> None:
-    """Say on stderr what keeps the table from meaning much; as `warnings` of `psearch.lab.studies.tree_sizes`."""
-    from psearch.lab.studies.tree_sizes import warnings
-
-    for warning in warnings(positions, nodes, workers, pruning):
-        complain(warning)
 
 
 def log_text(options: argparse.Namespace) -> str | None:
