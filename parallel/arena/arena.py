@@ -268,7 +268,7 @@ class Arena:
             header[begin : begin + self.header.dtype[name].itemsize] = 0
 
     def forget(self) -> None:
-        """As new: an empty transposition table, nothing learnt. No search may be running."""
+        """Empty the transposition table and forget what was learnt. No search may be running."""
         self.clear_table()
         self.clear_learning()
 
@@ -292,7 +292,7 @@ class Arena:
         }
 
     def descriptors(self) -> list[int]:
-        """Of the blocks, in the order that `attach` takes them: arena, transposition table, trace if there is one."""
+        """Return the blocks' descriptors as `attach` takes them: arena, transposition table, trace if there is one."""
         return [block.fd for block in (self._block, self._table, self._trace) if block is not None]
 
     @classmethod

@@ -19,7 +19,7 @@ class Subject(Protocol):
 
     @property
     def kernels(self) -> KernelSet:
-        """Those that search it."""
+        """Return the kernels that search it."""
 
     def write_root(self, record: np.ndarray) -> None:
         """Write it into a position's record, all zero, `key` included."""

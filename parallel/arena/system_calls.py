@@ -59,7 +59,7 @@ def pidfd_open(pid: int) -> int:
 
 
 def pidfd_send_signal(descriptor: int, number: int) -> None:
-    """As `signal.pidfd_send_signal`."""
+    """Send a signal, as `signal.pidfd_send_signal`."""
     if hasattr(signal, "pidfd_send_signal"):
         signal.pidfd_send_signal(descriptor, number)
     else:

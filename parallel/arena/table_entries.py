@@ -37,7 +37,7 @@ class TableReader:
         self._clusters = len(arena.tt) // _WORDS
 
     def key(self, board: chess.Board) -> int:
-        """Of a position, 0 to 2**64 - 1."""
+        """Return the key of a position, 0 to 2**64 - 1."""
         set_position(self._arena.tables, self._scratch, board)
         return int(self._scratch[0]["key"])
 

@@ -122,7 +122,7 @@ def _open_chain(arena: Arena, stack: int, base: int, top: int) -> Iterator[int]:
 
 
 def _abort_violations(arena: Arena) -> Iterator[str]:
-    """Who has seen the abort epoch, and does not unwind, runs below no closed node."""
+    """A worker that has seen the abort epoch, and does not unwind, runs below no closed node."""
     epoch = int(arena.header[0]["abort_epoch"])
     for number, worker in enumerate(arena.worker):
         if worker["stack"] < 0 or worker["state"] == STATE_UNWIND or worker["seen_epoch"] != epoch:

@@ -99,7 +99,7 @@ def record_of(module: ModuleType, pos: np.ndarray) -> Any:
 
 
 def mistake_of(error: BaseException, file: str) -> PlugInError:
-    """Return what a user is told of an exception that his code has raised: the last place in his file, and what."""
+    """Return what a user is told of an exception that their code has raised: the last place in their file, and what."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     place = f"{file}:{own[-1].lineno}" if own else file
     name = f" {own[-1].name}:" if own and own[-1].name.isidentifier() else ""

@@ -27,7 +27,7 @@ WORDS = {
     "read_position": ("pos", "text"),
     "board_text": ("pos",),
 }
-"""Those that stay Python; all but the first may be left out."""
+"""Functions that stay Python; all but the first may be left out."""
 
 TOO_MANY_MOVES, NO_MOVES, LARGE_MOVE, LARGE_RESULT, LARGE_EVALUATION = range(1, 6)
 MISTAKES = {

@@ -6,8 +6,8 @@ nothing reduced or extended, and a result in the table answers a node of the sam
 games alone (`horizon` 0; in the table's field for the evaluation, `_TO_THE_END`) answers every node of its depth
 and more, for it would be the same there. A root without horizon ends the search.
 
-A game's moves count from 0, those of the search from 1, and a position's `key` is his, mixed. What is wrong with a game
-goes into the first word of the plug-in's memory and ends the search.
+A game's moves count from 0, those of the search from 1, and a position's `key` is the game's, mixed. What is wrong with
+a game goes into the last word of the plug-in's memory and ends the search.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from psearch.text.values import shown
 _ADAPTER = "psearch.games.user_game"
 _KIND_BITS = 8
 _WIDEST = 60
-"""Characters of moves in a message."""
+"""Most characters of moves in a message."""
 
 
 class Game:
@@ -245,7 +245,7 @@ class GamePosition:
 
     @property
     def kernels(self) -> KernelSet:
-        """Those that search it."""
+        """Return the kernels that search it."""
         return self.game.kernels
 
     def write_root(self, record: np.ndarray) -> None:

@@ -1,7 +1,7 @@
-"""The rules of a user's game as the search calls them: hooks for which his functions stand in.
+"""The rules of a user's game as the search calls them: hooks for which the functions of a file stand in.
 
 A position is known by its address: `POSITION_BYTES` of a position's record are the game's. `plain_functions.py` makes
-the stand-ins from the functions of his file; without a file nothing here is called.
+the stand-ins from these functions; without a file nothing here is called.
 """
 
 from __future__ import annotations

@@ -31,14 +31,14 @@ _REDRAW_INTERVAL_S = 0.2
 
 class AnalysisProgress:
     """Counts positions; a context manager. total: positions that need a search, those of the journal included; None:
-    nobody knows, and there is no bar. who: tells who is at work, in a line below, if that is worth one.
+    nobody knows, and there is no bar. at_work: returns a line about the workers, shown below; empty for none.
 
     The bar has no thread of its own: it is redrawn when it is told that time goes by, so that signals and forks find
     one thread.
     """
 
-    def __init__(self, total: int | None, who: Callable[[], str] = lambda: "") -> None:
-        self._who = who
+    def __init__(self, total: int | None, at_work: Callable[[], str] = lambda: "") -> None:
+        self._at_work = at_work
         self._shown = can_redraw(sys.stderr)
         self._latest = time.monotonic()
         """when something was shown last"""
@@ -131,7 +131,7 @@ class AnalysisProgress:
         elif since >= _LINE_INTERVAL_S and sys.stderr is not None:
             self._latest = time.monotonic()
             count = f"{task.completed:,}{f'/{task.total:,}' if task.total is not None else ''} positions"
-            words = [count, task.fields["news"], self.time_left(), self._speed(), self._who()]
+            words = [count, task.fields["news"], self.time_left(), self._speed(), self._at_work()]
             print(", ".join(word for word in words if word), file=sys.stderr, flush=True)
 
     def time_left(self) -> str:
@@ -143,9 +143,9 @@ class AnalysisProgress:
         return self._bar.tasks[0]
 
     def _lines(self) -> RenderableType:
-        who = self._who()
+        line = self._at_work()
         bar = self._bar.get_renderable()
-        return Group(bar, Text(printable(who), no_wrap=True, overflow="ellipsis")) if who else bar
+        return Group(bar, Text(printable(line), no_wrap=True, overflow="ellipsis")) if line else bar
 
     def _draw(self) -> None:
         self._latest = time.monotonic()

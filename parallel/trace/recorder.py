@@ -1,7 +1,7 @@
 """A trace of one search: what each worker did when, and the life of every node that was shared.
 
 The workers write events into logs of bounded size (`scheduler/trace_log.py`); after the search the parent turns them
-into slices of time (`timeline.py`) and writes those to a file (`trace_events.py`):
+into slices of time (`timeline.py`) and writes those to a file (`trace_file.py`):
 
 - "search": one slice for each search of the root;
 - "workers": a track for each worker with slices "search", "idle" and "join", which fill the time of the search
@@ -40,7 +40,7 @@ from psearch.trace.timeline import (
     on_lanes,
     root_name,
 )
-from psearch.trace.trace_events import (
+from psearch.trace.trace_file import (
     FIRST_SPLITS_TID,
     FIRST_WORKER_TID,
     ITERATIONS_TID,
@@ -49,11 +49,11 @@ from psearch.trace.trace_events import (
     WORKERS_PID,
     TraceEvent,
     process,
+    replacing,
     slice_events,
     thread,
     write_events,
 )
-from psearch.trace.trace_file import replacing
 from psearch.version import __version__
 
 _MOST_EVENTS = 1 << 21

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from netfit.inference import encoded, quantised
 
 from psearch.core.chess.evaluation.network_file import (
     MOST_BYTES,
     NetworkError,
     decoded,
     default_network,
-    encoded,
-    quantised,
     read_network,
 )
 from psearch.core.records import NETWORK_BUCKETS, NETWORK_FEATURES, NETWORK_HIDDEN

@@ -23,7 +23,7 @@ from psearch.lab.watching.trace_reading import read_trace
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
 from psearch.text.source import read_source
-from psearch.trace.trace_events import OPENING
+from psearch.trace.trace_file import OPENING
 
 REFUSALS = (PsearchError, ValueError, OSError)
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"

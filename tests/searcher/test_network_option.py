@@ -11,6 +11,7 @@ import chess
 import chess.engine
 import pytest
 from netdata.playing import options_of
+from netfit.inference import encoded
 
 import psearch
 from psearch import options
@@ -19,7 +20,7 @@ from psearch.arena.setup import write_search
 from psearch.batch.positions.position_pool import make_pool
 from psearch.batch.positions.position_worker import PositionWorker, WorkerSettings
 from psearch.bench import BENCH_POSITIONS
-from psearch.core.chess.evaluation.network_file import default_network, encoded
+from psearch.core.chess.evaluation.network_file import default_network
 from psearch.faces.uci.resources import Resources
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.options import SearchOptions, Settings, pruning_named

@@ -47,8 +47,7 @@ from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.trace.recorder import Abandoned, Recorder, trace_capacity
-from psearch.trace.trace_events import OPENING
-from psearch.trace.trace_file import check_trace, replacing
+from psearch.trace.trace_file import OPENING, check_trace, replacing
 
 NS_PER_US = 1000
 TIC_TAC_TOE = str(REPOSITORY / "docs" / "examples" / "tic_tac_toe.py")

@@ -23,19 +23,18 @@ from psearch.core.records import (
     NETWORK_BUCKETS,
     NETWORK_FEATURES,
     NETWORK_HIDDEN,
-    OUT_ONE,
     ROW_ONE,
     network_dtype,
 )
 
 MOST_BYTES = 2 << 20
-_MAGIC = b"psearch network\n"
-_HEAD = struct.Struct("<16sHHHHiI")
+MAGIC = b"psearch network\n"
+HEAD = struct.Struct("<16sHHHHiI")
 """Magic, version, inputs, hidden units, outputs, centipawns of a natural unit, bytes of notes."""
-_VERSION = 1
+VERSION = 1
 _DIGEST_BYTES = 32
 _NAME_DIGITS = 12
-_WEIGHTS = ("rows", "bias", "out", "out_bias")
+WEIGHTS = ("rows", "bias", "out", "out_bias")
 _MOST_MEN = 32
 _MOST_UNIT = 10_000
 _FOLDER = Path(__file__).parent
@@ -58,41 +57,29 @@ class EvaluationNetwork:
     """how it was made"""
 
 
-def encoded(record: np.ndarray, notes: dict[str, Any]) -> bytes:
-    """Write a network, one `network_dtype` record, as the bytes of a file. Raises NetworkError if it cannot be used."""
-    text = json.dumps(notes, sort_keys=True).encode()
-    sizes = (NETWORK_FEATURES, NETWORK_HIDDEN, NETWORK_BUCKETS)
-    head = _HEAD.pack(_MAGIC, _VERSION, *sizes, int(record["unit"][0]), len(text))
-    weights = (np.ascontiguousarray(record[0][name]) for name in _WEIGHTS)
-    body = head + text + b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in weights)
-    data = body + hashlib.sha256(body).digest()
-    decoded(data, "")
-    return data
-
-
 def decoded(data: bytes, path: str) -> EvaluationNetwork:
     """Read the bytes of a file. Raises NetworkError."""
-    if len(data) < _HEAD.size + _DIGEST_BYTES or not data.startswith(_MAGIC):
+    if len(data) < HEAD.size + _DIGEST_BYTES or not data.startswith(MAGIC):
         raise NetworkError("it is no psearch network")
-    _, version, *sizes, unit, notes_bytes = _HEAD.unpack_from(data)
-    if version != _VERSION:
-        raise NetworkError(f"it is of version {version}; this program reads version {_VERSION}")
+    _, version, *sizes, unit, notes_bytes = HEAD.unpack_from(data)
+    if version != VERSION:
+        raise NetworkError(f"it is of version {version}; this program reads version {VERSION}")
     if sizes != [NETWORK_FEATURES, NETWORK_HIDDEN, NETWORK_BUCKETS]:
         wanted = f"{NETWORK_FEATURES} inputs, {NETWORK_HIDDEN} hidden units and {NETWORK_BUCKETS} outputs"
         raise NetworkError(f"it has {sizes[0]} inputs, {sizes[1]} hidden units and {sizes[2]} outputs, not {wanted}")
     record = np.zeros(1, network_dtype)
-    begin = _HEAD.size + notes_bytes
-    end = begin + sum(record[name].nbytes for name in _WEIGHTS)
+    begin = HEAD.size + notes_bytes
+    end = begin + sum(record[name].nbytes for name in WEIGHTS)
     if len(data) != end + _DIGEST_BYTES:
         raise NetworkError(f"it has {len(data):,} bytes, not {end + _DIGEST_BYTES:,}: it is torn")
     digest = hashlib.sha256(data[:end])
     if digest.digest() != data[end:]:
         raise NetworkError("its checksum is wrong: it is damaged")
     try:
-        notes = json.loads(data[_HEAD.size : begin])
+        notes = json.loads(data[HEAD.size : begin])
     except (ValueError, RecursionError):
         raise NetworkError("its notes are no JSON") from None
-    for name in _WEIGHTS:
+    for name in WEIGHTS:
         place = record[name]
         place[:] = np.frombuffer(data, place.dtype.newbyteorder("<"), place.size, begin).reshape(place.shape)
         begin += place.nbytes
@@ -103,7 +90,7 @@ def decoded(data: bytes, path: str) -> EvaluationNetwork:
 
 def _check_range(record: np.ndarray) -> None:
     """Raise NetworkError where integer arithmetic might overflow in some position."""
-    rows, bias, out, out_bias = (np.abs(record[0][name].astype(np.int64)) for name in _WEIGHTS)
+    rows, bias, out, out_bias = (np.abs(record[0][name].astype(np.int64)) for name in WEIGHTS)
     top = np.iinfo(np.int16).max
     is_sum_safe = (bias + _MOST_MEN * rows.max(axis=0) <= top).all()
     is_product_safe = out.max() * ROW_ONE <= top
@@ -112,29 +99,6 @@ def _check_range(record: np.ndarray) -> None:
         raise NetworkError("its weights are so large that sums could overflow")
     if not 0 < record["unit"][0] <= _MOST_UNIT:
         raise NetworkError(f"its unit is {record['unit'][0]} centipawns, not 1 to {_MOST_UNIT}")
-
-
-def quantised(rows: np.ndarray, bias: np.ndarray, out: np.ndarray, out_bias: np.ndarray, unit: int) -> np.ndarray:
-    """Return the record of a network in floating point.
-
-    rows: (inputs, hidden units); bias: (hidden units,); out: (outputs, 2 * hidden units), the mover's first; out_bias:
-    (outputs,), in natural units of `unit` centipawns. Raises NetworkError for other shapes.
-    """
-    record = np.zeros(1, network_dtype)
-    if (rows.shape, bias.shape, out.size, out_bias.shape) != (
-        record["rows"].shape[1:],
-        record["bias"].shape[1:],
-        record["out"].size,
-        record["out_bias"].shape[1:],
-    ):
-        raise NetworkError(f"it has {bias.size} hidden units; this program has {NETWORK_HIDDEN}")
-    most_out = np.iinfo(np.int16).max // ROW_ONE - 1
-    record["rows"] = np.rint(rows * ROW_ONE)
-    record["bias"] = np.rint(bias * ROW_ONE)
-    record["out"] = np.rint(out * OUT_ONE).clip(-most_out, most_out).reshape(record["out"].shape)
-    record["out_bias"] = np.rint(out_bias * (ROW_ONE * ROW_ONE * OUT_ONE))
-    record["unit"] = unit
-    return record
 
 
 def read_network(path: str | os.PathLike[str]) -> EvaluationNetwork:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,14 +43,6 @@ def read_positions(options: argparse.Namespace) -> list[SuitePosition]:
         for position in reversed(read_suite(options.suite, complain)[: options.positions])
     }
     return list(reversed(once.values()))
-
-
-def left_out(suite: Sequence[SuitePosition | GameSuitePosition], samples: Sequence[Any]) -> list[str]:
-    """Return names of the positions that a finished study has not searched: a mate or draw ends them at any depth."""
-    from psearch.arena.subject import board_text
-
-    searched = {sample.fen for sample in samples}
-    return [position.name for position in suite if board_text(position.board) not in searched]
 
 
 def add_study_options(parser: argparse.ArgumentParser) -> None:
@@ -173,26 +165,8 @@ def positions_and_kernels(
     return suite, game_kernels(suite, names)
 
 
-def policy_files(kernels: Mapping[str, KernelSet]) -> dict[str, dict[str, str]]:
-    """Return what a log says of files, if there are any: a hash by policy."""
-    return {"policy_files": {name: own.digest for name, own in kernels.items()}} if kernels else {}
-
-
-@contextmanager
-def raw_log(study: str, options: argparse.Namespace, **facts: Any) -> Iterator[RawLog | None]:
-    """Open the log of `--log`, or none. Its first line has every argument that changes the figures, and the facts."""
-    if options.log is None:
-        yield None
-        return
-    from psearch.files.raw_log import RawLog
-
-    about = {"study": study, "command": ["psearch", *sys.argv[1:]], "arguments": _arguments(options), **facts}
-    with RawLog(options.log, about) as log:
-        yield log
-
-
 def _arguments(options: argparse.Namespace) -> dict[str, Any]:
-    """Those that change the figures."""
+    """Return the arguments that change the figures."""
     return {name: value for name, value in vars(options).items() if name not in _NOT_IN_LOG}
 
 
@@ -200,16 +174,73 @@ def _arguments(options: argparse.Namespace) -> dict[str, Any]:
 class StudyFound:
     """What a study in real or virtual time has found so far."""
 
-    rule: str
-    """by which the depths were chosen"""
     driver: str
     """of all searches; empty if their log does not say"""
+    rule: str = ""
+    """by which the depths were chosen"""
     samples: list[Any] = field(default_factory=list)
     interrupted: bool = False
     ceilings: dict[int, float] | None = None
     """of the hardware, by worker count; None in virtual time"""
     costs: str = ""
     """of virtual time: whose they are"""
+
+
+@contextmanager
+def recording(
+    study: str,
+    options: argparse.Namespace,
+    found: StudyFound,
+    suite: Sequence[SuitePosition | GameSuitePosition],
+    kernels: Mapping[str, KernelSet],
+    **facts: Any,
+) -> Iterator[Callable[[Any], None]]:
+    """Yield what keeps each search when it is finished, in `found` and in the log, if there is one. Ctrl-C ends it.
+
+    kernels: of files, by policy: a log has a hash of each. The first line of the log has every argument that changes
+    the figures, and the facts.
+    """
+    from psearch.lab.studies.depths import depth_rule, rule_name
+
+    about: dict[str, Any] = {"study": study, "command": ["psearch", *sys.argv[1:]], "arguments": _arguments(options)}
+    about |= {"depths": rule_name(options.depth), **facts}
+    if kernels:
+        about["policy_files"] = {name: own.digest for name, own in kernels.items()}
+    found.rule = depth_rule({"about": about})
+    with _raw_log(options.log, about) as log:
+
+        def keep(sample: Any) -> None:
+            found.samples.append(sample)
+            if log is not None:
+                log.add(sample)
+
+        try:
+            yield keep
+            names = _left_out(suite, found.samples)
+            found.rule = depth_rule({"about": about, "left_out": names})
+            if names and log is not None:
+                log.note(left_out=names)
+        except KeyboardInterrupt:
+            found.interrupted = True
+        finally:
+            if log is not None and found.ceilings is not None:
+                log.note(ceilings=found.ceilings)
+
+
+def _raw_log(path: Path | None, about: dict[str, Any]) -> AbstractContextManager[RawLog | None]:
+    if path is None:
+        return nullcontext()
+    from psearch.files.raw_log import RawLog
+
+    return RawLog(path, about)
+
+
+def _left_out(suite: Sequence[SuitePosition | GameSuitePosition], samples: Sequence[Any]) -> list[str]:
+    """Return names of the positions that a finished study has not searched: a mate or draw ends them at any depth."""
+    from psearch.arena.subject import board_text
+
+    searched = {sample.fen for sample in samples}
+    return [position.name for position in suite if board_text(position.board) not in searched]
 
 
 def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
@@ -222,20 +253,22 @@ def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
     about = about if isinstance(about, dict) else {}
     arguments = about.get("arguments")
     driver = arguments.get("driver") if isinstance(arguments, dict) else None
-    return StudyFound(depth_rule(facts), driver if driver in STUDY_DRIVERS else "", samples), facts
+    return StudyFound(driver if driver in STUDY_DRIVERS else "", depth_rule(facts), samples), facts
 
 
 def show(options: argparse.Namespace, found: StudyFound) -> int:
     """Print the table, write `--plot`; returns the most workers that share a tree."""
     from psearch.lab.studies.comparisons import fit_lines, fit_times, pair_lines, pair_objects
-    from psearch.lab.studies.speedup_study import how_searched, legend, most_workers, summarise, table
+    from psearch.lab.studies.speedup_study import legend, summarise, table
     from psearch.lab.studies.tree_sizes import scale, scale_line, searched, warnings
 
     rows = summarise(found.samples)
     is_real = found.ceilings is not None
     fits = [] if is_real else fit_times(rows)
     positions, nodes = searched(found.samples)
-    most = most_workers(rows)
+    most = max((row.threads for row in rows), default=1)
+    pruning = str(found.samples[0].pruning) if found.samples else ""
+    cautions = warnings(positions, nodes, most, pruning) if rows else []
     if options.json:
         virtual = {"costs": found.costs, "fits": [asdict(fit) for fit in fits]}
         print_json(
@@ -243,7 +276,7 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
                 "rows": [asdict(row) for row in rows],
                 "positions": positions,
                 "tree_nodes": nodes,
-                "pruning": pruning_of(found.samples),
+                "pruning": pruning,
                 "driver": found.driver,
                 "depths": found.rule,
                 **({"ceilings": found.ceilings} if is_real else virtual),
@@ -255,18 +288,18 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
     else:
         notes = [pair_lines(found.samples), legend(rows, ceilings=is_real), fit_lines(fits) if fits else ""]
         below = "\n".join(filter(None, (found.rule, found.costs)))
+        how = [f"{name} {words}" for name, words in (("pruning", pruning), ("driver", found.driver)) if words]
         text, line = table(rows, found.ceilings), scale_line(positions, nodes)
-        print_table(text, line, how_searched(found.samples, found.driver), *(notes if rows else []), depths=below)
+        print_table(text, line, ", ".join(how), *(notes if rows else []), depths=below)
         report_log(options, found.interrupted)
-    if rows:
-        warn(positions, nodes, most, pruning_of(found.samples))
+    for caution in cautions:
+        complain(caution)
     slow = [f"{row.policy} with {row.threads} (x{row.speedup:.2f})" for row in rows if row.speedup < 1]
     if slow and not is_real:
         complain(f"slower than one worker: {', '.join(slow)}; are the costs those of a quiet machine?")
     if options.plot is not None and rows:
         from psearch.lab.studies.plots import plot_simulation, plot_speedup
 
-        cautions = warnings(positions, nodes, most, pruning_of(found.samples))
         driver = f", driver {found.driver}" if found.driver else ""
         title = f"{'Time' if is_real else 'Virtual time'} to depth{driver}\n{scale(positions, nodes)}"
         if found.ceilings is not None:
@@ -276,25 +309,12 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
     return most
 
 
-def pruning_of(samples: Sequence[Any]) -> str:
-    """Return what the searches pruned, the same in all; empty if their log does not say."""
-    return str(samples[0].pruning) if samples else ""
-
-
 def print_table(text: str, scale: str, how: str, *notes: str, depths: str = "") -> None:
     """Print the table on stdout, how much was searched, how, and to which depths, and notes on what it shows."""
     searched = f"{scale}; {how}" if how else scale
     if depths:
         searched += f"\n{depths}"
     print("\n\n".join([f"{text}\n\n{searched}", *(note for note in notes if note)]), flush=True)
-
-
-def warn(positions: int, nodes: float, workers: int, pruning: str) -> None:
-    """Say on stderr what keeps the table from meaning much; as `warnings` of `psearch.lab.studies.tree_sizes`."""
-    from psearch.lab.studies.tree_sizes import warnings
-
-    for warning in warnings(positions, nodes, workers, pruning):
-        complain(warning)
 
 
 def log_text(options: argparse.Namespace) -> str | None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable
 
 Headers = Iterable[tuple[bytes, bytes]]
-"""As ASGI has them: names in lower case."""
+"""Headers of a request as ASGI has them: names in lower case."""
 
 POLICY = "; ".join(
     (

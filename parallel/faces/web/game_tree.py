@@ -26,7 +26,7 @@ from psearch.text.values import shown
 from psearch.text.wdl import expected_points_with, material
 
 MOST_NODES = 4_000
-"""Of a tree; each takes some 200 bytes of the message that tells of it."""
+"""Most nodes of a tree; each takes some 200 bytes of the message with the tree."""
 _MOST_GAMES = 5_000
 _LONGEST_NAME = 40
 """characters of a player's name in a list of games"""
@@ -164,7 +164,7 @@ class GameTree:
 
     @property
     def number(self) -> int:
-        """Of the node on the board."""
+        """Return the number of the node on the board."""
         return self._numbers[self.here]
 
     def has(self, node: chess.pgn.GameNode) -> bool:

@@ -28,7 +28,7 @@ from psearch.results import PsearchError
 
 T = TypeVar("T", bound="Part")
 SHOW_S = 0.05
-"""At most so often, in seconds, a page is told of the same state."""
+"""Least time between two messages about the same state, in seconds."""
 PATIENCE_S = 3.0
 """How long a page that is gone may take to come back before what is searched for it ends."""
 _MOST_WAITING = 2_000

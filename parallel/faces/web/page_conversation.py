@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+from collections.abc import Callable
 
 import chess
 
@@ -145,30 +146,12 @@ async def remove(page: Page, payload: Payload) -> None:
     page.analyst.follow()
 
 
-@handles("board.undo")
-async def undo(page: Page, payload: Payload) -> None:
-    """Put on the board what was there before another position or game took its place, or moves were taken away."""
-    page.step(back=True)
-
-
-@handles("board.redo")
-async def redo(page: Page, payload: Payload) -> None:
-    """Undo `board.undo`."""
-    page.step(back=False)
-
-
 @handles("board.promote")
 async def promote(page: Page, payload: Payload) -> None:
     """Make the moves up to this one the main line: `id`."""
     page.match.check_may_change()
     page.tree.promote(whole_of(payload, "id", 0, _MOST_NUMBER))
     page.tell_game()
-
-
-@handles("board.export")
-async def export(page: Page, payload: Payload) -> None:
-    """Send the position as FEN, the game as PGN."""
-    page.send("board.exported", page.tree.export())
 
 
 def _play(page: Page, found: chess.Move) -> None:
@@ -212,12 +195,6 @@ async def start_analysis(page: Page, payload: Payload) -> None:
     page.analyst.start()
 
 
-@handles("analysis.stop")
-async def stop_analysis(page: Page, payload: Payload) -> None:
-    """Stop the search."""
-    page.analyst.stop()
-
-
 @handles("analysis.configure")
 async def configure_analysis(page: Page, payload: Payload) -> None:
     """Set how to search: `multipv`, and every setting that `page.facts` has."""
@@ -232,12 +209,6 @@ async def configure_engine(page: Page, payload: Payload) -> None:
     page.begin("engine", page.shared_engine.configure(threads, hash_mb))
 
 
-@handles("engine.forget")
-async def forget(page: Page, payload: Payload) -> None:
-    """Empty the table, for all pages."""
-    page.begin("engine", page.shared_engine.forget())
-
-
 # -- a game, a review --------------------------------------------------------------------------------------------------
 
 
@@ -248,12 +219,6 @@ async def start_game(page: Page, payload: Payload) -> None:
     page.match.start(payload)
     page.analyst.stop("a game is being played")
     page.review.change({})
-
-
-@handles("play.resign")
-async def resign(page: Page, payload: Payload) -> None:
-    """Give up."""
-    page.match.resign()
 
 
 @handles("play.back")
@@ -271,7 +236,25 @@ async def start_review(page: Page, payload: Payload) -> None:
     page.review.start(payload)
 
 
-@handles("review.stop")
-async def stop_review(page: Page, payload: Payload) -> None:
-    """Stop the review."""
-    page.review.stop()
+PLAIN: dict[str, Callable[[Page], object]] = {
+    # put on the board what was there before another game took its place, or moves were taken away; undo that
+    "board.undo": lambda page: page.step(back=True),
+    "board.redo": lambda page: page.step(back=False),
+    # the position as FEN, the game as PGN
+    "board.export": lambda page: page.send("board.exported", page.tree.export()),
+    "analysis.stop": lambda page: page.analyst.stop(),
+    "engine.forget": lambda page: page.begin("engine", page.shared_engine.forget()),
+    "play.resign": lambda page: page.match.resign(),
+    "review.stop": lambda page: page.review.stop(),
+}
+"""Messages without a payload, and what each does."""
+
+
+def _declare(type: str, act: Callable[[Page], object]) -> None:
+    @handles(type)
+    async def handle(page: Page, payload: Payload) -> None:
+        act(page)
+
+
+for _type, _act in PLAIN.items():
+    _declare(_type, _act)

@@ -10,9 +10,9 @@ from psearch.faces.web.page import Page
 from psearch.faces.web.shared_engine import EngineSettings, SharedEngine
 
 MOST_PAGES = 24
-"""Those that were left longest ago are given up for new ones."""
+"""Most pages; the one that was left longest ago is given up for a new one."""
 _KEPT_S = 1800.0
-"""How long the board of a page that is gone is kept."""
+"""Time for which the board of a page that is gone is kept, in seconds."""
 
 
 class Pages:

@@ -32,7 +32,7 @@ from psearch.version import __version__
 _JUDGE_EVERY_S = 0.25
 """The game is judged as a whole, some 20 ms of work; no need for it after each position."""
 _REST = 10
-"""And no more of the time than one part in so many: long games take longer."""
+"""Judging takes at most one part in so many of the time: long games take longer."""
 _MOST_TIME_S = 600
 _MOST_NODES = 10**12
 _MOST_DEPTH = 100
@@ -160,7 +160,7 @@ class Review:
 
 
 class _MainLine:
-    """The main line of a tree as it was when its analysis began: who looks on may go on making moves."""
+    """The main line of a tree as it was when its analysis began: the user may go on making moves."""
 
     def __init__(self, tree: GameTree) -> None:
         self.tree = tree

@@ -62,7 +62,7 @@ _PATIENCE_S = 2
 _STRANGER_S = 5.0
 """How long a connection may last on which no cookie of a page was shown."""
 _MOST_STRANGERS = 64
-"""Of these at a time; for one more the oldest ends."""
+"""Most such connections at a time; for one more the oldest ends."""
 _BACKLOG = 64
 """Connections that wait to be taken. asyncio takes so many in a row, before any of them can be found to be too many."""
 _OPEN_THE_ADDRESS = "Open the address that psearch serve has printed: it has a token, which this one lacks.\n"
@@ -262,7 +262,7 @@ async def _refuse_socket(receive: Receive, send: Send) -> None:
 
 
 def _file(request: Request, access: Access, files: dict[str, StaticFile]) -> Response:
-    """A file of the page, for who has the token, or the cookie that one gets for it."""
+    """Return a file of the page to a request with the token, or with the cookie that was given for it."""
     headers = request.scope["headers"]
     path = request.scope["path"]
     tokens = parse_qs(request.scope["query_string"].decode("latin-1")).get("token", [])

@@ -320,7 +320,7 @@ class SharedEngine:
 
 
 class _Warnings(logging.Handler):
-    """Hands on what the engine warns of, from whatever thread."""
+    """Passes on what the engine warns of, from whatever thread."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)

@@ -26,11 +26,11 @@ PERIOD_S = 0.05
 _MOST_UNSEEN = 3
 """Snapshots that a page has not confirmed yet; nothing is looked at until it does."""
 _SHARE = 0.04
-"""Of a core, at most: what takes longer, as with hundreds of workers, is done less often."""
+"""Largest share of a core for looking: what takes longer, as with hundreds of workers, is done less often."""
 _NODES_S = 0.2
-"""Between looks at the open nodes: they change faster than anybody reads."""
+"""Time between looks at the open nodes, in seconds: they change faster than anybody reads."""
 _IDLE_S = 0.2
-"""Between looks while nothing is searched."""
+"""Time between looks while nothing is searched, in seconds."""
 
 
 class _Watching:

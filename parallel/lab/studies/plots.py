@@ -39,14 +39,13 @@ def check_plot(path: Path) -> None:
         raise PsearchError(f"cannot write {path}: its folder does not exist")
 
 
-def _figure(width: float, height: float, panels: int) -> tuple[Any, Any]:
+def _figure(width: float, height: float, **panels: Any) -> tuple[Any, Any]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(panels, 1, sharex=True, height_ratios=(2, 1) if panels == 2 else None)
-    return figure, axes
+    return figure, figure.subplots(**panels)
 
 
 def _line(number: int, lines: int) -> dict[str, Any]:
@@ -83,7 +82,7 @@ def plot_simulation(path: Path, rows: Sequence[Row], title: str, notes: Sequence
     """Draw the speedup by workers on a log-log scale, one line a policy; below, node overhead and idle share."""
     from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter, ScalarFormatter
 
-    figure, (upper, lower) = _figure(8, 8, 2)
+    figure, (upper, lower) = _figure(8, 8, nrows=2, sharex=True, height_ratios=(2, 1))
     counts = sorted({1, *(row.threads for row in rows)})
     upper.plot(counts, counts, label="ideal", **_IDEAL)
     idle = lower.twinx()
@@ -124,7 +123,7 @@ def plot_speedup(
 ) -> None:
     """Draw a bar with its 95% interval for each policy and worker count, a dot a position, and the ceilings of the
     hardware, by worker count."""
-    figure, axes = _figure(max(7.0, 1.6 + 1.1 * len(rows)), 5, 1)
+    figure, axes = _figure(max(7.0, 1.6 + 1.1 * len(rows)), 5)
     counts, policies = sorted({row.threads for row in rows}), _policies(rows)
     ceilings = {count: value for count, value in ceilings.items() if count in counts and 0 < value < math.inf}
     dots = _dots(samples)
@@ -171,12 +170,7 @@ def _dots(samples: Samples) -> dict[tuple[int, str], list[float]]:
 
 def plot_prediction(path: Path, reports: Sequence[RuleReport], title: str, notes: Sequence[str] = ()) -> None:
     """Draw the reliability of P(no cutoff) at entry and of P(needed): observed over predicted, one line a rule."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 5.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = _figure(11, 5.5, ncols=2)
     for number, report in enumerate(reports):
         style = _line(number, len(reports))
         _reliability(left, report.reliability, f"{report.rule} (Brier {report.brier:.3f})", style)

@@ -38,7 +38,7 @@ from psearch.terminal.table import glossary, text_table
 from psearch.text.epd_text import SuitePosition
 
 WORKERS = 8
-"""In virtual time."""
+"""Workers of the searches in virtual time."""
 RULES = tuple(policy for policy in PREDICTING_POLICIES if policy != "calibrated")
 """`calibrated` gives nodes the classes of `kannan`: on the same nodes nothing tells them apart."""
 

@@ -28,7 +28,7 @@ from psearch.text.epd_text import SuitePosition
 _HASH_MB = 1
 """No table is used, and every arena has one."""
 _BURSTS_PER_CALL = 1 << 13
-"""Of the search: between two chances for Ctrl-C."""
+"""Bursts of the search between two chances for Ctrl-C."""
 
 
 @dataclass(frozen=True)

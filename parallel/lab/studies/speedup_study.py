@@ -277,17 +277,6 @@ def summarise(samples: Samples) -> list[Row]:
     return [compare([s for s in compared if (s.policy, s.threads) == group], base) for group in groups]
 
 
-def how_searched(samples: Samples, driver: str) -> str:
-    """Return what the searches pruned and their driver, the same in all; empty is what their log does not say."""
-    facts = {"pruning": samples[0].pruning if samples else "", "driver": driver}
-    return ", ".join(f"{name} {words}" for name, words in facts.items() if words)
-
-
-def most_workers(rows: Sequence[Row]) -> int:
-    """Return the most workers of those that share a tree."""
-    return max((row.threads for row in rows), default=1)
-
-
 def hardware_ceiling(
     suite: Sequence[SuitePosition | GameSuitePosition],
     count: int,

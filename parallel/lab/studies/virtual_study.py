@@ -162,7 +162,6 @@ def run_study(
     if not any(depths):
         raise PsearchError(f"no position takes one worker about {study.tree_nodes:,} nodes at any depth")
     tasks = study.tasks(depths)
-    work = _StudyWork(tasks)
     early: dict[int, VirtualSample] = {}
     delivered = 0
     try:
@@ -175,7 +174,8 @@ def run_study(
                     done = early.pop(delivered)
                     delivered += 1
                     if progress:
-                        work.report(progress, delivered - 1, done)
+                        what = f"{delivered}/{len(tasks)} {done.threads} x {done.policy}: {done.position}"
+                        progress(what, delivered, len(tasks))
     finally:
         for place in sorted(early):
             on_sample(early[place])
@@ -219,24 +219,3 @@ def _begin_job(study: Study) -> Callable[[StudyTask], VirtualSample | int]:
     """In a process of several: what searches there."""
 
     return _TaskSearcher(study).search
-
-
-class _StudyWork:
-    """How much is done: a search costs about its nodes, and those of one worker are known first."""
-
-    def __init__(self, tasks: Sequence[StudyTask]) -> None:
-        self._tasks = tasks
-        self._alone = sum(task.workers == 1 for task in tasks)
-        self._nodes: dict[int, int] = {}
-        self._done = 0
-
-    def report(self, progress: StudyProgress, place: int, sample: VirtualSample) -> None:
-        """Report after the search of the task at this place of the list."""
-        text = f"{place + 1}/{len(self._tasks)} {sample.threads} x {sample.policy}: {sample.position}"
-        number = self._tasks[place].number
-        self._nodes.setdefault(number, sample.nodes)
-        self._done += self._nodes[number]
-        if place + 1 < self._alone:
-            progress(text)
-        else:
-            progress(text, self._done, sum(self._nodes.values()) * (len(self._tasks) // len(self._nodes)))

@@ -43,7 +43,7 @@ _MOST_TIMES = 20
 most of what one does."""
 _HASH_MB = 64
 _EVENTS = 1 << 20
-"""Of the trace, for all workers: 64 MiB."""
+"""Events of the trace, for all workers: 64 MiB."""
 _EVENTS_OF_A_WORKER = 1 << 15
 _KINDS = {"search": SEARCH, "join": JOIN, "idle": IDLE, "not recorded": LOST}
 

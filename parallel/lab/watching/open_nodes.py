@@ -19,14 +19,14 @@ from psearch.lab.watching.reading import Memory
 from psearch.trace.timeline import split_name
 
 MOST_NODES = 64
-"""Of those in one look; of more, those with most workers."""
+"""Most nodes in one look; of more, those with most workers are taken."""
 MOST_WORKERS = 16
-"""That are named at a node."""
+"""Most workers that are named at a node."""
 BUDGET_S = 0.004
 """CPU time that a look may take to check lines; what is left over is not shown this time."""
 _DEEPEST = MAX_PLY
 _STEPS = (0, 1, 2, 3, 4, 4, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6)
-"""Of `progress_step`, by moves done."""
+"""Values of `progress_step`, by moves done."""
 
 
 class _Raw(NamedTuple):
@@ -121,7 +121,7 @@ def _count(chains: np.ndarray) -> dict[int, int]:
 def _reached(
     memory: Memory, chains: np.ndarray, workers: np.ndarray, stacks: np.ndarray, plies: np.ndarray, chosen: set[int]
 ) -> dict[int, list[tuple[int, int]]]:
-    """By node: numbers of workers at or below it, and the code of the move that each has taken there; 0: none yet."""
+    """Return, by node, the workers at or below it and the code of the move that each has taken there; 0: none yet."""
     found: dict[int, list[tuple[int, int]]] = {home: [] for home in chosen}
     for column in range(chains.shape[1]):
         homes = [home for home in chains[:, column].tolist() if home in chosen and len(found[home]) < MOST_WORKERS]

@@ -16,7 +16,7 @@ from psearch.core.constants import STATE_IDLE
 from psearch.core.records import MAX_PLY
 
 COUNTED = ("splits", "joins", "aborts", "aborted_nodes", "idle_cycles", "search_cycles")
-"""Of the workers' counters, those in a snapshot, besides `nodes`."""
+"""Workers' counters that are in a snapshot, besides `nodes`."""
 
 
 class Memory:
@@ -94,7 +94,7 @@ class Memory:
 
     @property
     def depth(self) -> int:
-        """Of the last finished iteration."""
+        """Return the depth of the last finished iteration."""
         return int(self._header["depth"][0])
 
     @property

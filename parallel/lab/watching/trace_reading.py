@@ -14,7 +14,7 @@ from psearch.files.json_text import json_value
 from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
 from psearch.lab.watching.laboratory import MOST_CELLS, split_types
 from psearch.results import PsearchError
-from psearch.trace.trace_events import (
+from psearch.trace.trace_file import (
     FIRST_WORKER_TID,
     ITERATIONS_TID,
     OPENING,
@@ -24,12 +24,12 @@ from psearch.trace.trace_events import (
 )
 
 MOST_CHARACTERS = 32 << 20
-"""Of a file; psearch writes ASCII."""
+"""Longest file that is read; psearch writes ASCII."""
 MOST_WORKERS = 64
 """Whose tracks are shown; of more workers the first ones."""
 _MOST_US = 1e12
 _LONGEST = 120
-"""Characters of what a fact says."""
+"""Longest fact that is shown, in characters."""
 _KINDS = {"search": SEARCH, "join": JOIN, "idle": IDLE, "not recorded": LOST, "aborted work": ABORTED}
 _LONGEST_MOVE = 24
 _FACTS = (

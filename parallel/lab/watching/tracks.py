@@ -17,7 +17,7 @@ from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segmen
 from psearch.trace.timeline import Event, each, split_name
 
 MOST_SEGMENTS = 48
-"""Of one worker in one look; of more, what filled most of each 48th of the time."""
+"""Most segments of one worker in one look; of more, what filled most of each 48th of the time."""
 _MOST_READ = 2048
 """Events of one worker in one look: as many as a look should take time for. Of more the oldest are lost."""
 _MOST_KEPT = 1024
@@ -28,7 +28,7 @@ class Track:
     """One worker."""
 
     def __init__(self, count: int = 0, kind: int = IDLE, since: int = 0, nodes: int = 0) -> None:
-        """As it is when it is first looked at: so many events, doing this since then (microseconds), so many nodes."""
+        """count, kind, since, nodes: events so far, what the worker does, since when (microseconds), nodes so far."""
         self._seen = count
         self._kind = kind
         self._split = ""

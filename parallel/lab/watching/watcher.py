@@ -31,7 +31,7 @@ MOST_TRACKS = 64
 _LEAST_CALIBRATION_NS = 1_000_000
 """How long after its start the two clocks of a search can be compared."""
 _TICKS_PER_US = 1_000_000
-"""Of virtual time."""
+"""Ticks of virtual time in a microsecond."""
 _LOAD = "0123456789abcdef"
 """How busy a worker was, in fifteenths."""
 

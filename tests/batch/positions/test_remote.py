@@ -10,6 +10,7 @@ from pathlib import Path
 import chess
 import chess.engine
 import pytest
+from netfit.inference import encoded
 
 import psearch
 from psearch.batch.positions.position_pool import PositionPool, limit_s, make_pool, rounds
@@ -17,7 +18,7 @@ from psearch.batch.positions.position_worker import PositionWorker, WorkerSettin
 from psearch.batch.positions.task import Batch, Outcome, Part, Task, TaskList
 from psearch.batch.positions.task_queue import Done
 from psearch.bench import BENCH_POSITIONS
-from psearch.core.chess.evaluation.network_file import default_network, encoded
+from psearch.core.chess.evaluation.network_file import default_network
 from psearch.options import SearchOptions
 from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits

@@ -17,7 +17,7 @@ from psearch.faces.cli import main as cli
 from psearch.faces.cli.analysis_session import _about
 from psearch.faces.cli.arguments import search_options
 from psearch.faces.cli.commands import analyse_command
-from psearch.faces.cli.study import kernels_of, policy_files
+from psearch.faces.cli.study import kernels_of
 
 FILE = str(REPOSITORY / "docs" / "examples" / "my_policy.py")
 BROKEN = "from psearch.own_policy import *\n\n@replaces(may_open)\ndef mine(ctx, node):\n    return True\n"
@@ -102,8 +102,8 @@ def test_logs_and_journals_know_a_file_by_its_content() -> None:
     options = parser.parse_args(["--policy", FILE, "games.pgn"])
     digest = kernels_of([FILE])[FILE].digest
     assert _about([], options, search_options(options), 16)["policy file"] == digest
-    assert policy_files(kernels_of([FILE, "ybw"])) == {"policy_files": {FILE: digest}}
-    assert policy_files(kernels_of(["ybw"])) == {}
+    assert {name: own.digest for name, own in kernels_of([FILE, "ybw"]).items()} == {FILE: digest}
+    assert kernels_of(["ybw"]) == {}
 
 
 WRONG = """

@@ -80,7 +80,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
 
 def _count(table: list[Leaves], options: argparse.Namespace) -> dict[int, Count]:
-    """By depth, of the trees that are small enough."""
+    """Count the trees that are small enough; returns the counts by depth."""
     chosen = [row.depth for row in table if row.total <= options.count]
     if not chosen:
         return {}

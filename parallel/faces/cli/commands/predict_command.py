@@ -18,7 +18,6 @@ from psearch.faces.cli.study import (
     policies,
     print_table,
     read_positions,
-    warn,
 )
 from psearch.settings import DEPTH
 
@@ -98,13 +97,14 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     elif reports:
         searched = f"{scale_line(len(positions), nodes)}, depth {options.depth}"
         print_table(table(reports), searched, f"pruning {pruned}", legend())
-    if reports:
-        warn(len(positions), nodes, WORKERS, pruned)
+    cautions = warnings(len(positions), nodes, WORKERS, pruned) if reports else []
+    for caution in cautions:
+        complain(caution)
     if interrupted:
         complain(f"interrupted; {counted(len(reports), 'rule')} of {len(rules)} finished")
     if options.plot is not None and reports:
         from psearch.lab.studies.plots import plot_prediction
 
         title = f"{scale(len(positions), nodes)}, depth {options.depth}"
-        plot_prediction(options.plot, reports, title, warnings(len(positions), nodes, WORKERS, pruned))
+        plot_prediction(options.plot, reports, title, cautions)
     return signals.exit_status

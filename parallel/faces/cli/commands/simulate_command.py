@@ -24,12 +24,10 @@ from psearch.faces.cli.study import (
     add_study_options,
     check_game,
     check_study,
-    left_out,
     policies,
-    policy_files,
     positions_and_kernels,
-    raw_log,
     read_found,
+    recording,
     show,
 )
 from psearch.faces.cli.traces import add_trace, report_trace
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from psearch.lab.studies.virtual_study import Share, Study
     from psearch.options import SearchOptions
     from psearch.simulation.costs import Costs
-    from psearch.simulation.simulator import VirtualSample
     from psearch.terminal.status import StatusLine
     from psearch.trace.recorder import Recorder
 
@@ -70,7 +67,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch simulate`."""
+    """Add the arguments of `psearch simulate`."""
     parser.add_argument(
         "--workers", type=worker_counts, metavar="1,2,...,N", help=f"virtual workers, 1 to {MAX_THREADS}"
     )
@@ -181,50 +178,31 @@ def _costs_of_log(about: dict[str, Any]) -> str:
 def _simulate(options: argparse.Namespace) -> StudyFound:
     """Search everything, each search in the log when it is finished, if there is one."""
     from psearch.files.raw_log import machine, machine_name
-    from psearch.lab.studies.depths import depth_rule, rule_name
+    from psearch.games.own_game import GamePosition
+    from psearch.lab.studies.virtual_study import run_study
+    from psearch.simulation.simulation_entries import VIRTUAL
+    from psearch.terminal.status import StatusLine
 
     study = _study(options)
-    depths = rule_name(options.depth)
-    costs = asdict(study.costs)
-    rule = depth_rule({"about": {"depths": depths}})
-    found = StudyFound(rule, options.driver)
     file = {} if options.costs is None else {"file": options.costs.name}
-    found.costs = study.costs.told(machine_name(machine()), **file)
-    with raw_log("simulate", options, costs=costs, depths=depths, **policy_files(study.kernels)) as log:
+    found = StudyFound(options.driver, costs=study.costs.told(machine_name(machine()), **file))
+    traced: list[dict[int, int]] = []
+
+    def write_trace(recorder: Recorder, facts: dict[str, Any]) -> None:
+        position, name_of = study.suite[0].board, None
+        if isinstance(position, GamePosition):
+            name_of = position.name_of
+            facts |= {"game": position.game.name, "position": " ".join(options.game[1:])}
+        recorder.write(options.trace, facts, move_name=name_of)
+        traced.append(recorder.dropped)
+
+    with recording("simulate", options, found, study.suite, study.kernels, costs=asdict(study.costs)) as keep:
         if options.on is None:
-            from psearch.simulation.simulation_entries import VIRTUAL
-
             prepare_kernels(VIRTUAL, *(kernels.group(VIRTUAL) for kernels in study.kernels.values()))
-
-        def keep(sample: VirtualSample) -> None:
-            found.samples.append(sample)
-            if log is not None:
-                log.add(sample)
-
-        from psearch.games.own_game import GamePosition
-        from psearch.lab.studies.virtual_study import run_study
-        from psearch.terminal.status import StatusLine
-
-        traced: list[dict[int, int]] = []
-
-        def write_trace(recorder: Recorder, facts: dict[str, Any]) -> None:
-            position, name_of = study.suite[0].board, None
-            if isinstance(position, GamePosition):
-                name_of = position.name_of
-                facts |= {"game": position.game.name, "position": " ".join(options.game[1:])}
-            recorder.write(options.trace, facts, move_name=name_of)
-            traced.append(recorder.dropped)
-
         try:
             with StatusLine() as status:
                 on_trace = write_trace if options.trace is not None else None
                 run_study(study, options.jobs, keep, status, on_trace, _share(options, study, status))
-            names = left_out(study.suite, found.samples)
-            found.rule = depth_rule({"about": {"depths": depths}, "left_out": names})
-            if names and log is not None:
-                log.note(left_out=names)
-        except KeyboardInterrupt:
-            found.interrupted = True
         finally:
             for dropped in traced:
                 report_trace(dropped, options.trace)
@@ -232,7 +210,7 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
 
 
 def _share(options: argparse.Namespace, study: Study, status: StatusLine) -> Share | None:
-    """Who does the searches, if it is a cluster."""
+    """Return what shares the searches out on a cluster, if one was named."""
     if options.on is None:
         return None
     from psearch.remote.cluster_processes import share_out_on

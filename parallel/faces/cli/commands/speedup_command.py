@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,19 +26,16 @@ from psearch.faces.cli.study import (
     add_study_options,
     check_game,
     check_study,
-    left_out,
     policies,
-    policy_files,
     positions_and_kernels,
-    raw_log,
     read_found,
+    recording,
     show,
 )
 from psearch.settings import DEPTH
 
 if TYPE_CHECKING:
     from psearch.core.toolchain.kernel_sets import KernelSet
-    from psearch.files.raw_log import RawLog
     from psearch.games.searching import GameSuitePosition
     from psearch.lab.studies.speedup_study import Sample
     from psearch.options import SearchOptions
@@ -123,32 +120,21 @@ def _measure(options: argparse.Namespace) -> StudyFound:
     """Search everything, each search in the log when it is finished, if there is one."""
     chosen = policies(options.policy)
     suite, own = positions_and_kernels(options, chosen)
-    from psearch.lab.studies.depths import depth_rule, rule_name
     from psearch.options import options_with
+    from psearch.results import PsearchError
     from psearch.scheduler.scheduler_entries import SEARCH
 
     how = search_options(options, policy=DEFAULT_POLICY)
     if options.game is not None:
         how = replace(how, aspiration=0)
-    depths = rule_name(options.depth)
     ceilings: dict[int, float] = {}
-    rule = depth_rule({"about": {"depths": depths}})
-    found = StudyFound(rule, options.driver, ceilings=ceilings)
-    with raw_log("speedup", options, depths=depths, **policy_files(own)) as log:
+    found = StudyFound(options.driver, ceilings=ceilings)
+    with recording("speedup", options, found, suite, own) as keep:
         prepare_kernels(*(kernels.group(SEARCH) for kernels in own.values()))
-        try:
-            _time_searches(options, suite, chosen, own, how, found, log)
-            _measure_ceilings(options, suite, options_with(how, "serial", own), found.samples, ceilings)
-        except KeyboardInterrupt:
-            found.interrupted = True
-            return found
-        finally:
-            if log is not None:
-                log.note(ceilings=ceilings)
-        names = left_out(suite, found.samples)
-        found.rule = depth_rule({"about": {"depths": depths}, "left_out": names})
-        if names and log is not None:
-            log.note(left_out=names)
+        _time_searches(options, suite, chosen, own, how, keep)
+        if not found.samples:
+            raise PsearchError(f"no position takes one worker about {options.seconds:g} s at any depth")
+        _measure_ceilings(options, suite, options_with(how, "serial", own), found.samples, ceilings)
     return found
 
 
@@ -158,18 +144,11 @@ def _time_searches(
     names: Sequence[str],
     own: Mapping[str, KernelSet],
     how: SearchOptions,
-    found: StudyFound,
-    log: RawLog | None,
+    keep: Callable[[Sample], None],
 ) -> None:
-    """Raises PsearchError when every position is too quick."""
+    """Search every position with every policy and worker count."""
     from psearch.lab.studies.speedup_study import measure
-    from psearch.results import PsearchError
     from psearch.terminal.status import StatusLine
-
-    def keep(sample: Sample) -> None:
-        found.samples.append(sample)
-        if log is not None:
-            log.add(sample)
 
     with StatusLine() as status:
         measure(
@@ -186,8 +165,6 @@ def _time_searches(
             seed=options.seed,
             kernels=own,
         )
-    if not found.samples:
-        raise PsearchError(f"no position takes one worker about {options.seconds:g} s at any depth")
 
 
 def _measure_ceilings(

@@ -83,14 +83,6 @@ export class Game {
     return line;
   }
 
-  // The line through what stands on the board: to it, and on by first children.
-  lineThrough() {
-    const line = [];
-    for (let node = this.node; node; node = this.nodes.get(node.parent)) line.unshift(node);
-    for (let node = this.node?.children[0]; node; node = node.children[0]) line.push(node);
-    return line;
-  }
-
   go(id) {
     const node = this.nodes.get(id);
     if (!node || id === this.here) return;
