@@ -90,6 +90,8 @@ class UciSession:
             self._to_engine.write("".join(line + "\n" for line in lines))
             self._to_engine.flush()
         except (OSError, ValueError) as error:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                raise NoAnswer(f"the engine has ended, status {self._process.wait(1)}") from None
             raise NoAnswer(f"the engine does not read: {error}") from None
         return time.perf_counter()
 
