@@ -39,7 +39,7 @@ def pytest_configure() -> None:
 NIGHTLY = ("tests/core/toolchain/", "tests/batch/analysis/test_marks.py", "tests/faces/web/test_web_looks.py")
 """Where a slow test is a nightly one: other processors and damaged caches, how good the marks of an analysis are, how
 the page looks."""
-OF_BENCH = ("test_match.py", "test_fuzz.py")
+OF_BENCH = ("test_matchplay.py", "test_fuzz.py")
 """Of the tests of bench those that protect what ships: the rules of games, readers of all inputs."""
 POLICIES = ("calibrated", "garms", "lazy")
 """One that predicts, one that opens by a rule, one that shares nothing; tests of properties under others are slow."""

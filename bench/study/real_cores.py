@@ -19,13 +19,14 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
+
+from tables import spread
 
 from psearch.arena.control_groups import usable_cores
 from psearch.faces.cli.numbers import worker_counts
 from psearch.results import PsearchError
-from psearch.text.epd_text import SuitePosition, read_suite
+from psearch.text.epd_text import read_suite
 
 _MATCH = Path(__file__).resolve().parents[1] / "match" / "match.py"
 _PSEARCH = (sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())")
@@ -33,12 +34,6 @@ _SURVEY = 1.5
 """Time that finding a depth takes, in that of one search by one worker, roughly."""
 _MOVES = 70
 """Of each side in a long game: how long a game takes at most, roughly."""
-
-
-def spread(suite: Sequence[SuitePosition], count: int) -> list[SuitePosition]:
-    """Return so many of the positions, evenly spread; all if there are no more."""
-    count = min(count, len(suite))
-    return [suite[number * len(suite) // count] for number in range(count)]
 
 
 def positions_for(minutes: float, counts: list[int], seconds: float, repeats: int) -> int:

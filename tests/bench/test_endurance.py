@@ -120,7 +120,7 @@ def test_a_family_and_what_it_holds(tmp_path: Path) -> None:
 
 
 def test_an_engine_that_says_nothing() -> None:
-    with pytest.raises(NoAnswer, match=r"the engine (has ended, status 3|does not read)"):
+    with pytest.raises(NoAnswer, match="the engine has ended, status 3"):
         UciSession([sys.executable, "-c", "import sys; sys.exit(3)"])
     answers = "{'uci': 'uciok', 'isready': 'readyok'}"
     echo = f"import sys\nfor line in sys.stdin: print({answers}.get(line.strip(), line), flush=True)"

@@ -31,7 +31,12 @@ def test_the_file_is_that_of_the_examples() -> None:
     assert len(COMMANDS) == 4
 
 
-@pytest.mark.parametrize("block", COMMANDS, ids=lambda block: block.split("\n")[0])
+@pytest.mark.parametrize(
+    "block",
+    # compiles another file
+    [pytest.param(one, marks=[pytest.mark.slow] if "my_term.py" in one else []) for one in COMMANDS],
+    ids=lambda block: block.split("\n")[0],
+)
 def test_a_command_does_what_the_page_says(block: str, folder: Path) -> None:
     check_command(block, folder, 2 if "broken" in block.split("\n")[0] else 0)
 

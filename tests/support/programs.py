@@ -15,6 +15,7 @@ from unittest import mock
 
 import pytest
 from paths import BENCH
+from timing import wait_until
 
 from psearch.faces.cli import main as cli
 
@@ -110,3 +111,8 @@ def processes_in_session(session: int) -> list[str]:
             except OSError:
                 continue
     return found
+
+
+def assert_gone(session: int) -> None:
+    """Nothing of a session is left, at the latest after a moment."""
+    wait_until(lambda: not processes_in_session(session))

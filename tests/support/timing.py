@@ -5,6 +5,7 @@ late by itself is late each time."""
 from __future__ import annotations
 
 import os
+import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -47,6 +48,11 @@ def least(measure: Callable[[], float], enough: float, tries: int = 3) -> float:
         found = min(found, measure())
         count += 1
     return found
+
+
+def usual(times: Sequence[float]) -> float:
+    """The median of some measurements that cannot be made again; the least of them in a crowd."""
+    return min(times) if is_crowded() else statistics.median(times)
 
 
 def last_bound(search: Callable[[], str], tries: int = 5) -> str:

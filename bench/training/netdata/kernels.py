@@ -76,8 +76,6 @@ _SMALL_BURST = 64
 _SMALL_SEARCH = 1000
 """nodes: a long burst would pass it by far."""
 SAMPLE_BYTES = sample_dtype.itemsize
-_MATED = -1
-_STALEMATED = -2
 
 
 @kernel(i64(Tables, Frame))

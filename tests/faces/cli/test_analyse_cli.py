@@ -17,7 +17,7 @@ import chess
 import chess.pgn
 import pytest
 from paths import DATA
-from programs import PSEARCH, run_here
+from programs import PSEARCH, assert_gone, run_here
 from terminals import CONTROL, line_before, on_terminal
 
 MIXED = str(DATA / "suites" / "mixed.epd")
@@ -93,25 +93,6 @@ def killed_after(positions: int, *words: str, number: signal.Signals = signal.SI
 def children_of(parent: int) -> list[int]:
     tasks = Path(f"/proc/{parent}/task/{parent}/children")
     return [int(word) for word in tasks.read_text().split()]
-
-
-def assert_gone(session: int) -> None:
-    """Nothing of a session is left, at the latest after a moment."""
-    deadline = time.monotonic() + 20
-    while True:
-        left = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                except OSError:
-                    continue
-                if int(fields[3]) == session and fields[0] != "Z":
-                    left.append(entry.name)
-        if not left:
-            return
-        assert time.monotonic() < deadline, left
-        time.sleep(0.05)
 
 
 # -- results ---------------------------------------------------------------------------------------------------------

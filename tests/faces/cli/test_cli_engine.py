@@ -14,7 +14,7 @@ import chess
 import pytest
 from paths import DATA
 from positions import MATED
-from programs import PSEARCH, processes_in_session, run_here
+from programs import PSEARCH, assert_gone, processes_in_session, run_here
 from timing import least, wait_until
 
 MIDDLE_GAME = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
@@ -222,7 +222,7 @@ def test_a_signal_gives_the_best_move_and_leaves_nothing(number: signal.Signals,
     assert "best move  " in rest
     assert "interrupted" in rest
     assert "none" not in rest
-    wait_until(lambda: not processes_in_session(running.pid))
+    assert_gone(running.pid)
 
 
 def children(pid: int) -> list[int]:
@@ -238,7 +238,7 @@ def test_interrupted_json_says_so() -> None:
     command = [*PSEARCH, "--json", "--threads", "2", "--movetime", "100000", MIDDLE_GAME]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
         # much more than a worker's start takes on a busy machine: before the search there is nothing to report
-        wait_until(lambda: min(map(processor_time_s, children(running.pid)), default=0.0) > 1.5, TIMEOUT_S)
+        wait_until(lambda: min(map(processor_time_s, children(running.pid)), default=0.0) > 1.0, TIMEOUT_S)
         running.send_signal(signal.SIGINT)
         output, _ = running.communicate(timeout=TIMEOUT_S)
     assert running.returncode == 130
@@ -260,7 +260,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
         running.send_signal(signal.SIGINT)
         assert running.stderr.read() == ""
         assert running.wait(TIMEOUT_S) in (128 + signal.SIGPIPE, 130)
-    wait_until(lambda: not processes_in_session(running.pid))
+    assert_gone(running.pid)
 
 
 def test_a_killed_parent_leaves_no_workers() -> None:
@@ -271,4 +271,4 @@ def test_a_killed_parent_leaves_no_workers() -> None:
         assert len(processes_in_session(running.pid)) >= 2
         running.kill()
         running.wait(TIMEOUT_S)
-    wait_until(lambda: not processes_in_session(running.pid))
+    assert_gone(running.pid)

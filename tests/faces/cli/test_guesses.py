@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from psearch import __version__
-from psearch.faces.cli import main as cli
 from psearch.faces.cli.command_list import COMMANDS
 
 MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w - - 1 3"
+Run = Callable[..., tuple[int, str, str]]
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
-
-
-def outcome(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, str, str]:
-    """Status, stdout, stderr."""
-    try:
-        status: object = cli.main(words)
-    except SystemExit as leaving:
-        status = leaving.code
-    return status, *capsys.readouterr()
 
 
 @pytest.mark.parametrize(
@@ -86,10 +78,8 @@ def outcome(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, st
         (["-\x1b[31m", "startpos"], "no option '-\\x1b[31m' (see psearch --help)"),
     ],
 )
-def test_a_mistake_is_told_with_what_was_meant(
-    capsys: pytest.CaptureFixture[str], words: list[str], answer: str
-) -> None:
-    status, out, err = outcome(capsys, *words)
+def test_a_mistake_is_told_with_what_was_meant(run: Run, words: list[str], answer: str) -> None:
+    status, out, err = run(*words)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("psearch: ")
     assert answer in err
@@ -108,57 +98,55 @@ def test_a_mistake_is_told_with_what_was_meant(
         f'{MATED} bm a1; id "x";',
     ],
 )
-def test_positions_as_other_programs_write_them(capsys: pytest.CaptureFixture[str], text: str) -> None:
+def test_positions_as_other_programs_write_them(run: Run, text: str) -> None:
     for words in ([text], text.split()):
-        assert outcome(capsys, *words) == (0, "checkmate: White is mated\n", "")
+        assert run(*words) == (0, "checkmate: White is mated\n", "")
 
 
-def test_moves_that_are_proposed_are_understood(capsys: pytest.CaptureFixture[str]) -> None:
+def test_moves_that_are_proposed_are_understood(run: Run) -> None:
     line = "f2f3 e7e5 g2g4 d8h4"
-    proposed = outcome(capsys, *f"position startpos moves {line}".split())[2].split("`")[1]
+    proposed = run(*f"position startpos moves {line}".split())[2].split("`")[1]
     assert proposed == f"psearch --moves '{line}'"
-    assert outcome(capsys, "--moves", line) == (0, "checkmate: White is mated\n", "")
+    assert run("--moves", line) == (0, "checkmate: White is mated\n", "")
 
 
 @pytest.mark.parametrize("words", [["-v"], ["-V"], ["--version"]])
-def test_the_version_by_any_name(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
-    assert outcome(capsys, *words) == (0, f"psearch {__version__}\n", "")
+def test_the_version_by_any_name(run: Run, words: list[str]) -> None:
+    assert run(*words) == (0, f"psearch {__version__}\n", "")
 
 
 @pytest.mark.parametrize(("words", "same"), [([], []), (["analyze"], ["analyse"]), *(([c], [c]) for c in COMMANDS)])
-def test_help_is_a_command(capsys: pytest.CaptureFixture[str], words: list[str], same: list[str]) -> None:
-    assert outcome(capsys, "help", *words) == outcome(capsys, *same, "--help")
+def test_help_is_a_command(run: Run, words: list[str], same: list[str]) -> None:
+    assert run("help", *words) == run(*same, "--help")
 
 
-def test_other_names_of_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    assert outcome(capsys, "analyze") == outcome(capsys, "analyse")
-    assert outcome(capsys, "search") == outcome(capsys, "--depth", "1")
-    assert "no position given" in outcome(capsys, "search")[2]
+def test_other_names_of_commands(run: Run) -> None:
+    assert run("analyze") == run("analyse")
+    assert run("search") == run("--depth", "1")
+    assert "no position given" in run("search")[2]
 
 
 @pytest.mark.parametrize("name", ["game.pgn", "suite.EPD", "positions.fen", "notes"])
-def test_a_file_is_analysed(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
+def test_a_file_is_analysed(run: Run, tmp_path: Path, name: str) -> None:
     """So says a line; then it is as if the command had been given."""
     path = tmp_path / name
     path.write_text("# no positions in here\n")
-    status, out, err = outcome(capsys, "--depth", "3", str(path))
+    status, out, err = run("--depth", "3", str(path))
     said, answer = err.splitlines()
     assert (status, out, said) == (2, "", f"psearch: {path} is for psearch analyse: analysing")
-    assert [answer] == outcome(capsys, "analyse", "--depth", "3", str(path))[2].splitlines()
+    assert [answer] == run("analyse", "--depth", "3", str(path))[2].splitlines()
 
 
-def test_files_named_like_fields_of_a_fen(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_named_like_fields_of_a_fen(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("w", "-", "startpos"):
         (tmp_path / name).write_text("")
     mated = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w - - 1 3"
-    assert outcome(capsys, *mated.split()) == (0, "checkmate: White is mated\n", "")
-    assert "move 1: 'Ke2'" in outcome(capsys, "--moves", "Ke2", "startpos")[2]
+    assert run(*mated.split()) == (0, "checkmate: White is mated\n", "")
+    assert "move 1: 'Ke2'" in run("--moves", "Ke2", "startpos")[2]
 
 
-def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
     missing = str(tmp_path / "gone.pgn")
-    said = outcome(capsys, missing)[2]
+    said = run(missing)[2]
     assert said.startswith(f"psearch: cannot read {missing}: No such file") and said.count("\n") == 1

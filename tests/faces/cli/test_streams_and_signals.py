@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from paths import DATA
-from programs import PSEARCH, needs_web, processes_in_session
+from programs import PSEARCH, assert_gone, needs_web
 from screen import Screen
 from timing import wait_until
 
@@ -30,14 +30,6 @@ TIMEOUT_S = 120
 
 
 pytestmark = pytest.mark.usefixtures("search_kernels")
-
-
-def assert_gone(session: int) -> None:
-    """Nothing of a session is left, at the latest after a moment."""
-    deadline = time.monotonic() + 60
-    while processes_in_session(session):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("closed", [(1,), (0, 1, 2)])

@@ -41,6 +41,7 @@ def without(monkeypatch: pytest.MonkeyPatch, gate: int) -> None:
     monkeypatch.setattr(verify_sound, "Verifier", partial(verify_sound.Verifier, pruning))
 
 
+@pytest.mark.slow
 def test_sound_mode_is_sound(run: Run) -> None:
     status, out, _ = run("verify-sound", "--epd", str(POSITIONS), "--depth", "2", "--json")
     assert status == 0
