@@ -12,7 +12,7 @@ Events are KIND@PERCENT of the positions done, on the machine that joined last o
 
     kill   every process of the machine at once, as when its power fails
     stop   every process halts (SIGSTOP), and goes on 120 s later
-    hand   one process that searches halts, and goes on 120 s later
+    task   one process that searches halts, and goes on 120 s later
     cut    its cable is pulled; it knows nothing of that
     add    one more machine joins
     busy   the same, and another program has its core for 30 s
@@ -42,7 +42,7 @@ from typing import Any
 
 from psearch.files.raw_log import machine
 
-KINDS = ("kill", "stop", "hand", "cut", "add", "busy")
+KINDS = ("kill", "stop", "task", "cut", "add", "busy")
 _PSEARCH = [sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())"]
 _STORE_BYTES = 80 * 2**20
 _PORT = 6399
@@ -60,7 +60,7 @@ time.sleep(float(sys.argv[2]))
 """
 """A program that waits for a core, and keeps it."""
 _PATIENCE_S = 1800.0
-_HAND = "ray::TaskActor"
+_ACTOR = "ray::TaskActor"
 """the name of a process that searches"""
 
 
@@ -188,14 +188,14 @@ class Network:
             return self.node().address
         if len(self.well) < 2:
             raise SystemExit("cluster_faults.py: no machine is left to which something may happen")
-        one = next(one for one in reversed(self.well) if one is self.well[0] or one.processes(_HAND))
+        one = next(one for one in reversed(self.well) if one is self.well[0] or one.processes(_ACTOR))
         self.well.remove(one)
         if kind == "kill":
             one.send(signal.SIGKILL)
         elif kind == "cut":
             _do("ip", "-n", _SWITCH, "link", "set", f"port{one.number}", "down")
         else:
-            self._halt(one, _HAND if kind == "hand" else "", _HALTED_S)
+            self._halt(one, _ACTOR if kind == "task" else "", _HALTED_S)
         return one.address
 
     def _halt(self, one: Machine, name: str, seconds: float) -> None:
@@ -271,7 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("suite", type=Path)
     parser.add_argument("--nodes", type=int, default=20_000, help="of each search (20000)")
     parser.add_argument("--machines", type=int, default=3, help="at the beginning (3)")
-    parser.add_argument("--events", type=_events, default=_events("kill@20,hand@35,add@40,stop@50,add@60,cut@75"))
+    parser.add_argument("--events", type=_events, default=_events("kill@20,task@35,add@40,stop@50,add@60,cut@75"))
     parser.add_argument("--out", type=Path, required=True, metavar="PREFIX")
     options = parser.parse_args(arguments)
     os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_USAGE_STATS_ENABLED="0")

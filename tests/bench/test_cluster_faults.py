@@ -31,11 +31,11 @@ def test_an_analysis_on_machines_in_trouble(kernels: None, monkeypatch: pytest.M
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:  # each machine has a /tmp of its own
         suite, out = Path(folder, "suite.fen"), Path(folder, "faults")
         suite.write_text("\n".join(BENCH_POSITIONS * 4) + "\n")
-        words = ["--machines", "3", "--events", "kill@20,hand@40,add@60", "--out", str(out)]
+        words = ["--machines", "3", "--events", "kill@20,task@40,add@60", "--out", str(out)]
         assert cluster_faults.main([str(suite), *words]) == 0
         figures = json.loads(out.with_name("faults.json").read_text())
     assert figures["positions"] == 4 * len(BENCH_POSITIONS)
-    assert [one["event"] for one in figures["happened"] if "event" in one] == ["kill", "hand", "add", "end"]
+    assert [one["event"] for one in figures["happened"] if "event" in one] == ["kill", "task", "add", "end"]
 
 
 def test_an_event_of_no_kind_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
