@@ -95,6 +95,7 @@ def test_where_no_process_can_be_had_none_of_it_runs(monkeypatch: pytest.MonkeyP
 
         monkeypatch.setattr(pool, "launch", refuse)
         supervisor.pool.workers[0].kill()
+        supervisor.pool.workers[0].join(60)
         result = supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=6), OPTIONS))
         assert any("this process searches alone" in note for note in result.notes)
         assert supervisor.arena.kernels == STANDARD
@@ -138,6 +139,7 @@ def test_kernels_that_cannot_be_had_cost_no_worker(tmp_path: Path) -> None:
 def test_workers_that_take_the_place_of_others_run_it_too() -> None:
     with Supervisor(1, 1, "fork", kernels=OPTIONS.kernels) as supervisor:
         supervisor.pool.workers[0].kill()
+        supervisor.pool.workers[0].join(60)
         supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=6), OPTIONS))
         assert int(supervisor.arena.worker[0]["counters"]["opens"]) == opened("inline")[0]
 

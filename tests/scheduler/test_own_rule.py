@@ -198,6 +198,7 @@ def test_what_other_kernels_left_in_the_table_is_not_read(monkeypatch: pytest.Mo
         first = supervisor.search(request)
         monkeypatch.setattr(pool, "launch", refuse)
         supervisor.pool.workers[0].kill()
+        supervisor.pool.workers[0].join(60)
         alone = supervisor.search(request)
         assert supervisor.arena.kernels == STANDARD
         assert any("this process searches alone" in note for note in alone.notes)
