@@ -8,7 +8,7 @@ then is shown. The same arguments give the same answer to the last digit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -45,7 +45,10 @@ _HASH_MB = 64
 _EVENTS = 1 << 20
 """Events of the trace, for all workers: 64 MiB."""
 _EVENTS_OF_A_WORKER = 1 << 15
-_KINDS = {"search": SEARCH, "join": JOIN, "idle": IDLE, "not recorded": LOST}
+_KINDS = {"search": SEARCH, "join": JOIN, "idle": IDLE, "not recorded": LOST, "aborted work": ABORTED}
+"""What workers do, by the names of slices."""
+_LONGEST_WORD = 24
+"""Most characters of a move, a split node or a bound."""
 
 
 @dataclass(frozen=True)
@@ -218,42 +221,42 @@ def timeline(recorder: Recorder) -> dict[str, Any]:
     """Return tracks, iterations and split nodes of the last search of a recorder; times in microseconds."""
     end = recorder.end_ns // 1000
     tracks = [
-        packed(in_cells(segments_of(list(recorder.slices_of(worker))), 0, end, MOST_CELLS))
+        packed(in_cells(segments_of(recorder.slices_of(worker)), 0, end, MOST_CELLS))
         for worker in range(recorder.arena.workers)
     ]
     return {
         "end": end,
         "tracks": tracks,
-        "depths": [iteration(part) for part in recorder.iterations()],
+        "depths": [iteration(part.args, part.begin // 1000, part.end // 1000) for part in recorder.iterations()],
         "types": split_types([part.args for part in recorder.lives()]),
     }
 
 
-def segments_of(slices: list[Slice]) -> list[Segment]:
+def segment(name: str, begin: int, end: int, args: Mapping[str, Any]) -> Segment | None:
+    """Return what a worker did, of a slice of its track; None for a slice that is no work, such as an iteration."""
+    kind = _KINDS.get(name)
+    split = str(args.get("split", ""))[:_LONGEST_WORD]
+    return None if kind is None else Segment(kind, begin, end, "" if split == "root" else split)
+
+
+def segments_of(slices: Iterable[Slice]) -> list[Segment]:
     """Return a worker's slices, those of work thrown away after what they lie in."""
-    found = []
-    for part in slices:
-        kind = _KINDS.get(part.name, LOST)
-        split = str(part.args.get("split", ""))
-        found.append(Segment(kind, part.begin // 1000, part.end // 1000, "" if split == "root" else split))
-        found += [
-            Segment(ABORTED, within.begin // 1000, within.end // 1000, str(within.args.get("split", "")))
-            for within in part.within
-            if within.name == "aborted work"
-        ]
-    return found
+    parts = (each for part in slices for each in (part, *part.within))
+    found = (segment(part.name, part.begin // 1000, part.end // 1000, part.args) for part in parts)
+    return [each for each in found if each is not None]
 
 
-def iteration(part: Slice) -> dict[str, Any]:
-    """Return a search of the root."""
-    args = part.args
+def iteration(args: Mapping[str, Any], begin: int, end: int) -> dict[str, Any]:
+    """Return a search of the root, of the arguments and the times of its slice. Raises ValueError, TypeError, KeyError
+    for what psearch does not write."""
+    score, move = args.get("score"), args.get("move")
     return {
         "depth": int(args["depth"]),
-        "begin": part.begin // 1000,
-        "end": part.end // 1000,
-        "bound": str(args["bound"]),
-        "score": args.get("score"),
-        "move": args.get("move"),
+        "begin": begin,
+        "end": end,
+        "bound": str(args["bound"])[:_LONGEST_WORD],
+        "score": None if score is None else int(score),
+        "move": None if move is None else str(move)[:_LONGEST_WORD],
     }
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from psearch.files.json_text import json_value
-from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
-from psearch.lab.watching.laboratory import MOST_CELLS, split_types
+from psearch.lab.watching.cells import Segment, in_cells, packed
+from psearch.lab.watching.laboratory import MOST_CELLS, iteration, segment, split_types
 from psearch.results import PsearchError
 from psearch.trace.trace_file import (
     FIRST_WORKER_TID,
@@ -30,8 +30,6 @@ MOST_WORKERS = 64
 _MOST_US = 1e12
 _LONGEST = 120
 """Longest fact that is shown, in characters."""
-_KINDS = {"search": SEARCH, "join": JOIN, "idle": IDLE, "not recorded": LOST, "aborted work": ABORTED}
-_LONGEST_MOVE = 24
 _FACTS = (
     *("psearch", "game", "position", "policy", "depth", "seed", "pruning"),
     *("clock", "workers", "finished", "dropped_events"),
@@ -72,12 +70,11 @@ def _shown(facts: Mapping[str, Any], events: list[Any]) -> dict[str, Any]:
         if event["pid"] == WORKERS_PID:
             worker = _worker(event)
             if worker < MOST_WORKERS:
-                kind = _KINDS.get(event["name"])
-                if kind is not None:  # workers with a root of their own have iterations there, too
-                    split = str(event["args"].get("split", ""))[:24]
-                    tracks.setdefault(worker, []).append(Segment(kind, begin, end, "" if split == "root" else split))
+                found = segment(event["name"], begin, end, event["args"])
+                if found is not None:  # workers with a root of their own have iterations there, too
+                    tracks.setdefault(worker, []).append(found)
         elif event["pid"] == SEARCH_PID and event["tid"] == ITERATIONS_TID:
-            depths.append(_iteration(event["args"], begin, end))
+            depths.append(iteration(event["args"], begin, end))
         elif event["pid"] == SPLITS_PID:
             lives.append(_life(event["args"]))
     if not names:
@@ -107,18 +104,6 @@ def _times(event: Mapping[str, Any]) -> tuple[int, int]:
     if not (math.isfinite(begin) and math.isfinite(length)) or not 0 <= begin <= begin + length <= _MOST_US:
         raise ValueError("no times")
     return int(begin), int(begin + length)
-
-
-def _iteration(args: Mapping[str, Any], begin: int, end: int) -> dict[str, Any]:
-    score = args.get("score")
-    return {
-        "depth": int(args["depth"]),
-        "begin": begin,
-        "end": end,
-        "bound": _text(args["bound"]),
-        "score": None if score is None else int(score),
-        "move": None if args.get("move") is None else _text(args["move"])[:_LONGEST_MOVE],
-    }
 
 
 def _life(args: Mapping[str, Any]) -> dict[str, Any]:
