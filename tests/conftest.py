@@ -12,13 +12,13 @@ import pytest
 from inspect_entries import INSPECT
 from round_robin_entries import ROUND_ROBIN
 
-from psearch.core.chess.chess_entries import CHESS, PERFT
-from psearch.core.toolchain import groups
 from psearch.defaults import POLICY_NAMES
 from psearch.faces.cli import main as cli
 from psearch.lab.studies.study_entries import UNIFORM_TREE
 from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH, load_kernels
 from psearch.simulation.simulation_entries import VIRTUAL
+from psearch_core.chess.chess_entries import CHESS, PERFT
+from psearch_core.toolchain import groups
 
 # an example that takes long says something of the machine
 hypothesis.settings.register_profile(
@@ -100,7 +100,7 @@ def search_kernels() -> None:
 @pytest.fixture(scope="session")
 def tables(kernels: None) -> np.ndarray:
     """The tables that every kernel reads; nobody writes to them."""
-    from psearch.core.chess.tables import make_tables
+    from psearch_core.chess.tables import make_tables
 
     made = make_tables()
     made.flags.writeable = False

@@ -10,10 +10,10 @@ from psearch import bench
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.bench import BENCH_NODES, BENCH_POSITIONS, run_bench
-from psearch.core.chess.pruning.modes import MODES
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
+from psearch_core.chess.pruning.modes import MODES
 
 SHALLOW = 5
 

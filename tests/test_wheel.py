@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from paths import REPOSITORY
 
-from psearch.core.chess.evaluation.network_file import default_network
+from psearch_core.chess.evaluation.network_file import default_network
 
 BUILD = "from setuptools import build_meta; print(build_meta.build_wheel('wheels'))"
 
@@ -60,7 +60,7 @@ def test_it_is_not_the_psearch_of_others(wheel: set[str]) -> None:
 def test_nothing_else_is_in_it(wheel: set[str]) -> None:
     assert {name.split("/")[0] for name in wheel if ".dist-info" not in name} == {"psearch"}
     rest = {name for name in wheel if Path(name).suffix not in (".py", ".typed") and ".dist-info" not in name}
-    rest -= {"psearch/commit.txt", f"psearch/core/chess/evaluation/psearch-{default_network().name}.net"}
+    rest -= {"psearch/commit.txt", f"psearch_core/chess/evaluation/psearch-{default_network().name}.net"}
     assert not {name for name in rest if not name.startswith("psearch/faces/web/static/")}
 
 

@@ -35,11 +35,11 @@ from matchplay.openings import Opening
 from matchplay.sharing import add_where, share
 from quick import Table, serial_search
 
-from psearch.core.chess.pruning.modes import Pruning
 from psearch.faces.cli.numbers import whole_number
 from psearch.files.json_text import json_value
 from psearch.options import pruning_named
 from psearch.scheduler.scheduler_entries import load_kernels
+from psearch_core.chess.pruning.modes import Pruning
 
 _PAIRS_A_LOOK = 100
 _PER_SCORE = 4 * 400 / math.log(10)

@@ -42,7 +42,6 @@ from matchplay.openings import Opening, read_books
 from matchplay.sharing import add_where, share
 from matchplay.time_odds import report
 
-from psearch.core.chess.board.bridge import to_chess_move
 from psearch.defaults import DEFAULT_DRIVER, DEFAULT_POLICY, DRIVERS, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
 from psearch.faces.cli.numbers import whole_number
 from psearch.files.append_only import DamagedLine, Journal
@@ -54,6 +53,7 @@ from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
 from psearch.text.values import shown
+from psearch_core.chess.board.bridge import to_chess_move
 
 _MOST_ODDS = 1000.0
 _PAIRS_A_REPORT = 10

@@ -27,10 +27,10 @@ from matchplay.in_process import Player, add_arguments, openings_of, play_all, p
 from matchplay.openings import Opening
 from matchplay.sharing import add_where, share
 
-from psearch.core.chess.pruning.modes import Pruning
 from psearch.defaults import DEFAULT_EVALUATION, EVALUATIONS
 from psearch.options import SearchOptions, pruning_named
 from psearch.scheduler.scheduler_entries import load_kernels
+from psearch_core.chess.pruning.modes import Pruning
 
 _PAIRS_A_LINE = 100
 

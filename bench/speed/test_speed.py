@@ -15,23 +15,23 @@ import pytest
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.chess.board.bridge import set_position
-from psearch.core.chess.board.movegen import generate_captures, generate_quiets
-from psearch.core.chess.board.position import find_pins, make_move
-from psearch.core.chess.chess_entries import perft
-from psearch.core.chess.evaluation.evaluate import evaluate
-from psearch.core.chess.evaluation.network import network_value
-from psearch.core.chess.ordering.see import see_at_least
-from psearch.core.chess.search.tt import probe, store
-from psearch.core.chess.tables import make_tables
-from psearch.core.records import FRAME_SIZE, MAX_PLY, PAWN_ENTRIES, evaluation_dtype, frame_dtype
-from psearch.core.splitmix import splitmix64
-from psearch.core.toolchain.jit import entry
-from psearch.core.views import context_at, evaluation_at, frame_at, i64, tables_at
 from psearch.options import SearchOptions
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
+from psearch_core.chess.board.bridge import set_position
+from psearch_core.chess.board.movegen import generate_captures, generate_quiets
+from psearch_core.chess.board.position import find_pins, make_move
+from psearch_core.chess.chess_entries import perft
+from psearch_core.chess.evaluation.evaluate import evaluate
+from psearch_core.chess.evaluation.network import network_value
+from psearch_core.chess.ordering.see import see_at_least
+from psearch_core.chess.search.tt import probe, store
+from psearch_core.chess.tables import make_tables
+from psearch_core.records import FRAME_SIZE, MAX_PLY, PAWN_ENTRIES, evaluation_dtype, frame_dtype
+from psearch_core.splitmix import splitmix64
+from psearch_core.toolchain.jit import entry
+from psearch_core.views import context_at, evaluation_at, frame_at, i64, tables_at
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 OPERATIONS = 100_000

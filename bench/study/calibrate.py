@@ -34,8 +34,6 @@ from sharing_costs import MEANINGS, SharingCosts, measure_sharing
 from psearch.arena.arena import Arena, stack_pool_size
 from psearch.arena.setup import write_search
 from psearch.bench import BENCH_POSITIONS
-from psearch.core.constants import ALL_NODE
-from psearch.core.records import CACHE_LINE
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.files.raw_log import machine, machine_name
 from psearch.lab.studies import StudyProgress
@@ -50,6 +48,8 @@ from psearch.simulation.costs import QUIET_LOAD, Costs
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
 from psearch.text.epd_text import SuitePosition
+from psearch_core.constants import ALL_NODE
+from psearch_core.records import CACHE_LINE
 
 _BURSTS_PER_SLICE = 64
 """About 20 ms: long against the clock's noise, short against a change in the share of quiescence."""

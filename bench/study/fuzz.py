@@ -28,9 +28,9 @@ from types import FrameType
 
 from fuzz_targets import Target, kernel_targets, targets
 
-from psearch.core.toolchain.kernel_cache import PlugInError
 from psearch.results import PsearchError
 from psearch.terminal.status import StatusLine
+from psearch_core.toolchain.kernel_cache import PlugInError
 
 _LIMIT_S = 1.0
 _WAITING = 30

@@ -35,11 +35,6 @@ from psearch.batch.analysis.games import annotate, count_positions, game_object,
 from psearch.batch.analysis.judgement import Tally, judge_game
 from psearch.batch.analysis.suite_results import SuiteSummary, SuiteTable, Survey, json_object, judge, summary_text
 from psearch.batch.positions.answer import Answer, Choice, Line
-from psearch.core.toolchain import jit
-from psearch.core.toolchain.compiler.build import Build
-from psearch.core.toolchain.compiler.front_end import prepare
-from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
-from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.faces.cli.command_list import COMMANDS, SEARCH, load, parser_of
 from psearch.faces.cli.numbers import worker_counts
 from psearch.faces.web.game_tree import games_in
@@ -61,6 +56,11 @@ from psearch.text.pgn_text import read_games
 from psearch.text.polyglot import Book
 from psearch.text.source import Source, read_source
 from psearch.text.syzygy import RootProber
+from psearch_core.toolchain import jit
+from psearch_core.toolchain.compiler.build import Build
+from psearch_core.toolchain.compiler.front_end import prepare
+from psearch_core.toolchain.kernel_cache import PlugInError, content_hash
+from psearch_core.toolchain.kernel_sets import KernelSet
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
 EXAMPLES = DATA.parents[1] / "docs" / "examples"

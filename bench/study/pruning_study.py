@@ -22,9 +22,6 @@ from pathlib import Path
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.chess.board.bridge import to_chess_move
-from psearch.core.chess.pruning.modes import parse_pruning
-from psearch.core.constants import BOUND_EXACT
 from psearch.files.raw_log import RawLog, read_log
 from psearch.options import SearchOptions
 from psearch.processes.tasks.task_sharing import share_out
@@ -34,6 +31,9 @@ from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
 from psearch.text.epd_text import SuitePosition, parse_suite
 from psearch.text.source import read_source
+from psearch_core.chess.board.bridge import to_chess_move
+from psearch_core.chess.pruning.modes import parse_pruning
+from psearch_core.constants import BOUND_EXACT
 
 STEPS = {
     "plain": "plain",

@@ -19,7 +19,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from psearch.core.chess.board.bridge import to_chess_move
 from psearch.faces.uci.position_command import CurrentPosition
 from psearch.options import SearchOptions, pruning_named
 from psearch.processes.words import to_score
@@ -27,6 +26,7 @@ from psearch.results import PsearchError
 from psearch.settings import HASH, SETTINGS, THREADS
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
+from psearch_core.chess.board.bridge import to_chess_move
 
 _ANY_PRUNING = replace(SETTINGS["pruning"], kind="string", check=pruning_named)
 _OPTIONS = (THREADS, replace(HASH, default=16), SETTINGS["policy"], _ANY_PRUNING, SETTINGS["driver"])

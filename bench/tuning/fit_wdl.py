@@ -1,4 +1,4 @@
-"""Fit win, draw and loss to this engine's scores, and write the parameters as `parallel/text/wdl_model.py`.
+"""Fit win, draw and loss to this engine's scores, and write the parameters as `psearch/text/wdl_model.py`.
 
     python bench/tuning/fit_wdl.py FILE [--out FILE] [--positions N] [--nodes N] [--seed S]
         [--scores FILE.npz]

@@ -1,4 +1,4 @@
-"""Fit the evaluation's weights by Texel's method, and write them as `core/chess/evaluation/weights.py`.
+"""Fit the evaluation's weights by Texel's method, and write them as `psearch_core/chess/evaluation/weights.py`.
 
     python bench/tuning/tune.py FILE [FILE ...] [--out FILE] [--seed S] [--mix L] [--pull-material P]
         [--steps N] [--keep-units] [--current-only]
@@ -16,7 +16,7 @@ The method, each step said in full at the head of its module in `bench/tuning/fi
 5. `fit`: L-BFGS on the squared error against a mix of the game's result and the engine's score, once with units of
    danger that need not be whole, then with them rounded.
 6. `pulls`: what is added to the error, so that what the data hardly shows stays sensible.
-7. `weights_file`: whole numbers, as the text of `core/chess/evaluation/weights.py`.
+7. `weights_file`: whole numbers, as the text of `psearch_core/chess/evaluation/weights.py`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def read_options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Fit the evaluation weights (see the head of this file).")
     parser.add_argument("files", type=Path, nargs="+", help="games, or FEN;score;result lines (text or .xz)")
-    default = Path(__file__).resolve().parents[2] / "core" / "chess" / "evaluation" / "weights.py"
+    default = Path(__file__).resolve().parents[2] / "core" / "psearch_core" / "chess" / "evaluation" / "weights.py"
     parser.add_argument("--out", type=Path, default=default, help="where to write (default: weights.py of core)")
     parser.add_argument("--seed", type=int, default=1, help="draws the held-out tenth")
     parser.add_argument("--mix", type=float, default=0.5, help="share of the result in the target; the rest is score")

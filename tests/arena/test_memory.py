@@ -20,8 +20,8 @@ from psearch.arena import blocks as memory
 from psearch.arena import system_calls
 from psearch.arena.arena import Arena
 from psearch.arena.blocks import MIB, SharedBlock, drop_blocks_but
-from psearch.core.chess.evaluation.network_file import EvaluationNetwork
 from psearch.results import PsearchError
+from psearch_core.chess.evaluation.network_file import EvaluationNetwork
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,8 @@ from netdata.blocks import read_blocks
 from netdata.reader import Reader
 from paths import REPOSITORY
 
-from psearch.core.chess.tables import make_tables
 from psearch.results import PsearchError
+from psearch_core.chess.tables import make_tables
 
 GAMES = REPOSITORY / "bench" / "training" / "games"
 BAD = [

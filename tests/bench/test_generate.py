@@ -24,11 +24,11 @@ from programs import run_bench
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.chess.board.bridge import from_chess_move, to_chess_move
-from psearch.core.chess.chess_entries import evaluate_position
 from psearch.options import network_named
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import work
+from psearch_core.chess.board.bridge import from_chess_move, to_chess_move
+from psearch_core.chess.chess_entries import evaluate_position
 
 SETTINGS = Settings(seed=3, nodes=150, games=3, commit="none", book="")
 NO_BOOK = Book((), "")

@@ -23,11 +23,11 @@ from netfit.network import Net, bucket, features, load, random_net, value
 from paths import REPOSITORY
 from programs import run_bench
 
-from psearch.core.chess.board.bridge import set_position
-from psearch.core.chess.chess_entries import evaluate_position_by_network
-from psearch.core.chess.evaluation.network_file import read_network
-from psearch.core.chess.tables import make_tables
-from psearch.core.records import NETWORK_HIDDEN, OUT_ONE, ROW_ONE, evaluation_dtype, position_dtype, tables_dtype
+from psearch_core.chess.board.bridge import set_position
+from psearch_core.chess.chess_entries import evaluate_position_by_network
+from psearch_core.chess.evaluation.network_file import read_network
+from psearch_core.chess.tables import make_tables
+from psearch_core.records import NETWORK_HIDDEN, OUT_ONE, ROW_ONE, evaluation_dtype, position_dtype, tables_dtype
 
 BOOK = REPOSITORY / "bench/training/books/2moves_v1.epd"
 

@@ -23,11 +23,11 @@ from netdata.playing import Settings, Table
 from netdata.reader import read
 from positions import sample
 
-from psearch.core.chess.board.bridge import set_position
-from psearch.core.chess.evaluation.endgames import SCALING_PHASE
-from psearch.core.chess.tables import make_tables
-from psearch.core.records import position_dtype
-from psearch.core.terms import DANGER_STEPS, REST_BOUND, TERMS, UNIT_COUNT
+from psearch_core.chess.board.bridge import set_position
+from psearch_core.chess.evaluation.endgames import SCALING_PHASE
+from psearch_core.chess.tables import make_tables
+from psearch_core.records import position_dtype
+from psearch_core.terms import DANGER_STEPS, REST_BOUND, TERMS, UNIT_COUNT
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from inspect_position import Probe, attacks_bb
 from naive import ray_attacks
 from positions import sample
 
-from psearch.core.chess.board.magics import BISHOP_MAGICS, ROOK_MAGICS
-from psearch.core.constants import BISHOP, KING, KNIGHT, QUEEN, ROOK
+from psearch_core.chess.board.magics import BISHOP_MAGICS, ROOK_MAGICS
+from psearch_core.constants import BISHOP, KING, KNIGHT, QUEEN, ROOK
 
 OCCUPANCIES = 300
 """per square and piece"""
@@ -143,11 +143,11 @@ def test_magics_give_each_attack_set_slots_of_its_own(tables, piece, magics, mas
 
 _WITHOUT_PEXT = """
 import chess, numpy as np
-from psearch.core.chess import tables
-from psearch.core.chess.chess_entries import perft
-from psearch.core.chess.board.bridge import set_position
-from psearch.core.toolchain.intrinsics import HAS_PEXT
-from psearch.core.records import frame_dtype
+from psearch_core.chess import tables
+from psearch_core.chess.chess_entries import perft
+from psearch_core.chess.board.bridge import set_position
+from psearch_core.toolchain.intrinsics import HAS_PEXT
+from psearch_core.records import frame_dtype
 assert not HAS_PEXT
 tb = tables.make_tables()
 frames = np.zeros(5, frame_dtype)

@@ -9,9 +9,9 @@ import pytest
 from inspect_pruning import PruningProbe
 from positions import KIWIPETE, absurd, games
 
-from psearch.core.chess.board.bridge import from_chess_move, to_chess_move
-from psearch.core.chess.pruning.modes import PLAIN
-from psearch.core.chess.tables import make_tables
+from psearch_core.chess.board.bridge import from_chess_move, to_chess_move
+from psearch_core.chess.pruning.modes import PLAIN
+from psearch_core.chess.tables import make_tables
 
 # every way to give check, each with the moves that do
 CASES = {

@@ -13,11 +13,11 @@ from paths import DATA
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.chess.board.bridge import to_chess_move
-from psearch.core.chess.tables import make_tables
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import work
+from psearch_core.chess.board.bridge import to_chess_move
+from psearch_core.chess.tables import make_tables
 
 
 @pytest.fixture(scope="module")

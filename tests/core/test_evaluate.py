@@ -13,13 +13,13 @@ from inspect_node import NodeProbe, tapered
 from naive_evaluation import rest_of, unscaled
 from positions import absurd, sample
 
-from psearch.core.chess.board.bridge import to_chess_move
-from psearch.core.chess.evaluation.endgames import SCALING_PHASE
-from psearch.core.chess.evaluation.evaluate import PHASE_MAX
-from psearch.core.chess.tables import make_tables
-from psearch.core.constants import INFINITE, MATE_IN_MAX_PLY
-from psearch.core.records import PAWN_ENTRIES
-from psearch.core.terms import REST_BOUND, TEMPO, UNSTOPPABLE
+from psearch_core.chess.board.bridge import to_chess_move
+from psearch_core.chess.evaluation.endgames import SCALING_PHASE
+from psearch_core.chess.evaluation.evaluate import PHASE_MAX
+from psearch_core.chess.tables import make_tables
+from psearch_core.constants import INFINITE, MATE_IN_MAX_PLY
+from psearch_core.records import PAWN_ENTRIES
+from psearch_core.terms import REST_BOUND, TEMPO, UNSTOPPABLE
 
 
 @pytest.fixture(scope="module")

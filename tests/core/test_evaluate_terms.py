@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from inspect_node import NodeProbe
 
-from psearch.core.chess.evaluation.endgames import SCALING_PHASE
-from psearch.core.chess.evaluation.weights import TERM_VALUES, UNIT_VALUES
-from psearch.core.chess.tables import make_tables, term_pairs
-from psearch.core.terms import DANGER, DANGER_STEPS, TERM_COUNT, TERMS, UNITS
+from psearch_core.chess.evaluation.endgames import SCALING_PHASE
+from psearch_core.chess.evaluation.weights import TERM_VALUES, UNIT_VALUES
+from psearch_core.chess.tables import make_tables, term_pairs
+from psearch_core.terms import DANGER, DANGER_STEPS, TERM_COUNT, TERMS, UNITS
 
 FIRST = {term.name: term.first for term in TERMS}
 FIRST_UNIT = {unit.name: unit.first for unit in UNITS}

@@ -10,11 +10,11 @@ import pytest
 from inspect_pruning import PruningProbe
 from pruning_probes import GAINS, IN_CHECK, QUIET, base_of, code, probe_of
 
-from psearch.core.chess.board.bridge import from_chess_move
-from psearch.core.chess.pruning.modes import (
+from psearch_core.chess.board.bridge import from_chess_move
+from psearch_core.chess.pruning.modes import (
     AEL,
 )
-from psearch.core.constants import (
+from psearch_core.constants import (
     INFINITE,
     MATE,
     MATE_IN_MAX_PLY,

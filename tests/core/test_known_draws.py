@@ -19,13 +19,13 @@ from serial import legal_line
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.chess.board.bridge import from_chess_move
-from psearch.core.chess.evaluation.endgames import SCALE_FULL, SCALING_PHASE
-from psearch.core.chess.pruning.modes import MODES
-from psearch.core.constants import BOUND_EXACT
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import is_done, load_kernels
+from psearch_core.chess.board.bridge import from_chess_move
+from psearch_core.chess.evaluation.endgames import SCALE_FULL, SCALING_PHASE
+from psearch_core.chess.pruning.modes import MODES
+from psearch_core.constants import BOUND_EXACT
 
 DRAWN = (
     *("KPk", "KPPk", "KPPPk", "KBPk", "KBPPk", "KBBPk", "KBBPPk"),

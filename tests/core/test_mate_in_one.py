@@ -9,10 +9,10 @@ import pytest
 from inspect_pruning import PruningProbe
 from positions import absurd, games
 
-from psearch.core.chess.board.bridge import to_chess_move
-from psearch.core.chess.pruning.modes import PLAIN
-from psearch.core.chess.tables import make_tables
-from psearch.core.constants import NO_MOVE
+from psearch_core.chess.board.bridge import to_chess_move
+from psearch_core.chess.pruning.modes import PLAIN
+from psearch_core.chess.tables import make_tables
+from psearch_core.constants import NO_MOVE
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import pytest
 from inspect_node import NodeProbe
 from positions import KIWIPETE, absurd, sample
 
-from psearch.core.chess.board.bits import move_kind
-from psearch.core.chess.board.bridge import from_chess_move, to_chess_move
-from psearch.core.chess.ordering.movepick import (
+from psearch_core.chess.board.bits import move_kind
+from psearch_core.chess.board.bridge import from_chess_move, to_chess_move
+from psearch_core.chess.ordering.movepick import (
     PICK_BAD_CAPTURES,
     PICK_CAPTURES,
     PICK_CAPTURES_START,
@@ -20,9 +20,9 @@ from psearch.core.chess.ordering.movepick import (
     PICK_QUIETS,
     PICK_QUIETS_START,
 )
-from psearch.core.chess.ordering.see import SEE_VALUES
-from psearch.core.chess.tables import make_tables
-from psearch.core.constants import HISTORY_MAX, KIND_PROMOTE, NO_MOVE
+from psearch_core.chess.ordering.see import SEE_VALUES
+from psearch_core.chess.tables import make_tables
+from psearch_core.constants import HISTORY_MAX, KIND_PROMOTE, NO_MOVE
 
 # the stage the picker is left in tells which kind of move it gave out; in the order they come
 TT, GOOD, KILLER_1, KILLER_2, QUIET, BAD = range(6)

@@ -13,10 +13,10 @@ from inspect_network import bytes_that_differ, dot_of_squares, sum_rows, value_b
 from inspect_node import NodeProbe
 from positions import sample
 
-from psearch.core.chess.board.bridge import set_position, to_chess_move
-from psearch.core.chess.chess_entries import evaluate_position, evaluate_position_by_network
-from psearch.core.chess.evaluation.network_file import default_network
-from psearch.core.records import NETWORK_HIDDEN, evaluation_dtype, position_dtype
+from psearch_core.chess.board.bridge import set_position, to_chess_move
+from psearch_core.chess.chess_entries import evaluate_position, evaluate_position_by_network
+from psearch_core.chess.evaluation.network_file import default_network
+from psearch_core.records import NETWORK_HIDDEN, evaluation_dtype, position_dtype
 
 CODES = [*range(1, 7), *range(9, 15)]
 SQUARES = np.uint64(1) << np.arange(64, dtype=np.uint64)

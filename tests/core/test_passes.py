@@ -21,8 +21,13 @@ from round_robin_entries import step_worker
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers, violations
-from psearch.core.chess.pruning.modes import AEL, MODERN, Pruning
-from psearch.core.constants import (
+from psearch.options import SearchOptions
+from psearch.results import Limits
+from psearch.scheduler.scheduler_entries import request_stop
+from psearch.simulation.costs import Costs
+from psearch.simulation.simulator import Simulator
+from psearch_core.chess.pruning.modes import AEL, MODERN, Pruning
+from psearch_core.constants import (
     CLOSED_CUTOFF,
     PASS_IID,
     PASS_MAIN,
@@ -33,12 +38,7 @@ from psearch.core.constants import (
     STATE_IDLE,
     STATE_UNWIND,
 )
-from psearch.core.records import MAX_PLY
-from psearch.options import SearchOptions
-from psearch.results import Limits
-from psearch.scheduler.scheduler_entries import request_stop
-from psearch.simulation.costs import Costs
-from psearch.simulation.simulator import Simulator
+from psearch_core.records import MAX_PLY
 
 _PREPARING = (PASS_VERIFY, PASS_IID, PASS_SINGULAR)
 """passes at whose end nothing is stored"""

@@ -14,10 +14,10 @@ import pytest
 from inspect_position import Probe
 from paths import DATA as ALL_DATA
 
-from psearch.core.chess.board.bridge import from_chess_move, set_position, to_chess_move
-from psearch.core.chess.chess_entries import perft
-from psearch.core.constants import KIND_CASTLE, KIND_EP, KIND_PROMOTE
-from psearch.core.records import frame_dtype
+from psearch_core.chess.board.bridge import from_chess_move, set_position, to_chess_move
+from psearch_core.chess.chess_entries import perft
+from psearch_core.constants import KIND_CASTLE, KIND_EP, KIND_PROMOTE
+from psearch_core.records import frame_dtype
 
 DATA = ALL_DATA / "perft"
 SUITES = sorted(path.name for path in DATA.glob("*.epd"))

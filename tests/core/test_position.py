@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from inspect_position import Probe
 from paths import DATA as ALL_DATA
 
-from psearch.core.chess.board.bridge import from_chess_move, to_chess_move
-from psearch.core.constants import KIND_CASTLE, KIND_EP, KIND_PROMOTE, NO_SQUARE
-from psearch.core.records import position_dtype
+from psearch_core.chess.board.bridge import from_chess_move, to_chess_move
+from psearch_core.constants import KIND_CASTLE, KIND_EP, KIND_PROMOTE, NO_SQUARE
+from psearch_core.records import position_dtype
 
 DATA = ALL_DATA / "special"
 VARIANTS = ("standard", "chess960", "dfrc")

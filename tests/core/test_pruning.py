@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from pruning_probes import IN_CHECK, ONE_PIECE, PAWNS, QUIET, code, probe_of, with_only
 
-from psearch.core.chess.pruning.modes import AEL, MODERN
-from psearch.core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
-from psearch.core.constants import (
+from psearch_core.chess.pruning.modes import AEL, MODERN
+from psearch_core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
+from psearch_core.constants import (
     ALL_NODE,
     BOUND_EXACT,
     BOUND_LOWER,

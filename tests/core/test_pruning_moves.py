@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from pruning_probes import GAINS, IN_CHECK, PAWNS, QUIET, code, probe_of, searched_one, with_only
 
-from psearch.core.chess.board.bridge import to_chess_move
-from psearch.core.chess.ordering.movepick import PICK_BAD_CAPTURES, PICK_CAPTURES, PICK_QUIETS
-from psearch.core.chess.pruning.modes import MODERN, PLAIN
-from psearch.core.constants import (
+from psearch_core.chess.board.bridge import to_chess_move
+from psearch_core.chess.ordering.movepick import PICK_BAD_CAPTURES, PICK_CAPTURES, PICK_QUIETS
+from psearch_core.chess.pruning.modes import MODERN, PLAIN
+from psearch_core.constants import (
     ALL_NODE,
     CUT_NODE,
     INFINITE,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pruning_probes import with_only
 
-from psearch.core.chess.pruning.modes import (
+from psearch_core.chess.pruning.modes import (
     AEL,
     MODERN,
     MODES,
@@ -19,10 +19,10 @@ from psearch.core.chess.pruning.modes import (
     parse_pruning,
     pruning_text,
 )
-from psearch.core.records import pruning_dtype
-from psearch.core.records import pruning_record as declaration
-from psearch.core.records.pruning_record import PARAMETERS
-from psearch.core.techniques import TECHNIQUE_NAMES
+from psearch_core.records import pruning_dtype
+from psearch_core.records import pruning_record as declaration
+from psearch_core.records.pruning_record import PARAMETERS
+from psearch_core.techniques import TECHNIQUE_NAMES
 
 # -- the record ------------------------------------------------------------------------------------------------------
 

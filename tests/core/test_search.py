@@ -21,9 +21,12 @@ from serial import AEL, DEFAULT, PLAIN, clear, found, legal_line, search, withou
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.bench import BENCH_POSITIONS
-from psearch.core.chess.board.bridge import from_chess_move, to_chess_move
-from psearch.core.chess.pruning.modes import MODES
-from psearch.core.constants import (
+from psearch.options import SearchOptions
+from psearch.results import Limits
+from psearch.scheduler.scheduler_entries import work
+from psearch_core.chess.board.bridge import from_chess_move, to_chess_move
+from psearch_core.chess.pruning.modes import MODES
+from psearch_core.constants import (
     BOUND_EXACT,
     BOUND_LOWER,
     BOUND_UPPER,
@@ -35,11 +38,8 @@ from psearch.core.constants import (
     STATE_IDLE,
     STATE_UNWIND,
 )
-from psearch.core.records import MAX_PLY
-from psearch.core.techniques import TECHNIQUE_NAMES
-from psearch.options import SearchOptions
-from psearch.results import Limits
-from psearch.scheduler.scheduler_entries import work
+from psearch_core.records import MAX_PLY
+from psearch_core.techniques import TECHNIQUE_NAMES
 
 QUIET_ENDING = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"
 NAIVE_BUDGET = 500_000

@@ -12,9 +12,9 @@ from naive import exchange_value
 from paths import DATA
 from positions import absurd, sample
 
-from psearch.core.chess.board.bridge import from_chess_move
-from psearch.core.chess.ordering.see import SEE_VALUES
-from psearch.core.chess.tables import make_tables
+from psearch_core.chess.board.bridge import from_chess_move
+from psearch_core.chess.ordering.see import SEE_VALUES
+from psearch_core.chess.tables import make_tables
 
 LEORIK = DATA / "special" / "see_leorik.tsv"
 

@@ -19,14 +19,6 @@ from serial import Found, found, search
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers
-from psearch.core import records
-from psearch.core.chess.board.bridge import from_chess_move, set_position, to_chess_move
-from psearch.core.chess.pruning.modes import MODES, PLAIN, SOUND, Pruning, parse_pruning, pruning_text
-from psearch.core.constants import BOUND_LOWER, BOUND_UPPER, MATE
-from psearch.core.records import SOUND_GATES, SOUND_RAW
-from psearch.core.techniques import TECHNIQUE_NAMES
-from psearch.core.terms import REST_BOUND
-from psearch.core.toolchain.groups import Group
 from psearch.defaults import POLICY_NAMES
 from psearch.lab.studies.soundness import ModeComparison, Shadow, Verifier
 from psearch.lab.studies.study_entries import SHADOWED, work_in_shadow
@@ -35,6 +27,14 @@ from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels, work
 from psearch.text.epd_text import SuitePosition, read_suite
 from psearch.text.fen import parse_position
+from psearch_core import records
+from psearch_core.chess.board.bridge import from_chess_move, set_position, to_chess_move
+from psearch_core.chess.pruning.modes import MODES, PLAIN, SOUND, Pruning, parse_pruning, pruning_text
+from psearch_core.constants import BOUND_LOWER, BOUND_UPPER, MATE
+from psearch_core.records import SOUND_GATES, SOUND_RAW
+from psearch_core.techniques import TECHNIQUE_NAMES
+from psearch_core.terms import REST_BOUND
+from psearch_core.toolchain.groups import Group
 
 POSITIONS = DATA / "search" / "sound_positions.epd"
 GATES = {name.removeprefix("SOUND_"): value for name, value in vars(records).items() if name.startswith("SOUND_")}

@@ -24,8 +24,11 @@ from serial import DEFAULT, clear, found, search
 from psearch.arena.arena import Arena
 from psearch.arena.blocks import MIB
 from psearch.arena.setup import write_search
-from psearch.core.chess.pruning.modes import MODES
-from psearch.core.constants import (
+from psearch.options import SearchOptions
+from psearch.results import Limits
+from psearch.scheduler.scheduler_entries import load_kernels
+from psearch_core.chess.pruning.modes import MODES
+from psearch_core.constants import (
     AGES,
     BOUND_EXACT,
     BOUND_LOWER,
@@ -40,10 +43,7 @@ from psearch.core.constants import (
     NO_MOVE,
     NO_SCORE,
 )
-from psearch.core.records import CACHE_LINE, MAX_PLY
-from psearch.options import SearchOptions
-from psearch.results import Limits
-from psearch.scheduler.scheduler_entries import load_kernels
+from psearch_core.records import CACHE_LINE, MAX_PLY
 
 EVAL_MAX = MATE_IN_MAX_PLY - 1
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from psearch.core import records
+from psearch_core import records
 
 ROOT = Path(__file__).parents[2]
 DESIGN = ROOT / "docs" / "design"

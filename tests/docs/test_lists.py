@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from psearch.core.records.pruning_record import PARAMETERS
 from psearch.defaults import POLICY_NAMES
 from psearch.faces.cli.command_list import COMMANDS
 from psearch.faces.uci.uci_options import OPTIONS
+from psearch_core.records.pruning_record import PARAMETERS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -45,8 +45,8 @@ def test_a_command_does_what_the_page_says(block: str, folder: Path) -> None:
 
 
 def test_the_table_has_every_hook() -> None:
-    from psearch.core.toolchain import jit
     from psearch.scheduler import policy
+    from psearch_core.toolchain import jit
 
     hooks = {
         kernel.py_func.__name__ for kernel in jit.registry.values() if kernel.py_func.__module__ == policy.__name__

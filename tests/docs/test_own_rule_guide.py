@@ -42,7 +42,7 @@ def test_a_command_does_what_the_page_says(block: str, folder: Path) -> None:
 
 
 def test_the_table_has_every_hook() -> None:
-    from psearch.core.chess.search import decisions
+    from psearch_core.chess.search import decisions
 
     hooks = {name for name, kernel in vars(decisions).items() if getattr(kernel, "is_hook", False)}
     assert set(re.findall(r"^\| `(\w+)\(", PAGE, re.MULTILINE)) == hooks

@@ -82,10 +82,10 @@ def test_paths_of_the_other_tables_are_there() -> None:
 
 
 def test_a_name_that_is_not_there_is_noticed() -> None:
-    assert unknown_names("`core/chess/pruning/node_pruning.py`: `prune_node`, `prune_everything`") == {
+    assert unknown_names("`core/psearch_core/chess/pruning/node_pruning.py`: `prune_node`, `prune_everything`") == {
         "prune_everything"
     }
-    assert not (paths_of("`core/chess/pruning/node_pruning.py` or `leaf.py`")[1]).exists()
+    assert not (paths_of("`core/psearch_core/chess/pruning/node_pruning.py` or `leaf.py`")[1]).exists()
 
 
 # -- the first one, followed -----------------------------------------------------------------------------------------
@@ -97,8 +97,8 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         leave_out = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "parallel", folder / "psearch", ignore=leave_out)
-        shutil.copytree(ROOT / "core", folder / "psearch" / "core", ignore=leave_out)
+        shutil.copytree(ROOT / "parallel" / "psearch", folder / "psearch", ignore=leave_out)
+        shutil.copytree(ROOT / "core" / "psearch_core", folder / "psearch" / "core", ignore=leave_out)
 
     def insert(self, path: str, line: int, text: str) -> None:
         """Before a line, which counts from 1."""
@@ -137,17 +137,17 @@ def indented(text: str) -> str:
 PROBE = """
 import json, sys
 import chess, chess.engine
-from psearch.core.toolchain import groups
-from psearch.core.chess.chess_entries import CHESS
+from psearch_core.toolchain import groups
+from psearch_core.chess.chess_entries import CHESS
 from psearch.scheduler.scheduler_entries import load_kernels
 load_kernels()
 
 from inspect_entries import INSPECT
 from inspect_pruning import PruningProbe
-from psearch.core.chess.pruning.modes import MODES, parse_pruning
-from psearch.core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_RETURN
-from psearch.core.records.pruning_record import PARAMETERS
-from psearch.core.chess.tables import make_tables
+from psearch_core.chess.pruning.modes import MODES, parse_pruning
+from psearch_core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_RETURN
+from psearch_core.records.pruning_record import PARAMETERS
+from psearch_core.chess.tables import make_tables
 groups.load(CHESS, INSPECT)
 
 # the margin to the centipawn, 300 a ply, up to depth 4
@@ -192,7 +192,7 @@ def test_the_recipe_of_a_pruning_technique_works(tmp_path: Path) -> None:
     (function,) = (one for one in body if isinstance(one, ast.FunctionDef) and one.name == "prune_node")
     copy.insert(decision, function.body[-1].lineno, indented(decided.block))
     (first, *_) = (one for one in body if isinstance(one, ast.ImportFrom) and one.module != "__future__")
-    copy.insert(decision, first.lineno, "from psearch.core.techniques import ALPHA_PRUNING")
+    copy.insert(decision, first.lineno, "from psearch_core.techniques import ALPHA_PRUNING")
 
     # off it is not there, on it is another search
     assert int(copy.psearch("bench").splitlines()[-1].split()[0]) == BENCH_NODES

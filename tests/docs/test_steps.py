@@ -6,7 +6,10 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SOURCES = (*sorted((ROOT / "core" / "chess" / "search").glob("*.py")), ROOT / "parallel" / "scheduler" / "step.py")
+SOURCES = (
+    *sorted((ROOT / "core" / "psearch_core" / "chess" / "search").glob("*.py")),
+    ROOT / "parallel" / "psearch" / "scheduler" / "step.py",
+)
 
 
 def test_every_step_of_the_document_begins_somewhere_in_the_source() -> None:

@@ -14,7 +14,6 @@ import pytest
 from psearch.batch.analysis.analysis_files import AnalysisJournal
 from psearch.batch.analysis.json_lines import OlderResults, read_asked
 from psearch.batch.positions.task import Task
-from psearch.core.chess.evaluation.network_file import default_network, read_network
 from psearch.faces.web.messages import parse
 from psearch.files.append_only import Journal
 from psearch.files.raw_log import read_log
@@ -24,6 +23,7 @@ from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
 from psearch.text.source import read_source
 from psearch.trace.trace_file import OPENING
+from psearch_core.chess.evaluation.network_file import default_network, read_network
 
 REFUSALS = (PsearchError, ValueError, OSError)
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"

@@ -14,10 +14,10 @@ import pytest
 from paths import DATA, REPOSITORY
 from programs import processes_in_session
 
-from psearch.core.toolchain.kernel_cache import PlugInError
 from psearch.games import Game, search
 from psearch.games.game_file import move_text, run_file
 from psearch.results import PsearchError, WorkerDied
+from psearch_core.toolchain.kernel_cache import PlugInError
 
 GOOD = (REPOSITORY / "docs" / "examples" / "tic_tac_toe.py").read_text("utf-8")
 TAKE_AWAY = (DATA / "games" / "take_away.py").read_text("utf-8")

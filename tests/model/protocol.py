@@ -1,6 +1,6 @@
 """The protocol by which workers share a tree, as a model that is small enough to be explored whole.
 
-It follows `parallel/scheduler/splitting.py`, `step.py`, `claims.py` and `iterations.py` line by line, without chess:
+It follows `psearch/scheduler/splitting.py`, `step.py`, `claims.py` and `iterations.py` line by line, without chess:
 one or two roots, below each a tree of one or two levels of nodes that may be opened, leaves whose values are chosen
 when they are first looked at, and every choice of policy or driver left open: whether a node opens before a move is
 taken, whether a move is put off, which offer and which free stack a worker finds, after which iteration a side root is

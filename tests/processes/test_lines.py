@@ -16,13 +16,13 @@ from reports import cp, moves
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.table_entries import StoredResult, TableReader
-from psearch.core.chess.board.bridge import from_chess_move
-from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, NO_MOVE
 from psearch.options import SearchOptions
 from psearch.processes.line_completion import whole_line
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, Result
+from psearch_core.chess.board.bridge import from_chess_move
+from psearch_core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, NO_MOVE
 
 START = chess.Board()
 MATES_CUT_SHORT = (

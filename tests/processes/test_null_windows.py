@@ -11,11 +11,11 @@ import pytest
 
 from psearch.arena import setup
 from psearch.arena.validate import leftovers
-from psearch.core.chess.board.bridge import from_chess_move
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError
+from psearch_core.chess.board.bridge import from_chess_move
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
 SWINGS = chess.Board("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1")

@@ -6,12 +6,12 @@ import chess
 import chess.engine
 import pytest
 
-from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_reports import centipawns
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.words import to_score
 from psearch.results import WON_CP, Info, Limits
+from psearch_core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY
 
 ROOK = chess.Board("8/8/8/8/3k4/8/8/3K3R w - - 0 1")
 MATE_IN_2 = chess.Board("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1")

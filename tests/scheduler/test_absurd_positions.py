@@ -16,17 +16,17 @@ from serial import found, search
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers, violations
-from psearch.core.chess.pruning.modes import MODES
-from psearch.core.constants import NO_SCORE
-from psearch.core.records import MAX_MOVES, MAX_PLY, node_dtype
-from psearch.core.records.layout import offset_of
-from psearch.core.records.pruning_record import PARAMETERS
 from psearch.defaults import POLICY_NAMES
 from psearch.options import SearchOptions
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.text.fen import parse_position
+from psearch_core.chess.pruning.modes import MODES
+from psearch_core.constants import NO_SCORE
+from psearch_core.records import MAX_MOVES, MAX_PLY, node_dtype
+from psearch_core.records.layout import offset_of
+from psearch_core.records.pruning_record import PARAMETERS
 
 MOST_MOVES = "kn2QQ2/nnQ4Q/Q3Q3/1Q4Q1/3Q4/Q4Q2/2Q4Q/1K2QQ1n w - - 0 1"
 ABSURD = {

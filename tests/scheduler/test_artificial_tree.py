@@ -30,15 +30,15 @@ from paths import SUPPORT
 from psearch.arena import setup
 from psearch.arena.arena import Arena
 from psearch.arena.validate import describe, leftovers, violations
-from psearch.core.constants import ALL_NODE, BOUND_EXACT, CUT_NODE, PV_NODE
-from psearch.core.records import lock_dtype, simulation_dtype
-from psearch.core.toolchain import groups
-from psearch.core.toolchain.jit import CHECK
 from psearch.defaults import POLICY_NAMES
 from psearch.lab.studies.uniform_tree import count_uniform, least_leaves
 from psearch.options import SearchOptions
 from psearch.scheduler.scheduler_entries import merge_now, request_stop
 from psearch.simulation.costs import Costs
+from psearch_core.constants import ALL_NODE, BOUND_EXACT, CUT_NODE, PV_NODE
+from psearch_core.records import lock_dtype, simulation_dtype
+from psearch_core.toolchain import groups
+from psearch_core.toolchain.jit import CHECK
 
 WORKERS = (1, 2, 3, 8, 64)
 MAX_TURNS = 20_000_000

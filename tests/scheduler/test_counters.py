@@ -12,14 +12,14 @@ from round_robin_entries import run_interleaved
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
-from psearch.core.constants import AGES
-from psearch.core.records import INFO_RING, WORKER_BITS
 from psearch.faces.uci.uci_messages import info_line, statistics_line
 from psearch.options import SearchOptions
 from psearch.processes.search_reports import Reports
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
+from psearch_core.constants import AGES
+from psearch_core.records import INFO_RING, WORKER_BITS
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 WEEK_S = 7 * 24 * 3600

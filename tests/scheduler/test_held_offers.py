@@ -15,13 +15,13 @@ from round_robin_entries import ROUND_ROBIN, step_worker
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.constants import STATE_IDLE
-from psearch.core.records import MAX_PLY
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import is_done, load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
+from psearch_core.constants import STATE_IDLE
+from psearch_core.records import MAX_PLY
 
 WORKERS = 4
 NOTHING_SHARED = replace(Costs().without_sharing(), lock=0.0)

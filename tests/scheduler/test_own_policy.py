@@ -13,7 +13,6 @@ from paths import DATA, REPOSITORY
 from positions import KIWIPETE
 
 from psearch.arena.arena import Arena
-from psearch.core.toolchain.kernel_sets import STANDARD
 from psearch.lab.studies.speedup_study import measure
 from psearch.options import SearchOptions, kernels_of
 from psearch.processes import pool
@@ -26,6 +25,7 @@ from psearch.searcher.searcher import Searcher, Size, search_here
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.text.epd_text import SuitePosition
+from psearch_core.toolchain.kernel_sets import STANDARD
 
 FILE = REPOSITORY / "docs" / "examples" / "my_policy.py"
 OPTIONS = SearchOptions(policy=str(FILE))

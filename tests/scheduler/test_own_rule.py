@@ -13,12 +13,6 @@ from positions import KIWIPETE, MIDDLE_GAME
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.bench import BENCH_NODES, run_bench
-from psearch.core.chess.pruning.modes import MODES
-from psearch.core.chess.search import decisions
-from psearch.core.constants import MATE_IN_MAX_PLY
-from psearch.core.toolchain.jit import Kernel
-from psearch.core.toolchain.kernel_sets import STANDARD
-from psearch.core.toolchain.plug_in_file import hooks_of
 from psearch.lab.studies.pruning_counts import collect, stats_object, stats_table
 from psearch.options import RULE_HOOKS, SearchOptions
 from psearch.processes import pool
@@ -29,6 +23,12 @@ from psearch.results import Limits, PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
+from psearch_core.chess.pruning.modes import MODES
+from psearch_core.chess.search import decisions
+from psearch_core.constants import MATE_IN_MAX_PLY
+from psearch_core.toolchain.jit import Kernel
+from psearch_core.toolchain.kernel_sets import STANDARD
+from psearch_core.toolchain.plug_in_file import hooks_of
 
 FILE = str(REPOSITORY / "docs" / "examples" / "my_rule.py")
 POLICY_FILE = str(REPOSITORY / "docs" / "examples" / "my_policy.py")

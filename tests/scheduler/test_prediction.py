@@ -12,12 +12,12 @@ from round_robin_entries import run_interleaved, step_worker
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
-from psearch.core.records import BINS, CERTAIN, DEPTHS
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import merge_now
+from psearch_core.constants import ALL_NODE, CUT_NODE, PV_NODE
+from psearch_core.records import BINS, CERTAIN, DEPTHS
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 

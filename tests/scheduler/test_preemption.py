@@ -12,9 +12,9 @@ import pytest
 from paths import SUPPORT, TESTS
 from preemptive import group_of, hunt
 
-from psearch.core.toolchain import groups
-from psearch.core.toolchain.groups import Group
-from psearch.core.toolchain.jit import CHECK
+from psearch_core.toolchain import groups
+from psearch_core.toolchain.groups import Group
+from psearch_core.toolchain.jit import CHECK
 
 PREEMPTIVE = group_of("preemptive", {})
 SEARCHES = 400

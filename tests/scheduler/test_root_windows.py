@@ -19,12 +19,12 @@ from psearch.arena import setup
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers
-from psearch.core.chess.pruning.modes import MODES
-from psearch.core.constants import INFINITE, MATE, MATE_IN_MAX_PLY, STATE_ENTER, STATE_ROOT
-from psearch.core.toolchain.jit import CHECK
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import is_done
+from psearch_core.chess.pruning.modes import MODES
+from psearch_core.constants import INFINITE, MATE, MATE_IN_MAX_PLY, STATE_ENTER, STATE_ROOT
+from psearch_core.toolchain.jit import CHECK
 
 MOST_SEARCHES = 48
 """Root searches of an iteration: steps that double until they have crossed all scores, as many halvings, and one with

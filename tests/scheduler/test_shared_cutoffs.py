@@ -16,15 +16,15 @@ from round_robin_entries import step_worker
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.chess.pruning.reductions import expected_cutoffs
-from psearch.core.constants import STATE_CHILD, STATE_IDLE, STATE_NEXT
-from psearch.core.records import MAX_PLY
-from psearch.core.records.pruning_record import MODES
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import is_done, load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
+from psearch_core.chess.pruning.reductions import expected_cutoffs
+from psearch_core.constants import STATE_CHILD, STATE_IDLE, STATE_NEXT
+from psearch_core.records import MAX_PLY
+from psearch_core.records.pruning_record import MODES
 
 WORKERS = 4
 

@@ -14,12 +14,12 @@ from round_robin_entries import run_interleaved, step_worker
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers, violations
-from psearch.core.chess.board.bridge import to_chess_move
-from psearch.core.chess.pruning.modes import MODES
 from psearch.defaults import POLICY_NAMES
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import is_done, load_kernels, reports_written, request_stop
+from psearch_core.chess.board.bridge import to_chess_move
+from psearch_core.chess.pruning.modes import MODES
 
 WORKERS = (2, 3, 8)
 MAX_TURNS = 20_000_000

@@ -15,10 +15,6 @@ from round_robin_entries import run_interleaved
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
-from psearch.core.chess.board.bridge import to_chess_move
-from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE
-from psearch.core.toolchain import groups
-from psearch.core.toolchain.groups import Group
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
@@ -27,6 +23,10 @@ from psearch.results import Info, Limits
 from psearch.scheduler.scheduler_entries import load_kernels, request_stop
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
+from psearch_core.chess.board.bridge import to_chess_move
+from psearch_core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE
+from psearch_core.toolchain import groups
+from psearch_core.toolchain.groups import Group
 
 VOTE = Group("vote", "vote_kernels")
 elect = VOTE.entry("elect")

@@ -20,12 +20,12 @@ from psearch.arena.setup import write_search
 from psearch.batch.positions.position_pool import make_pool
 from psearch.batch.positions.position_worker import PositionWorker, WorkerSettings
 from psearch.bench import BENCH_POSITIONS
-from psearch.core.chess.evaluation.network_file import default_network
 from psearch.faces.uci.resources import Resources
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.options import SearchOptions, Settings, pruning_named
 from psearch.results import Limits
 from psearch.searcher.notices import Notices
+from psearch_core.chess.evaluation.network_file import default_network
 
 FEN = "r1bqkb1r/pp2pppp/2np1n2/8/3NP3/2N5/PPP2PPP/R1BQKB1R w KQkq - 2 6"
 LIMIT = chess.engine.Limit(depth=9)

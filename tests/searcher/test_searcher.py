@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.results import PsearchError
 from psearch.searcher.notices import Notices
 from psearch.searcher.searcher import Searcher, Size, smaller_sizes
+from psearch_core.toolchain.kernel_sets import KernelSet
 
 
 class StandInSupervisor:

@@ -15,14 +15,14 @@ from round_robin_entries import ROUND_ROBIN, step_worker
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.constants import STATE_IDLE
-from psearch.core.records import COLD_NODES, simulation_dtype
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import SHARING, Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator, VirtualSample
+from psearch_core.constants import STATE_IDLE
+from psearch_core.records import COLD_NODES, simulation_dtype
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"

@@ -19,7 +19,6 @@ from naive import NaiveSearch
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
-from psearch.core.records import MAX_WORKERS, simulation_dtype
 from psearch.defaults import MAX_DEPTH, MAX_THREADS, POLICY_NAMES
 from psearch.lab.studies.comparisons import fit_lines, fit_times, non_negative_pair
 from psearch.lab.studies.speedup_study import Row
@@ -30,6 +29,7 @@ from psearch.scheduler.scheduler_entries import load_kernels, work
 from psearch.simulation.costs import SHARING, Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.text.epd_text import SuitePosition
+from psearch_core.records import MAX_WORKERS, simulation_dtype
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"

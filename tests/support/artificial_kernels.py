@@ -1,4 +1,4 @@
-"""What happens inside a node of an artificial tree: these kernels stand in for those of `psearch.core.game`.
+"""What happens inside a node of an artificial tree: these kernels stand in for those of `psearch_core.game`.
 
 Each has the name, the signature and the duties of the kernel that it replaces; the list is in `artificial_tree.py`,
 which says what such a tree is like. Nothing here looks at a board: in the memory of a position lies a `tree_dtype`.
@@ -10,7 +10,8 @@ import numba
 import numpy as np
 from artificial_tree import tree_dtype
 
-from psearch.core.chess.ordering.movepick import (
+from psearch.lab.studies.uniform_kernels import child_key, child_value
+from psearch_core.chess.ordering.movepick import (
     PICK_BAD_CAPTURES_START,
     PICK_CAPTURES,
     PICK_LIST,
@@ -18,12 +19,12 @@ from psearch.core.chess.ordering.movepick import (
     begin_picking,
     begin_root_picking,
 )
-from psearch.core.chess.search.children import set_child
-from psearch.core.chess.search.enter_node import begin_node
-from psearch.core.chess.search.next_move import put_back, take_deferred
-from psearch.core.chess.search.table_node import probe_table
-from psearch.core.chess.search.tt import cuts, entry_bound, entry_move, entry_score
-from psearch.core.constants import (
+from psearch_core.chess.search.children import set_child
+from psearch_core.chess.search.enter_node import begin_node
+from psearch_core.chess.search.next_move import put_back, take_deferred
+from psearch_core.chess.search.table_node import probe_table
+from psearch_core.chess.search.tt import cuts, entry_bound, entry_move, entry_score
+from psearch_core.constants import (
     DO_CHILD,
     DO_MOVES,
     DO_NULL,
@@ -37,10 +38,10 @@ from psearch.core.constants import (
     U0,
     VISIT_NULL,
 )
-from psearch.core.splitmix import SPLITMIX_STEP, splitmix64
-from psearch.core.toolchain.intrinsics import address, copy_record, view
-from psearch.core.toolchain.jit import kernel
-from psearch.core.views import (
+from psearch_core.splitmix import SPLITMIX_STEP, splitmix64
+from psearch_core.toolchain.intrinsics import address, copy_record, view
+from psearch_core.toolchain.jit import kernel
+from psearch_core.views import (
     Context,
     Frame,
     Node,
@@ -54,7 +55,6 @@ from psearch.core.views import (
     stack_of,
     void,
 )
-from psearch.lab.studies.uniform_kernels import child_key, child_value
 
 Tree = numba.from_dtype(tree_dtype)
 tree_at = view(Tree)

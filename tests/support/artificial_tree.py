@@ -18,12 +18,12 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.constants import INFINITE, MATE_IN_MAX_PLY
-from psearch.core.records import position_dtype
-from psearch.core.toolchain.groups import Group
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import begin_search
+from psearch_core.constants import INFINITE, MATE_IN_MAX_PLY
+from psearch_core.records import position_dtype
+from psearch_core.toolchain.groups import Group
 
 _KERNELS = (
     "after_null",
@@ -39,7 +39,7 @@ _KERNELS = (
     "next_quiescence",
     "push_null",
 )
-REPLACED = {f"psearch.core.game.{name}": f"artificial_kernels.{name}" for name in _KERNELS}
+REPLACED = {f"psearch_core.game.{name}": f"artificial_kernels.{name}" for name in _KERNELS}
 """What stands in for kernels of the door; the others are those of chess, which look at no board."""
 
 ARTIFICIAL = Group("artificial_tree", "round_robin", "psearch.simulation.virtual_driver", replaced=REPLACED)

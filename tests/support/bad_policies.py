@@ -9,13 +9,13 @@ import json
 import sys
 from pathlib import Path
 
-from psearch.core.chess.search.decisions import evaluation_of, extension_of, prune_node, prunes_move, reduction_of
-from psearch.core.toolchain import jit
-from psearch.core.toolchain.compiler.build import Build
-from psearch.core.toolchain.compiler.front_end import prepare
-from psearch.core.toolchain.kernel_cache import PlugIn, PlugInError, Recipe, file_hash
-from psearch.core.views import context_at, frame_of, i64, worker_of
 from psearch.scheduler.policy import claim_depth, may_open, open_priority
+from psearch_core.chess.search.decisions import evaluation_of, extension_of, prune_node, prunes_move, reduction_of
+from psearch_core.toolchain import jit
+from psearch_core.toolchain.compiler.build import Build
+from psearch_core.toolchain.compiler.front_end import prepare
+from psearch_core.toolchain.kernel_cache import PlugIn, PlugInError, Recipe, file_hash
+from psearch_core.views import context_at, frame_of, i64, worker_of
 
 
 @jit.entry(i64(i64))

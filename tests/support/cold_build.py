@@ -14,10 +14,10 @@ import time
 from inspect_entries import INSPECT
 from round_robin_entries import ROUND_ROBIN
 
-from psearch.core.chess.chess_entries import CHESS, PERFT
-from psearch.core.toolchain import groups
 from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH
 from psearch.simulation.simulation_entries import VIRTUAL
+from psearch_core.chess.chess_entries import CHESS, PERFT
+from psearch_core.toolchain import groups
 
 GROUPS = {group.name: group for group in (CHESS, INSPECT, PERFT, PREDICTION, SEARCH, ROUND_ROBIN, VIRTUAL)}
 

@@ -23,9 +23,9 @@ from cold_build import GROUPS
 from llvmlite.binding.targets import FeatureMap
 from numba.core.registry import cpu_target
 
-from psearch.core.toolchain import kernel_cache
-from psearch.core.toolchain.compiler import back_end
-from psearch.core.toolchain.compiler.build import Build
+from psearch_core.toolchain import kernel_cache
+from psearch_core.toolchain.compiler import back_end
+from psearch_core.toolchain.compiler.build import Build
 
 _PREFIXES = {"lock", "rep", "repne"}
 _CALL = re.compile(r"^\t(?:bl|b|callq?|jmp)\t([A-Za-z_]\w*)(?:@PLT)?$", re.MULTILINE)

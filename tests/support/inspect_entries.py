@@ -4,7 +4,7 @@ attacks), `inspect_pruning` (the decisions of selective search), `inspect_window
 
 from __future__ import annotations
 
-from psearch.core.toolchain.groups import Group
+from psearch_core.toolchain.groups import Group
 
 INSPECT = Group(
     "inspect",

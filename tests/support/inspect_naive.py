@@ -6,14 +6,14 @@ import numba
 import numpy as np
 from inspect_entries import INSPECT
 
-from psearch.core.chess.board.movegen import generate_captures, generate_quiets
-from psearch.core.chess.board.position import find_pins, insufficient_material, is_crowded, make_move
-from psearch.core.chess.evaluation.evaluate import evaluate
-from psearch.core.constants import INFINITE, MATE, QUIESCENCE_BUDGET, UNLIMITED
-from psearch.core.records import FRAME_SIZE, MAX_PLY
-from psearch.core.toolchain.intrinsics import view
-from psearch.core.toolchain.jit import entry, kernel
-from psearch.core.views import boolean, evaluation_at, frame_at, i64, tables_at
+from psearch_core.chess.board.movegen import generate_captures, generate_quiets
+from psearch_core.chess.board.position import find_pins, insufficient_material, is_crowded, make_move
+from psearch_core.chess.evaluation.evaluate import evaluate
+from psearch_core.constants import INFINITE, MATE, QUIESCENCE_BUDGET, UNLIMITED
+from psearch_core.records import FRAME_SIZE, MAX_PLY
+from psearch_core.toolchain.intrinsics import view
+from psearch_core.toolchain.jit import entry, kernel
+from psearch_core.views import boolean, evaluation_at, frame_at, i64, tables_at
 
 naive_dtype = np.dtype(
     [

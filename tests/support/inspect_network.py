@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from inspect_entries import INSPECT
 
-from psearch.core.chess.evaluation.network import network_value
-from psearch.core.records import NETWORK_HIDDEN, position_dtype
-from psearch.core.toolchain.jit import entry
-from psearch.core.toolchain.vectors import differing_bytes, row_adder, square_dot
-from psearch.core.views import evaluation_at, i64, position_at, tables_at, void
+from psearch_core.chess.evaluation.network import network_value
+from psearch_core.records import NETWORK_HIDDEN, position_dtype
+from psearch_core.toolchain.jit import entry
+from psearch_core.toolchain.vectors import differing_bytes, row_adder, square_dot
+from psearch_core.views import evaluation_at, i64, position_at, tables_at, void
 
 _POSITION_BYTES = position_dtype.itemsize
 _add_rows = row_adder(NETWORK_HIDDEN)

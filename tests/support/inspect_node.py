@@ -18,15 +18,15 @@ import numpy as np
 from inspect_entries import INSPECT
 from inspect_position import Probe
 
-from psearch.core.chess.board.position import find_pins
-from psearch.core.chess.chess_entries import evaluate_position, evaluate_position_by_network
-from psearch.core.chess.evaluation.endgames import known_scale, leaves_no_win
-from psearch.core.chess.evaluation.evaluate import material, taper
-from psearch.core.chess.ordering.history import learn_cutoff
-from psearch.core.chess.ordering.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, begin_picking, pick_move
-from psearch.core.chess.ordering.see import see_at_least
-from psearch.core.chess.pruning.sound import material_after
-from psearch.core.chess.search.tt import (
+from psearch_core.chess.board.position import find_pins
+from psearch_core.chess.chess_entries import evaluate_position, evaluate_position_by_network
+from psearch_core.chess.evaluation.endgames import known_scale, leaves_no_win
+from psearch_core.chess.evaluation.evaluate import material, taper
+from psearch_core.chess.ordering.history import learn_cutoff
+from psearch_core.chess.ordering.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, begin_picking, pick_move
+from psearch_core.chess.ordering.see import see_at_least
+from psearch_core.chess.pruning.sound import material_after
+from psearch_core.chess.search.tt import (
     cuts,
     entry_age,
     entry_bound,
@@ -38,13 +38,13 @@ from psearch.core.chess.search.tt import (
     probe,
     store,
 )
-from psearch.core.constants import MOVE_MASK, NO_MOVE
-from psearch.core.records import FRAME_SIZE, MAX_MOVES, SOUND_GATES, evaluation_dtype, learning_dtype, worker_dtype
-from psearch.core.records.pruning_record import Pruning
-from psearch.core.scores import score_to_table
-from psearch.core.toolchain.intrinsics import high_product
-from psearch.core.toolchain.jit import entry, kernel
-from psearch.core.views import (
+from psearch_core.constants import MOVE_MASK, NO_MOVE
+from psearch_core.records import FRAME_SIZE, MAX_MOVES, SOUND_GATES, evaluation_dtype, learning_dtype, worker_dtype
+from psearch_core.records.pruning_record import Pruning
+from psearch_core.scores import score_to_table
+from psearch_core.toolchain.intrinsics import high_product
+from psearch_core.toolchain.jit import entry, kernel
+from psearch_core.views import (
     Frame,
     Learning,
     Node,

@@ -14,15 +14,15 @@ import chess
 import numpy as np
 from inspect_entries import INSPECT
 
-from psearch.core.chess.board.attacks import attacks_of as all_attacks
-from psearch.core.chess.board.attacks import piece_attacks
-from psearch.core.chess.board.bridge import set_position
-from psearch.core.chess.board.movegen import count_legal, generate_captures, generate_quiets, is_legal
-from psearch.core.chess.board.position import complete, find_pins, insufficient_material, make_move, make_null
-from psearch.core.constants import KING, KNIGHT, MOVE_MASK, PAWN
-from psearch.core.records import MAX_MOVES, frame_dtype, position_dtype
-from psearch.core.toolchain.jit import entry
-from psearch.core.views import frame_at, i64, position_at, tables_at, void
+from psearch_core.chess.board.attacks import attacks_of as all_attacks
+from psearch_core.chess.board.attacks import piece_attacks
+from psearch_core.chess.board.bridge import set_position
+from psearch_core.chess.board.movegen import count_legal, generate_captures, generate_quiets, is_legal
+from psearch_core.chess.board.position import complete, find_pins, insufficient_material, make_move, make_null
+from psearch_core.constants import KING, KNIGHT, MOVE_MASK, PAWN
+from psearch_core.records import MAX_MOVES, frame_dtype, position_dtype
+from psearch_core.toolchain.jit import entry
+from psearch_core.views import frame_at, i64, position_at, tables_at, void
 
 _ALL_CODES = 1 << 16
 _SIGNED = 1 << 63

@@ -1,6 +1,6 @@
 """Looking into the decisions of selective search from Python: one node, one decision at a time.
 
-What the tests of `core/chess/pruning` and `core/checks` call. `PruningProbe` wraps the entries:
+What the tests of `psearch_core/chess/pruning` and `core/checks` call. `PruningProbe` wraps the entries:
 
     probe = PruningProbe(make_tables(), parse_pruning("ael"), chess.Board())
     probe.enter(depth=1, alpha=200)       # as the search enters a node
@@ -15,13 +15,13 @@ import numpy as np
 from inspect_entries import INSPECT
 from inspect_node import NodeProbe
 
-from psearch.core.chess.board.checks import gives_check
-from psearch.core.chess.board.mate_in_one import mate_in_one
-from psearch.core.chess.board.movegen import generate_quiet_checks, generate_underpromotions
-from psearch.core.chess.board.position import find_pins
-from psearch.core.chess.ordering.movepick import PICK_QUIETS
-from psearch.core.chess.pruning.move_pruning import prunes_capture, prunes_move
-from psearch.core.chess.pruning.node_pruning import (
+from psearch_core.chess.board.checks import gives_check
+from psearch_core.chess.board.mate_in_one import mate_in_one
+from psearch_core.chess.board.movegen import generate_quiet_checks, generate_underpromotions
+from psearch_core.chess.board.position import find_pins
+from psearch_core.chess.ordering.movepick import PICK_QUIETS
+from psearch_core.chess.pruning.move_pruning import prunes_capture, prunes_move
+from psearch_core.chess.pruning.node_pruning import (
     decide_futility,
     needs_verification,
     null_reduction,
@@ -31,9 +31,9 @@ from psearch.core.chess.pruning.node_pruning import (
     wants_probcut,
     wants_singular,
 )
-from psearch.core.chess.pruning.reductions import extension_of, reduction_of
-from psearch.core.chess.search.correction import corrected, learn_correction
-from psearch.core.constants import (
+from psearch_core.chess.pruning.reductions import extension_of, reduction_of
+from psearch_core.chess.search.correction import corrected, learn_correction
+from psearch_core.constants import (
     ALL_NODE,
     BLACK,
     BOUND_NONE,
@@ -45,10 +45,10 @@ from psearch.core.constants import (
     PV_NODE,
     WHITE,
 )
-from psearch.core.records.pruning_record import Pruning
-from psearch.core.techniques import TECHNIQUE_NAMES
-from psearch.core.toolchain.jit import entry
-from psearch.core.views import frame_at, i64, learning_at, position_at, pruning_at, tables_at, void, worker_at
+from psearch_core.records.pruning_record import Pruning
+from psearch_core.techniques import TECHNIQUE_NAMES
+from psearch_core.toolchain.jit import entry
+from psearch_core.views import frame_at, i64, learning_at, position_at, pruning_at, tables_at, void, worker_at
 
 _WISHES = ("verification", "iid", "iir", "probcut", "singular")
 

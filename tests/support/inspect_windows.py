@@ -9,11 +9,11 @@ from inspect_entries import INSPECT
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.toolchain.jit import entry
-from psearch.core.views import context_at, i64, stack_of, void
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.root_windows import bound_of, searches_again, set_window
+from psearch_core.toolchain.jit import entry
+from psearch_core.views import context_at, i64, stack_of, void
 
 Answers = Callable[[int, int], int]
 """What a search with this alpha and beta says."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from preemptive import group_of, hunt
 
-from psearch.core.toolchain.groups import Group
+from psearch_core.toolchain.groups import Group
 
 _SPLITTING, _STEP = "psearch.scheduler.splitting", "psearch.scheduler.step"
 _ITERATIONS = "psearch.scheduler.iterations"

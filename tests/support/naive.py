@@ -10,10 +10,10 @@ import numpy as np
 from inspect_naive import TOO_MANY, naive_dtype, naive_value
 
 from psearch.arena.setup import history_keys
-from psearch.core.chess.board.bridge import set_position
-from psearch.core.chess.evaluation import weights
-from psearch.core.chess.ordering.see import SEE_VALUES
-from psearch.core.records import MAX_PLY, evaluation_dtype, frame_dtype
+from psearch_core.chess.board.bridge import set_position
+from psearch_core.chess.evaluation import weights
+from psearch_core.chess.ordering.see import SEE_VALUES
+from psearch_core.records import MAX_PLY, evaluation_dtype, frame_dtype
 
 # -- chess ---------------------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ def psq_sum(board: chess.Board, phase: int | None = None) -> int:
 def exchange_value(board: chess.Board, move: chess.Move) -> int:
     """What the exchange that a legal move starts is worth to the mover, both sides free to stop at any time.
 
-    The conventions of `core/see.py`: fixed piece values, no pins, no promotions on the way, the least valuable piece
+    The conventions of `psearch_core/see.py`: fixed piece values, no pins, no promotions on the way, the least valuable piece
     takes first (of two alike the one on the lower square), a king takes only what nothing defends.
     """
     if board.is_castling(move):

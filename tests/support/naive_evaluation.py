@@ -1,4 +1,4 @@
-"""The evaluation, slow and from its definition (`core/terms.py`): counts by name, for White; Black's are those of the
+"""The evaluation, slow and from its definition (`psearch_core/terms.py`): counts by name, for White; Black's are those of the
 mirrored board."""
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from collections import Counter
 import chess
 from naive import psq_sum, taper
 
-from psearch.core.chess.evaluation import weights
-from psearch.core.chess.tables import term_pairs
-from psearch.core.terms import DANGER_STEP, DANGER_STEPS, REST_BOUND, TERMS
+from psearch_core.chess.evaluation import weights
+from psearch_core.chess.tables import term_pairs
+from psearch_core.terms import DANGER_STEP, DANGER_STEPS, REST_BOUND, TERMS
 
 TERM = {term.name: term for term in TERMS}
 Counts = Counter[tuple[str, int]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import chess
 import numpy as np
 
-from psearch.core.records import OUT_ONE, ROW_ONE
+from psearch_core.records import OUT_ONE, ROW_ONE
 
 _CODES = [chess.PAWN, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN, chess.KING]
 

@@ -1,11 +1,11 @@
-"""The vote of several roots, from its definition in `parallel/scheduler/thread_vote.py`."""
+"""The vote of several roots, from its definition in `psearch/scheduler/thread_vote.py`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from psearch.arena.arena import Arena
-from psearch.core.constants import BOUND_LOWER, BOUND_UPPER, MATE_IN_MAX_PLY
+from psearch_core.constants import BOUND_LOWER, BOUND_UPPER, MATE_IN_MAX_PLY
 
 
 @dataclass(frozen=True)

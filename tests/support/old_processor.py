@@ -30,15 +30,15 @@ def pretend(name: str, features: list[str]) -> None:
 
 
 def main(name: str, features: str, folder: str) -> None:
-    from psearch.core.toolchain import kernel_cache
-    from psearch.core.toolchain.groups import key
+    from psearch_core.toolchain import kernel_cache
+    from psearch_core.toolchain.groups import key
 
     key_here = key()
     pretend(name, features.split(","))
 
-    from psearch.core.chess.chess_entries import CHESS
-    from psearch.core.toolchain.compiler.build import Build
     from psearch.scheduler.scheduler_entries import SEARCH
+    from psearch_core.chess.chess_entries import CHESS
+    from psearch_core.toolchain.compiler.build import Build
 
     groups = {group.name: group for group in (CHESS, SEARCH)}
     with tempfile.TemporaryDirectory() as cache:

@@ -15,8 +15,8 @@ from preemptive_kernels import MOST, switching_dtype
 
 from psearch.arena.arena import Arena
 from psearch.arena.validate import leftovers, violations
-from psearch.core.toolchain.groups import Group
 from psearch.options import SearchOptions
+from psearch_core.toolchain.groups import Group
 
 _SWITCHES = {"psearch.scheduler.splitting.preemption_point": "preemptive_kernels.switch_worker"}
 _STACK_BYTES = 1 << 18

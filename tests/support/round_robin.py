@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 from round_robin_entries import ROUND_ROBIN
 
-from psearch.core.splitmix import SPLITMIX_STEP, splitmix64
-from psearch.core.toolchain.intrinsics import atomic_load
-from psearch.core.toolchain.jit import entry
-from psearch.core.views import context_at, header_of, i64
 from psearch.scheduler.step import step
 from psearch.scheduler.words import done_of
+from psearch_core.splitmix import SPLITMIX_STEP, splitmix64
+from psearch_core.toolchain.intrinsics import atomic_load
+from psearch_core.toolchain.jit import entry
+from psearch_core.views import context_at, header_of, i64
 
 
 @entry(i64(i64, i64, i64, i64), ROUND_ROBIN)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from psearch.core.toolchain.groups import Group
+from psearch_core.toolchain.groups import Group
 
 ROUND_ROBIN = Group("round_robin", "round_robin")
 run_interleaved = ROUND_ROBIN.entry("run_interleaved")

@@ -8,11 +8,11 @@ import chess
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.chess.board.bridge import to_chess_move
-from psearch.core.chess.pruning.modes import MODES
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import work
+from psearch_core.chess.board.bridge import to_chess_move
+from psearch_core.chess.pruning.modes import MODES
 
 DEFAULT = SearchOptions(policy="serial")
 PLAIN = SearchOptions.plain(policy="serial")

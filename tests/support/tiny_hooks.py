@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from psearch.core.toolchain.groups import Group
-from psearch.core.toolchain.jit import entry, hook, limit_answers
-from psearch.core.views import i64
+from psearch_core.toolchain.groups import Group
+from psearch_core.toolchain.jit import entry, hook, limit_answers
+from psearch_core.views import i64
 
 TINY_HOOKS = Group("tiny_hooks", "tiny_hooks")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from psearch.core.toolchain.jit import entry, kernel
-from psearch.core.views import i64
+from psearch_core.toolchain.jit import entry, kernel
+from psearch_core.views import i64
 
 
 @kernel(i64(i64))

@@ -9,8 +9,8 @@ import json
 import os
 import sys
 
-from psearch.core.toolchain import compiler_client, groups
-from psearch.core.toolchain.groups import Group, KernelError
+from psearch_core.toolchain import compiler_client, groups
+from psearch_core.toolchain.groups import Group, KernelError
 
 TINY = Group("tiny_kernels", "tiny_kernels")
 

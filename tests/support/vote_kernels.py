@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from psearch.core.toolchain.jit import entry
-from psearch.core.views import context_at, i64
 from psearch.scheduler.thread_vote import elected
+from psearch_core.toolchain.jit import entry
+from psearch_core.views import context_at, i64
 
 
 @entry(i64(i64))

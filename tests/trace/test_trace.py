@@ -23,18 +23,6 @@ from programs import PSEARCH, run_here
 from timing import last_bound
 
 from psearch.arena.arena import Arena
-from psearch.core.constants import BOUND_EXACT, CLOSED_CUTOFF
-from psearch.core.records import (
-    CACHE_LINE,
-    TRACE_ABORT,
-    TRACE_IDLE,
-    TRACE_JOIN,
-    TRACE_ROOT,
-    TRACE_SPLIT,
-    TRACE_TAKE,
-    frame_dtype,
-    trace_event_dtype,
-)
 from psearch.faces.cli import main as cli
 from psearch.games import Game
 from psearch.lab.watching.trace_reading import read_trace
@@ -48,6 +36,18 @@ from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.trace.recorder import Abandoned, Recorder, trace_capacity
 from psearch.trace.trace_file import OPENING, check_trace, replacing
+from psearch_core.constants import BOUND_EXACT, CLOSED_CUTOFF
+from psearch_core.records import (
+    CACHE_LINE,
+    TRACE_ABORT,
+    TRACE_IDLE,
+    TRACE_JOIN,
+    TRACE_ROOT,
+    TRACE_SPLIT,
+    TRACE_TAKE,
+    frame_dtype,
+    trace_event_dtype,
+)
 
 NS_PER_US = 1000
 TIC_TAC_TOE = str(REPOSITORY / "docs" / "examples" / "tic_tac_toe.py")

@@ -12,11 +12,11 @@ import chess
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.chess.board.bridge import to_chess_move
 from psearch.faces.cli.numbers import whole_number
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
+from psearch_core.chess.board.bridge import to_chess_move
 
 from .elo import PAIR_SCORES, Sprt
 from .errors import EXIT_INTERRUPTED, MatchError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from psearch.core.toolchain.groups import Group
+from psearch_core.toolchain.groups import Group
 
 MICRO_COSTS = Group("micro_costs", "cost_kernels.micro_costs", "cost_kernels.timed_nodes")
 search_timing_nodes = MICRO_COSTS.entry("search_timing_nodes")

@@ -10,14 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from cost_kernels.cost_entries import MICRO_COSTS
-from psearch.core.constants import CLOSED_CUTOFF, STACK_ACTIVE
-from psearch.core.toolchain.intrinsics import atomic_add, atomic_load, atomic_store, cycle_counter, sched_yield
-from psearch.core.toolchain.jit import entry, kernel
-from psearch.core.views import context_at, frame_of, header_of, i64, stack_of, void, worker_of
 from psearch.scheduler.iterations import begin_root
 from psearch.scheduler.splitting import acquire, best_offer, is_dead, leave, offer, open_node, release, unwind, withdraw
 from psearch.scheduler.words import closed_of, idle_workers_of, mask_of, open_of, state_of
 from psearch.scheduler.work import wait_between_polls
+from psearch_core.constants import CLOSED_CUTOFF, STACK_ACTIVE
+from psearch_core.toolchain.intrinsics import atomic_add, atomic_load, atomic_store, cycle_counter, sched_yield
+from psearch_core.toolchain.jit import entry, kernel
+from psearch_core.views import context_at, frame_of, header_of, i64, stack_of, void, worker_of
 
 _SPINS_BEFORE_YIELD = 10_000
 

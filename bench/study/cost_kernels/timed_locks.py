@@ -19,12 +19,12 @@ from cost_kernels.timings import (
     HELD_TO_OPEN,
     lock_times_dtype,
 )
-from psearch.core.constants import CLOSED_CUTOFF, STATE_IDLE
-from psearch.core.toolchain.intrinsics import atomic_load, atomic_store, compare_and_swap, cycle_counter, pause, view
-from psearch.core.toolchain.jit import entry, kernel
-from psearch.core.views import Context, Node, Worker, boolean, context_at, frame_of, header_of, i64, void, worker_of
 from psearch.scheduler.step import step
 from psearch.scheduler.words import closed_of, done_of, lock_of, open_of
+from psearch_core.constants import CLOSED_CUTOFF, STATE_IDLE
+from psearch_core.toolchain.intrinsics import atomic_load, atomic_store, compare_and_swap, cycle_counter, pause, view
+from psearch_core.toolchain.jit import entry, kernel
+from psearch_core.views import Context, Node, Worker, boolean, context_at, frame_of, header_of, i64, void, worker_of
 
 _LockTimes = numba.from_dtype(lock_times_dtype)
 assert isinstance(_LockTimes, types.Record)

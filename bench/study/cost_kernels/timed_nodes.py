@@ -8,12 +8,12 @@ from numba.core import types
 
 from cost_kernels.cost_entries import MICRO_COSTS
 from cost_kernels.timings import LONG_SINCE, node_times_dtype
-from psearch.core.constants import STATE_IDLE
-from psearch.core.toolchain.intrinsics import atomic_load, cycle_counter, pause, view
-from psearch.core.toolchain.jit import entry, kernel
-from psearch.core.views import Context, boolean, context_at, header_of, i64, worker_of
 from psearch.scheduler.step import step
 from psearch.scheduler.words import done_of
+from psearch_core.constants import STATE_IDLE
+from psearch_core.toolchain.intrinsics import atomic_load, cycle_counter, pause, view
+from psearch_core.toolchain.jit import entry, kernel
+from psearch_core.views import Context, boolean, context_at, header_of, i64, worker_of
 
 NodeTimes = numba.from_dtype(node_times_dtype)
 assert isinstance(NodeTimes, types.Record)

@@ -1,7 +1,7 @@
 """Kernels that play a whole game of the search against itself, and that turn a game into records of positions.
 
 A move is kept as its *rank*: its place among the legal moves sorted by their codes (origin, target and kind;
-`core/chess/board/bits.py`). So a file of games does not depend on the order in which moves happen to be generated.
+`psearch_core/chess/board/bits.py`). So a file of games does not depend on the order in which moves happen to be generated.
 """
 
 from __future__ import annotations
@@ -22,11 +22,15 @@ from netdata.records import (
     game_dtype,
     sample_dtype,
 )
-from psearch.core.chess.board.bits import move_kind, move_to
-from psearch.core.chess.board.movegen import generate_captures, generate_quiets
-from psearch.core.chess.board.position import find_pins, insufficient_material, make_move
-from psearch.core.chess.evaluation.evaluate import evaluate, material
-from psearch.core.constants import (
+from psearch.defaults import MAX_DEPTH
+from psearch.scheduler.iterations import begin_search
+from psearch.scheduler.step import step
+from psearch.scheduler.words import done_of
+from psearch_core.chess.board.bits import move_kind, move_to
+from psearch_core.chess.board.movegen import generate_captures, generate_quiets
+from psearch_core.chess.board.position import find_pins, insufficient_material, make_move
+from psearch_core.chess.evaluation.evaluate import evaluate, material
+from psearch_core.constants import (
     AGES,
     KIND_CASTLE,
     KIND_EP,
@@ -36,11 +40,11 @@ from psearch.core.constants import (
     U0,
     U1,
 )
-from psearch.core.records import MAX_HISTORY
-from psearch.core.splitmix import SPLITMIX_STEP, splitmix64
-from psearch.core.toolchain.intrinsics import atomic_load, byte_swap, copy_record, lowest_bit, view
-from psearch.core.toolchain.jit import entry, kernel
-from psearch.core.views import (
+from psearch_core.records import MAX_HISTORY
+from psearch_core.splitmix import SPLITMIX_STEP, splitmix64
+from psearch_core.toolchain.intrinsics import atomic_load, byte_swap, copy_record, lowest_bit, view
+from psearch_core.toolchain.jit import entry, kernel
+from psearch_core.views import (
     Context,
     Frame,
     Header,
@@ -57,10 +61,6 @@ from psearch.core.views import (
     void,
     worker_of,
 )
-from psearch.defaults import MAX_DEPTH
-from psearch.scheduler.iterations import begin_search
-from psearch.scheduler.step import step
-from psearch.scheduler.words import done_of
 
 Game = numba.from_dtype(game_dtype)
 Sample = numba.from_dtype(sample_dtype)

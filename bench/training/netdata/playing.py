@@ -21,11 +21,11 @@ from netdata.openings import Book, Start, draw_start
 from netdata.records import UNFIT, decoder_dtype, game_dtype, play_game, rank_moves
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.chess.board.bridge import from_chess_move, set_position
 from psearch.options import SearchOptions, network_named, pruning_named
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
+from psearch_core.chess.board.bridge import from_chess_move, set_position
 
 HASH_MB = 8
 PRUNING = "modern,lmp=0"

@@ -11,10 +11,10 @@ import numpy as np
 from netdata.blocks import Block, Game, Torn, read_blocks
 from netdata.openings import board_of
 from netdata.records import GAMES, MOST_PLIES, decode_game, decoder_dtype, game_dtype, sample_dtype
-from psearch.core.chess.board.bridge import set_position
-from psearch.core.chess.tables import make_tables
-from psearch.core.records import position_dtype, tables_dtype
 from psearch.scheduler.scheduler_entries import load_kernels
+from psearch_core.chess.board.bridge import set_position
+from psearch_core.chess.tables import make_tables
+from psearch_core.records import position_dtype, tables_dtype
 
 TEST_EVERY = 10
 """The last of so many games of a file is for testing."""

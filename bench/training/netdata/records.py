@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.records import evaluation_dtype, frame_dtype, position_dtype
-from psearch.core.toolchain.groups import Group
+from psearch_core.records import evaluation_dtype, frame_dtype, position_dtype
+from psearch_core.toolchain.groups import Group
 
 GAMES = Group("training_games", "netdata.kernels")
 play_game = GAMES.entry("play_game")
@@ -37,7 +37,7 @@ game_dtype = np.dtype(
         ("dead_score", "i8"),  # after dead_plies scores in a row within it, dead_from plies from the start, it is drawn
         ("dead_plies", "i8"),
         ("dead_from", "i8"),
-        ("codes", "u2", (MOST_PLIES,)),  # moves, as core/chess/board/bits.py codes them
+        ("codes", "u2", (MOST_PLIES,)),  # moves, as psearch_core/chess/board/bits.py codes them
         (
             "ranks",
             "u1",

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from netfit.network import Net
-from psearch.core.chess.evaluation.network_file import HEAD, MAGIC, VERSION, WEIGHTS, NetworkError, decoded
-from psearch.core.records import NETWORK_BUCKETS, NETWORK_FEATURES, NETWORK_HIDDEN, OUT_ONE, ROW_ONE, network_dtype
+from psearch_core.chess.evaluation.network_file import HEAD, MAGIC, VERSION, WEIGHTS, NetworkError, decoded
+from psearch_core.records import NETWORK_BUCKETS, NETWORK_FEATURES, NETWORK_HIDDEN, OUT_ONE, ROW_ONE, network_dtype
 
 UNIT = 290
 """Centipawns of the search's margins to a natural unit: there the evaluation by hand has its least error"""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from psearch.core.terms import DANGER, TERM_COUNT
+from psearch_core.terms import DANGER, TERM_COUNT
 
 Array = np.ndarray[Any, Any]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from psearch.core.chess.tables import make_tables
+from psearch_core.chess.tables import make_tables
 
 from .columns import Array
 from .features import features

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
-from psearch.core.terms import DANGER_STEPS, TERMS, UNIT_COUNT
+from psearch_core.terms import DANGER_STEPS, TERMS, UNIT_COUNT
 
 from .columns import DANGER_COLUMN, KING, KNIGHT, MOBILITY, N_COLUMNS, N_PSQT, PAWN, Array
 from .data import Data

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from psearch.core.terms import DANGER_STEP, DANGER_STEPS, UNIT_COUNT
+from psearch_core.terms import DANGER_STEP, DANGER_STEPS, UNIT_COUNT
 
 from .columns import DANGER_COLUMN, Array
 from .data import Data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.terms import Term
+from psearch_core.terms import Term
 
 from .columns import N_COLUMNS, N_PSQT, Array
 from .data import Data

@@ -17,14 +17,14 @@ sys.path.append(str(Path(__file__).parents[2] / "training"))  # it reads games
 
 from netdata.reader import board_codes, read
 
-from psearch.core.chess.board.movegen import generate_captures
-from psearch.core.chess.board.position import complete_position, find_pins, make_move
-from psearch.core.chess.chess_entries import complete
-from psearch.core.chess.evaluation.evaluate import evaluate
-from psearch.core.chess.ordering.see import see_at_least
-from psearch.core.constants import U0
-from psearch.core.records import FRAME_SIZE, evaluation_dtype, frame_dtype, position_dtype
-from psearch.core.views import evaluation_at, frame_at, position_at, tables_at
+from psearch_core.chess.board.movegen import generate_captures
+from psearch_core.chess.board.position import complete_position, find_pins, make_move
+from psearch_core.chess.chess_entries import complete
+from psearch_core.chess.evaluation.evaluate import evaluate
+from psearch_core.chess.ordering.see import see_at_least
+from psearch_core.constants import U0
+from psearch_core.records import FRAME_SIZE, evaluation_dtype, frame_dtype, position_dtype
+from psearch_core.views import evaluation_at, frame_at, position_at, tables_at
 
 from .columns import Array
 

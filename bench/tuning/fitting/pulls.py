@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.terms import TERMS
+from psearch_core.terms import TERMS
 
 from .columns import KING, MATERIAL, MOBILITY, N_PSQT, PAWN, QUEEN, Array
 from .occurrence import row_shares, table_means

@@ -1,4 +1,4 @@
-"""core/chess/evaluation/weights.py, read and generated."""
+"""psearch_core/chess/evaluation/weights.py, read and generated."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from psearch.core.chess.evaluation import weights as current_weights
-from psearch.core.chess.tables import term_pairs
-from psearch.core.terms import TERMS, UNITS
+from psearch_core.chess.evaluation import weights as current_weights
+from psearch_core.chess.tables import term_pairs
+from psearch_core.terms import TERMS, UNITS
 
 from .columns import N_COLUMNS, N_PSQT, PIECES, Array
 
@@ -21,7 +21,7 @@ def check_ours(path: Path, opening: str) -> None:
 
 
 def weights_in_use() -> tuple[Array, Array]:
-    """The weights and units of core/chess/evaluation/weights.py."""
+    """The weights and units of psearch_core/chess/evaluation/weights.py."""
     weights = np.zeros((2, N_COLUMNS))
     for row, tables in enumerate((current_weights.PSQT_MG, current_weights.PSQT_EG)):
         weights[row, :N_PSQT] = np.array(tables).ravel()
@@ -38,7 +38,7 @@ def _board_rows(values: Array, indent: str) -> str:
 
 
 def render(weights: Array, units: Array, summary: str) -> str:
-    """The text of core/chess/evaluation/weights.py for whole-number weights."""
+    """The text of psearch_core/chess/evaluation/weights.py for whole-number weights."""
     lines = [
         f'"""{summary}"""',
         "",
@@ -57,7 +57,7 @@ def render(weights: Array, units: Array, summary: str) -> str:
             table = weights[row, 64 * kind : 64 * kind + 64]
             lines += [f"    (  # {piece}", _board_rows(table, "        "), "    ),"]
         lines += [")", ""]
-    lines += ["# Pairs (middle game, end game); what each counts is said in core/terms.py.", "TERM_VALUES = {"]
+    lines += ["# Pairs (middle game, end game); what each counts is said in psearch_core/terms.py.", "TERM_VALUES = {"]
     for term in TERMS:
         values = weights[:, N_PSQT + term.first : N_PSQT + term.first + term.count].T
         text = " ".join(f"({mg}, {eg})," for mg, eg in values)

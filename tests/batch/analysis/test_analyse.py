@@ -41,7 +41,6 @@ from psearch.batch.positions.answer import Answer, Choice, Comparison, Line
 from psearch.batch.positions.comparing import noise_cp
 from psearch.batch.positions.task import Batch, Outcome, Task
 from psearch.batch.positions.task_queue import Done, Event
-from psearch.core.records import MAX_HISTORY
 from psearch.faces.cli.commands.analyse_command import Kind, file_kind
 from psearch.processes.tasks.task_messages import ProcessJoined
 from psearch.results import Limits, PsearchError
@@ -49,6 +48,7 @@ from psearch.terminal.streams import printable
 from psearch.text.epd_text import SuitePosition, parse_suite, read_suite
 from psearch.text.pgn_text import PgnGame, Where, read_games
 from psearch.text.source import Source, read_source
+from psearch_core.records import MAX_HISTORY
 
 ABOUT = {"input": "abc", "depth": 7}
 START = chess.STARTING_FEN

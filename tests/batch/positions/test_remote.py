@@ -18,10 +18,10 @@ from psearch.batch.positions.position_worker import PositionWorker, WorkerSettin
 from psearch.batch.positions.task import Batch, Outcome, Part, Task, TaskList
 from psearch.batch.positions.task_queue import Done
 from psearch.bench import BENCH_POSITIONS
-from psearch.core.chess.evaluation.network_file import default_network
 from psearch.options import SearchOptions
 from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits
+from psearch_core.chess.evaluation.network_file import default_network
 
 SETTINGS = WorkerSettings(hash_mb=1)
 

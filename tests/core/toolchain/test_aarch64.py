@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from paths import SUPPORT
 
-from psearch.core.records import header_dtype, offset_of, worker_dtype
+from psearch_core.records import header_dtype, offset_of, worker_dtype
 
 EMULATOR, COMPILER = "qemu-aarch64", "aarch64-linux-gnu-gcc"
 FEN = "r1bqkb1r/pp2pppp/2np1n2/8/3NP3/2N5/PPP2PPP/R1BQKB1R w KQkq - 2 6"

@@ -15,7 +15,7 @@ PROGRAM = f"""
 import sys
 sys.path.insert(0, {str(SUPPORT)!r})
 from checking_kernels import quarter
-from psearch.core.toolchain import groups
+from psearch_core.toolchain import groups
 
 print(quarter(8), quarter(int(sys.argv[1])), flush=True)
 code = groups.cached(quarter.call.group).code

@@ -24,13 +24,13 @@ from kernel_types import suspicious
 from paths import REPOSITORY, SUPPORT
 
 import psearch
-from psearch.core.toolchain import groups, jit, machine_code
-from psearch.core.toolchain.compiler import build
-from psearch.core.toolchain.compiler.back_end import object_code
-from psearch.core.toolchain.compiler.build import ProcessEnded, share_out
-from psearch.core.toolchain.compiler.dependencies import closure, digest_of
-from psearch.core.toolchain.compiler.front_end import bitcode_of, prepare
-from psearch.core.views import i64, u64
+from psearch_core.toolchain import groups, jit, machine_code
+from psearch_core.toolchain.compiler import build
+from psearch_core.toolchain.compiler.back_end import object_code
+from psearch_core.toolchain.compiler.build import ProcessEnded, share_out
+from psearch_core.toolchain.compiler.dependencies import closure, digest_of
+from psearch_core.toolchain.compiler.front_end import bitcode_of, prepare
+from psearch_core.views import i64, u64
 
 COLD_BUILD = SUPPORT / "cold_build.py"
 BUILD_TIMEOUT_S = 600
@@ -156,9 +156,9 @@ def test_another_group_compiles_only_what_is_new(builds, two_at_once):
 @pytest.mark.parametrize(
     ("file", "old", "new", "is_known"),
     [
-        ("core/chess/board/perft.py", '"""', '"""Another word. ', False),
-        ("core/chess/board/movegen.py", "from __future__", "# a comment\n\n\nfrom __future__", False),
-        ("core/chess/evaluation/weights.py", "PHASE = (0, 1, 1, 2, 4, 0)", "PHASE = (0, 1, 1, 2, 4, 1)", True),
+        ("psearch_core/chess/board/perft.py", '"""', '"""Another word. ', False),
+        ("psearch_core/chess/board/movegen.py", "from __future__", "# a comment\n\n\nfrom __future__", False),
+        ("psearch_core/chess/evaluation/weights.py", "PHASE = (0, 1, 1, 2, 4, 0)", "PHASE = (0, 1, 1, 2, 4, 1)", True),
     ],
 )
 def test_words_and_weights_compile_nothing(builds, two_at_once, file, old, new, is_known):
@@ -174,31 +174,31 @@ def test_words_and_weights_compile_nothing(builds, two_at_once, file, old, new, 
 
 
 def test_a_changed_kernel_is_compiled_with_its_groups_alone(builds, two_at_once):
-    builds.change("core/chess/board/perft.py", "leaves = 0", "leaves = 0 + 0")
+    builds.change("psearch_core/chess/board/perft.py", "leaves = 0", "leaves = 0 + 0")
     try:
         assert compiled(builds.run("chess", "perft")) == ["perft", "all of perft"]
     finally:
-        builds.change("core/chess/board/perft.py", "leaves = 0 + 0", "leaves = 0")
+        builds.change("psearch_core/chess/board/perft.py", "leaves = 0 + 0", "leaves = 0")
     assert compiled(builds.run("chess", "perft")) == []
 
 
 def test_a_frozen_constant_compiles_what_it_is_frozen_into(builds, two_at_once):
-    builds.change("core/terms.py", "PAIR_SHIFT = 16", "PAIR_SHIFT = 17")
+    builds.change("psearch_core/terms.py", "PAIR_SHIFT = 16", "PAIR_SHIFT = 17")
     try:
         done = compiled(builds.run("chess", "perft"))
     finally:
-        builds.change("core/terms.py", "PAIR_SHIFT = 17", "PAIR_SHIFT = 16")
+        builds.change("psearch_core/terms.py", "PAIR_SHIFT = 17", "PAIR_SHIFT = 16")
     assert "middle_game" in done and "all of chess" in done
     assert "generate_captures" not in done and "all of perft" not in done
 
 
 def test_a_compiler_that_fails_says_why(builds, two_at_once):
-    builds.change("core/chess/board/perft.py", "leaves = 0", "leaves = unheard_of")
+    builds.change("psearch_core/chess/board/perft.py", "leaves = 0", "leaves = unheard_of")
     try:
         process = builds.start("perft")
         _, errors = process.communicate(timeout=BUILD_TIMEOUT_S)
     finally:
-        builds.change("core/chess/board/perft.py", "leaves = unheard_of", "leaves = 0")
+        builds.change("psearch_core/chess/board/perft.py", "leaves = unheard_of", "leaves = 0")
     assert process.returncode == 1
     assert "unheard_of" in errors
 
@@ -263,10 +263,10 @@ def test_how_much_is_compiled_for_each_group():
     program = """
 import json
 from importlib import import_module
-import psearch.core.chess.chess_entries, psearch.scheduler.scheduler_entries
+import psearch_core.chess.chess_entries, psearch.scheduler.scheduler_entries
 import psearch.lab.studies.study_entries, psearch.simulation.simulation_entries
-from psearch.core.toolchain import groups, jit
-from psearch.core.toolchain.compiler.dependencies import closure
+from psearch_core.toolchain import groups, jit
+from psearch_core.toolchain.compiler.dependencies import closure
 found = {}
 for group in list(groups._groups.values()):
     for module in (*group.recipe.modules, *(symbol.rpartition(".")[0] for symbol in group.recipe.replaced.values())):
@@ -380,11 +380,11 @@ def test_no_floats_and_no_mixed_signs():
     """In every kernel of the package. A process of its own: kernels are called by symbol from then on."""
     program = """
 import importlib, pkgutil
-import psearch, psearch.core
+import psearch, psearch_core
 from kernel_types import suspicious
-from psearch.core.toolchain import jit
-from psearch.core.toolchain.compiler.front_end import prepare, typed
-for package in (psearch, psearch.core):  # in a checkout the one does not lie inside the other
+from psearch_core.toolchain import jit
+from psearch_core.toolchain.compiler.front_end import prepare, typed
+for package in (psearch, psearch_core):  # in a checkout the one does not lie inside the other
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not module.name.startswith(("psearch.remote", "psearch.faces.web")):  # no kernels; extras may be missing
             importlib.import_module(module.name)

@@ -10,8 +10,8 @@ import pytest
 from llvmlite import ir
 from numba.core import types
 
-from psearch.core.toolchain import intrinsics
-from psearch.core.toolchain.intrinsics import (
+from psearch_core.toolchain import intrinsics
+from psearch_core.toolchain.intrinsics import (
     atomic_add,
     atomic_and,
     atomic_load,

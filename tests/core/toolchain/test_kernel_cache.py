@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from psearch.core.toolchain import kernel_cache
-from psearch.core.toolchain.kernel_cache import KernelError, Object, Recipe
+from psearch_core.toolchain import kernel_cache
+from psearch_core.toolchain.kernel_cache import KernelError, Object, Recipe
 
 OBJECT = Object("search-00000000000000000000000000000000.o", {"work": 3}, b"\n{machine\ncode}")
 RECIPE = Recipe(("some_module",))
@@ -133,7 +133,7 @@ def test_versions_are_found_without_an_import(package):
     assert importlib.import_module(package).__version__.encode() in kernel_cache._version_file(package)
 
 
-KEY = "from psearch.core.toolchain import groups; print(groups.key())"
+KEY = "from psearch_core.toolchain import groups; print(groups.key())"
 
 
 def key_of(*flags: str, **more: str) -> str:

@@ -21,10 +21,10 @@ from limits import open_files
 from paths import SUPPORT
 from programs import WAITING
 
-from psearch.core.toolchain import compiler_client, groups, kernel_cache
-from psearch.core.toolchain.compiler_client import compile_turn
-from psearch.core.toolchain.groups import Group, KernelError
-from psearch.core.toolchain.kernel_cache import Progress, Recipe
+from psearch_core.toolchain import compiler_client, groups, kernel_cache
+from psearch_core.toolchain.compiler_client import compile_turn
+from psearch_core.toolchain.groups import Group, KernelError
+from psearch_core.toolchain.kernel_cache import Progress, Recipe
 
 PROGRAM = SUPPORT / "tiny_program.py"
 TIMEOUT_S = 240
@@ -483,7 +483,7 @@ def test_a_failure_is_not_remembered(never_compiled, monkeypatch):
 
 def test_memory_that_cannot_be_executed_is_one_line(monkeypatch):
     """Where the system forbids it."""
-    from psearch.core.toolchain import machine_code
+    from psearch_core.toolchain import machine_code
 
     def fail(code: bytes, names: object) -> None:
         raise PermissionError(13, "Permission denied")

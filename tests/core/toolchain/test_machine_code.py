@@ -12,9 +12,9 @@ from typing import Any
 import llvmlite.binding as llvm
 import pytest
 
-from psearch.core.toolchain import machine_code
-from psearch.core.toolchain.compiler.back_end import target_machine
-from psearch.core.toolchain.kernel_cache import KernelError
+from psearch_core.toolchain import machine_code
+from psearch_core.toolchain.compiler.back_end import target_machine
+from psearch_core.toolchain.kernel_cache import KernelError
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="LLVM's loader is used there")
 
@@ -197,9 +197,9 @@ def test_a_relocation_that_is_not_expected_is_not_simple() -> None:
 
 def test_a_search_needs_neither_llvm_nor_numba(kernels: None) -> None:
     """With its kernels in the cache."""
-    from psearch.core.chess.chess_entries import CHESS
-    from psearch.core.toolchain import groups
     from psearch.scheduler.scheduler_entries import SEARCH
+    from psearch_core.chess.chess_entries import CHESS
+    from psearch_core.toolchain import groups
 
     groups.load(CHESS, SEARCH)
     statement = 'import psearch; print(psearch.search("startpos", depth=3, hash_mb=1).info.depth)'
@@ -207,9 +207,9 @@ def test_a_search_needs_neither_llvm_nor_numba(kernels: None) -> None:
 
 
 def test_a_count_of_leaves_needs_neither_llvm_nor_numba(kernels: None) -> None:
-    from psearch.core.toolchain import groups
     from psearch.lab.studies.study_entries import UNIFORM_TREE
     from psearch.scheduler.scheduler_entries import SEARCH
+    from psearch_core.toolchain import groups
 
     groups.load(SEARCH, UNIFORM_TREE)
     assert (

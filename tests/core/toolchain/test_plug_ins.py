@@ -16,15 +16,15 @@ import pytest
 from paths import SUPPORT
 from tiny_hooks import TINY_HOOKS
 
-from psearch.core.toolchain import compiler_client, groups
-from psearch.core.toolchain.groups import KernelError, PlugInError
-from psearch.core.toolchain.kernel_cache import file_hash
-from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
-from psearch.core.toolchain.plug_in_file import read_plug_in
+from psearch_core.toolchain import compiler_client, groups
+from psearch_core.toolchain.groups import KernelError, PlugInError
+from psearch_core.toolchain.kernel_cache import file_hash
+from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
+from psearch_core.toolchain.plug_in_file import read_plug_in
 
 TEN_TIMES = """
 from tiny_hooks import chosen
-from psearch.core.toolchain.jit import replaces
+from psearch_core.toolchain.jit import replaces
 
 @replaces(chosen)
 def mine(number):
@@ -61,7 +61,7 @@ def test_a_build_with_checks_ends_at_an_answer_beyond_the_limits(tmp_path: Path)
     file = tmp_path / "many.py"
     file.write_text(TEN_TIMES.format(201))
     program = (
-        "from tiny_hooks import TINY_HOOKS; from psearch.core.toolchain.kernel_sets import KernelSet;"
+        "from tiny_hooks import TINY_HOOKS; from psearch_core.toolchain.kernel_sets import KernelSet;"
         f"function = KernelSet{(str(file), '', file_hash(str(file)))!r}.group(TINY_HOOKS).function('answer');"
         "print(function(1), flush=True); function(4)"
     )
@@ -92,7 +92,7 @@ def test_neither_does_one_that_imports_a_file_which_was(tmp_path: Path) -> None:
     file = tmp_path / "importing.py"
     file.write_text("from beside_it import FACTOR\n" + TEN_TIMES.format("FACTOR"))
     program = (
-        "from tiny_hooks import TINY_HOOKS; from psearch.core.toolchain.kernel_sets import KernelSet;"
+        "from tiny_hooks import TINY_HOOKS; from psearch_core.toolchain.kernel_sets import KernelSet;"
         f"print(KernelSet{(str(file), '', file_hash(str(file)))!r}.group(TINY_HOOKS).function('answer')(4))"
     )
 
@@ -137,8 +137,8 @@ def test_the_package_s_own_code_does_not_depend_on_a_file_compiled_at_once(tmp_p
     file = tmp_path / "passing.py"
     file.write_text(TEN_TIMES.format(11))
     program = (
-        "from tiny_hooks import TINY_HOOKS; from psearch.core.toolchain import groups;"
-        "from psearch.core.toolchain.kernel_sets import KernelSet;"
+        "from tiny_hooks import TINY_HOOKS; from psearch_core.toolchain import groups;"
+        "from psearch_core.toolchain.kernel_sets import KernelSet;"
         f"own = KernelSet{(str(file), '', file_hash(str(file)))!r}.group(TINY_HOOKS);"
         "groups.load(TINY_HOOKS, own);"
         f"open({str(file)!r}, 'a').write('# edited');"
@@ -261,11 +261,11 @@ WRITES = {
         "6: helper: it writes to n.best; in place of prune_node it may write the field value of wk only",
     ),
     "record": (
-        f"from psearch.core.toolchain.intrinsics import clear_record\n{HEAD}    clear_record(node)\n    return True",
+        f"from psearch_core.toolchain.intrinsics import clear_record\n{HEAD}    clear_record(node)\n    return True",
         "6: mine: it writes to node; ",
     ),
     "word_of_a_record": (
-        f"from psearch.core.toolchain.intrinsics import atomic_store\n"
+        f"from psearch_core.toolchain.intrinsics import atomic_store\n"
         f"from psearch.scheduler.words import closed_of\n{HEAD}"
         "    where = closed_of(node)\n    atomic_store(where, 1)\n    return True",
         "8: mine: it writes to where; ",
@@ -349,13 +349,13 @@ MISTAKES = {
         "5: mine: it returns -1: open_priority must answer with a number from 1 to 2147483647",
     ),
     "answer_beside_own_policy": (
-        "from psearch.core.toolchain.jit import replaces\nfrom psearch.scheduler.policy import claim_depth\n\n"
+        "from psearch_core.toolchain.jit import replaces\nfrom psearch.scheduler.policy import claim_depth\n\n"
         "@replaces(claim_depth)\ndef mine(ctx):\n    return -1",
         "6: mine: it returns -1: claim_depth must answer with a number from 0 to 100",
     ),
     "answer_beside_own_rule": (
-        "from psearch.core.chess.search.decisions import reduction_of\n"
-        "from psearch.core.toolchain.jit import replaces\n\n"
+        "from psearch_core.chess.search.decisions import reduction_of\n"
+        "from psearch_core.toolchain.jit import replaces\n\n"
         "@replaces(reduction_of)\ndef mine(ctx, wk, pos, node, visit, gives):\n    return -1",
         "6: mine: it returns -1: reduction_of must answer with a number from 0 to 128",
     ),

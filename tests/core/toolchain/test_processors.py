@@ -14,9 +14,9 @@ import pytest
 from paths import SUPPORT
 
 from psearch.bench import BENCH_NODES
-from psearch.core.toolchain.compiler import back_end
-from psearch.core.toolchain.compiler.build import Build
-from psearch.core.toolchain.kernel_cache import Recipe
+from psearch_core.toolchain.compiler import back_end
+from psearch_core.toolchain.compiler.build import Build
+from psearch_core.toolchain.kernel_cache import Recipe
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="its features are those of x86-64")
 BASE = ("64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2")
@@ -64,7 +64,7 @@ def test_an_object_is_named_by_the_processor_that_it_is_made_for(monkeypatch):
     def object_name(name: str, features: str) -> str:
         monkeypatch.setattr(back_end.llvm, "get_host_cpu_name", lambda: name)
         monkeypatch.setattr(back_end.llvm, "get_host_cpu_features", lambda: llvm.FeatureMap({features: True}))
-        return Build("", {"perft": Recipe(("psearch.core.chess.board.perft",))}).object_name("perft")
+        return Build("", {"perft": Recipe(("psearch_core.chess.board.perft",))}).object_name("perft")
 
     names = [object_name("nehalem", "avx"), object_name("nehalem", "avx2"), object_name("haswell", "avx")]
     assert len(set(names)) == 3

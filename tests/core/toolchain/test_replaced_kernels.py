@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from artificial_tree import ARTIFICIAL
 
-from psearch.core.chess.evaluation.evaluate import evaluate
-from psearch.core.chess.pruning.sound import skips_soundly
-from psearch.core.chess.search.enter_node import enter, finish
-from psearch.core.chess.search.quiescence import next_quiescence
-from psearch.core.toolchain.compiler.build import Build
-from psearch.core.toolchain.compiler.dependencies import closure
 from psearch.lab.studies import shadow_kernels as shadow_kernels
 from psearch.lab.studies.study_entries import SHADOWED
 from psearch.scheduler.step import step
+from psearch_core.chess.evaluation.evaluate import evaluate
+from psearch_core.chess.pruning.sound import skips_soundly
+from psearch_core.chess.search.enter_node import enter, finish
+from psearch_core.chess.search.quiescence import next_quiescence
+from psearch_core.toolchain.compiler.build import Build
+from psearch_core.toolchain.compiler.dependencies import closure
 
 
 def test_a_stand_in_comes_with_what_it_calls_and_the_other_goes() -> None:
@@ -45,4 +45,4 @@ def test_a_stand_in_is_called_in_the_same_way() -> None:
 
 def test_what_nothing_calls_cannot_be_replaced() -> None:
     with pytest.raises(AssertionError, match=r"nothing calls psearch\.core\.chess\.search\.enter_node\.gone"):
-        closure([step], {"psearch.core.chess.search.enter_node.gone": enter.symbol})
+        closure([step], {"psearch_core.chess.search.enter_node.gone": enter.symbol})

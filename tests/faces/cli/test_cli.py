@@ -22,13 +22,13 @@ from reports import cp, moves, workers
 
 from psearch import __version__, search
 from psearch.arena.control_groups import usable_cores
-from psearch.core.chess.evaluation.network_file import default_network
-from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.faces.cli import main as cli
 from psearch.faces.cli.command_list import COMMANDS
 from psearch.processes.request import SearchRequest
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 from psearch.text.report import final_report, iteration_line
+from psearch_core.chess.evaluation.network_file import default_network
+from psearch_core.toolchain.kernel_sets import KernelSet
 
 STALEMATED = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
 

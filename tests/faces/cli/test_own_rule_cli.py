@@ -17,8 +17,6 @@ from programs import without_waiting
 from uci_client import Client
 
 import psearch
-from psearch.core.toolchain import compiler_client
-from psearch.core.toolchain.kernel_cache import PlugInError
 from psearch.faces.cli.analysis_session import _about
 from psearch.faces.cli.arguments import search_options
 from psearch.faces.cli.commands import analyse_command
@@ -26,6 +24,8 @@ from psearch.faces.cli.study import kernels_of
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.options import SearchOptions
 from psearch.settings import SETTINGS
+from psearch_core.toolchain import compiler_client
+from psearch_core.toolchain.kernel_cache import PlugInError
 
 Run = Callable[..., tuple[int, str, str]]
 FILE = str(REPOSITORY / "docs" / "examples" / "my_rule.py")

@@ -12,7 +12,6 @@ import pytest
 from uci_client import infos
 from uci_talk import Talk
 
-from psearch.core.chess.chess_entries import PERFT
 from psearch.faces.uci import extras
 from psearch.faces.uci.go import Go
 from psearch.faces.uci.go_command import parse_go
@@ -20,6 +19,7 @@ from psearch.faces.uci.player import Player
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.results import PsearchError
 from psearch.text.syzygy import RootProbe
+from psearch_core.chess.chess_entries import PERFT
 
 KRK = "8/8/8/8/8/2k5/8/K6R w - - 0 1"
 KNNK = "8/8/8/4k3/8/8/8/KNN5 w - - 0 1"

@@ -16,13 +16,13 @@ from typing import Any
 import chess
 import pytest
 
-from psearch.core.toolchain import groups
 from psearch.lab.watching.laboratory import Experiment, run, timeline
 from psearch.lab.watching.watcher import WatchedSearch
 from psearch.options import SearchOptions
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
+from psearch_core.toolchain import groups
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
              "--disable-component-update", "--disable-sync"]  # fmt: skip
-STATIC = Path(__file__).parents[3] / "parallel" / "faces" / "web" / "static"
+STATIC = Path(__file__).parents[3] / "parallel" / "psearch" / "faces" / "web" / "static"
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 TICKS_PER_MS = 10**9
 LOOKS = 60

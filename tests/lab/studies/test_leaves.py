@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.faces.cli.commands import leaves_command as cli_leaves
 from psearch.lab.studies import uniform_tree as uniform
 from psearch.lab.studies.uniform_tree import Count, Leaves, count_uniform, least_leaves
 from psearch.scheduler.scheduler_entries import load_kernels
+from psearch_core.constants import ALL_NODE, CUT_NODE, PV_NODE
 
 Run = Callable[..., tuple[int, str, str]]
 

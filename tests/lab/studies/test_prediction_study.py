@@ -6,7 +6,6 @@ import chess
 import numpy as np
 import pytest
 
-from psearch.core.toolchain.groups import Group
 from psearch.lab.studies.prediction_study import RULES, RuleReport, bins_of, study
 from psearch.lab.studies.study_entries import ONE_TREE
 from psearch.options import SearchOptions
@@ -15,6 +14,7 @@ from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.text.epd_text import SuitePosition
+from psearch_core.toolchain.groups import Group
 
 POSITIONS = (
     "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10",

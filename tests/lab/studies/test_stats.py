@@ -13,10 +13,10 @@ from serial import AEL, DEFAULT, search
 
 from psearch import PRUNING_MODES
 from psearch.arena.arena import Arena
-from psearch.core import techniques
-from psearch.core.records.pruning_record import PARAMETERS
-from psearch.core.techniques import TECHNIQUE_NAMES, TECHNIQUES
 from psearch.lab.studies.pruning_counts import collect, stats_table
+from psearch_core import techniques
+from psearch_core.records.pruning_record import PARAMETERS
+from psearch_core.techniques import TECHNIQUE_NAMES, TECHNIQUES
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -15,11 +15,11 @@ import pytest
 from paths import DATA
 from programs import PSEARCH
 
-from psearch.core.chess.pruning.modes import SOUND
-from psearch.core.records import SOUND_BOUND, SOUND_GATES, SOUND_LEGALITY
-from psearch.core.terms import REST_BOUND
 from psearch.faces.cli.commands.verify_sound_command import _LEGEND
 from psearch.lab.studies import soundness as verify_sound
+from psearch_core.chess.pruning.modes import SOUND
+from psearch_core.records import SOUND_BOUND, SOUND_GATES, SOUND_LEGALITY
+from psearch_core.terms import REST_BOUND
 
 POSITIONS = DATA / "search" / "sound_positions.epd"
 BLOCKED = "3q1k2/3r2p1/4Q1Pp/5P1P/3p1P2/8/7K/4R3 w - - 35 78"

@@ -8,12 +8,12 @@ import chess
 import pytest
 from positions import KIWIPETE
 
-from psearch.core.toolchain import groups
 from psearch.options import SearchOptions
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
+from psearch_core.toolchain import groups
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,7 +10,6 @@ import chess
 import numpy as np
 import pytest
 
-from psearch.core.records import CERTAIN, MAX_PLY
 from psearch.lab.watching import open_nodes as watched_nodes
 from psearch.lab.watching.node_lines import ChessLines, board_of
 from psearch.lab.watching.open_nodes import MOST_NODES, OpenNodeTree
@@ -18,6 +17,7 @@ from psearch.lab.watching.reading import Memory
 from psearch.lab.watching.watcher import WatchedSearch
 from psearch.simulation.simulator import Simulator
 from psearch.trace.timeline import split_name
+from psearch_core.records import CERTAIN, MAX_PLY
 
 TICKS_PER_MS = 10**9
 Begin = Callable[..., Simulator]

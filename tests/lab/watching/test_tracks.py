@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from psearch.core.records import TRACE_ABORT, TRACE_IDLE, TRACE_JOIN, TRACE_TAKE, trace_event_dtype, trace_log_dtype
 from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment
 from psearch.lab.watching.laboratory import segments_of
 from psearch.lab.watching.tracks import MOST_SEGMENTS, Clock, Track
 from psearch.scheduler.scheduler_entries import request_stop
 from psearch.simulation.simulator import Simulator
+from psearch_core.records import TRACE_ABORT, TRACE_IDLE, TRACE_JOIN, TRACE_TAKE, trace_event_dtype, trace_log_dtype
 
 TICKS_PER_MS = 10**9
 CLOCK = Clock(0, 1.0)

@@ -1,0 +1,19 @@
+"""Names what Python calls of the chess kernels, in machine code; numba is not needed for it."""
+
+from __future__ import annotations
+
+from psearch_core.toolchain.groups import Group
+
+CHESS = Group(
+    "chess",
+    "psearch_core.chess.fill_tables",
+    "psearch_core.chess.board.position",
+    "psearch_core.chess.evaluation.evaluate",
+)
+fill_tables = CHESS.entry("fill_tables")
+complete = CHESS.entry("complete")
+evaluate_position_by_network = CHESS.entry("evaluate_position_by_network")
+evaluate_position = CHESS.entry("evaluate_position")
+
+PERFT = Group("perft", "psearch_core.chess.board.perft")
+perft = PERFT.entry("perft")

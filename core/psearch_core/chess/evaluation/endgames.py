@@ -1,0 +1,251 @@
+"""Endings: what is hard or impossible to win is scaled towards zero, and a bare king is driven to the edge.
+
+Scaling only ever brings the value nearer to zero and never turns its sign; driving is part of the rest and bounded
+with it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch_core.chess.board.bits import bit, distance, move_from, move_kind, move_to
+from psearch_core.chess.board.position import king_square
+from psearch_core.chess.evaluation.kpk import kpk_is_won
+from psearch_core.constants import (
+    BISHOP,
+    FILE_A_BB,
+    KIND_EP,
+    KING,
+    KNIGHT,
+    LIGHT_BB,
+    PAWN,
+    QUEEN,
+    ROOK,
+    U0,
+)
+from psearch_core.toolchain.intrinsics import lowest_bit, popcount
+from psearch_core.toolchain.jit import kernel
+from psearch_core.views import Position, Tables, boolean, i64, u64
+
+SCALE_FULL = 64
+"""The value as it is; 0 is a draw."""
+SCALING_PHASE = 16
+"""Up to this phase values are scaled: before, there is enough on the board to play for a win with."""
+
+# Centipawns, against a bare king. All together they stay below REST_BOUND.
+DRIVE_NEAR = 30
+"""a step nearer to him"""
+DRIVE_EDGE = 40
+"""a step of his away from the four squares in the middle, in each direction"""
+DRIVE_CORNER = 70
+"""with bishop and knight: a step towards a corner of the bishop's colour"""
+PAWN_WINS = 350
+PAWN_WINS_STEP = 20
+"""king and pawn against king, where it is won; and a rank farther"""
+
+_FILE_H_BB = np.uint64(0x8080808080808080)
+_QUEEN_SIDE_BB = np.uint64(0x0F0F0F0F0F0F0F0F)
+
+
+@kernel(i64(i64, i64))
+def scaled(value, factor):
+    """Return so many 64ths of a value, rounded towards zero."""
+    return value * factor // SCALE_FULL if value >= 0 else -(-value * factor // SCALE_FULL)
+
+
+@kernel(i64(Position, u64))
+def _strength(pos, side_bb):
+    """Pieces in pawn units: 3 3 5 9."""
+    minors_bb = (pos.piece_bb[KNIGHT] | pos.piece_bb[BISHOP]) & side_bb
+    return (
+        3 * popcount(minors_bb)
+        + 5 * popcount(pos.piece_bb[ROOK] & side_bb)
+        + 9 * popcount(pos.piece_bb[QUEEN] & side_bb)
+    )
+
+
+@kernel(boolean(Position, u64))
+def _has_bishops_of_one_colour(pos, own_bb):
+    """Nothing but bishops, all on light squares or all on dark ones."""
+    bishops_bb = own_bb & ~pos.piece_bb[KING]
+    return bishops_bb & ~pos.piece_bb[BISHOP] == U0 and (bishops_bb & LIGHT_BB == U0 or bishops_bb & ~LIGHT_BB == U0)
+
+
+@kernel(i64(Position, u64, i64, i64))
+def _without_pawns(pos, own_bb, own_strength, enemy_strength):
+    """Scale for a side without pawns: it must be well ahead to mate."""
+    knights_only = pos.piece_bb[KNIGHT] & own_bb == own_bb & ~pos.piece_bb[KING]
+    if own_strength <= 3 or (knights_only and own_strength == 6) or _has_bishops_of_one_colour(pos, own_bb):
+        return 0
+    if own_strength - enemy_strength > 3:
+        return SCALE_FULL
+    return 6 if enemy_strength <= 3 else 14
+
+
+@kernel(boolean(Position, i64, u64, i64))
+def _rook_pawn_draw(pos, strong, own_bb, enemy_king):
+    """Only pawns of one rook file, no piece but bishops that miss the corner, and the enemy king sits there."""
+    own_pawns_bb = pos.piece_bb[PAWN] & own_bb
+    if own_pawns_bb & ~FILE_A_BB != U0 and own_pawns_bb & ~_FILE_H_BB != U0:
+        return False
+    bishops_bb = pos.piece_bb[BISHOP] & own_bb
+    if own_bb & ~(bishops_bb | own_pawns_bb | pos.piece_bb[KING]) != U0:
+        return False
+    corner = (lowest_bit(own_pawns_bb) & 7) + (56 if strong == 0 else 0)
+    colour_bb = LIGHT_BB if bit(corner) & LIGHT_BB != U0 else ~LIGHT_BB
+    return bishops_bb & colour_bb == U0 and distance(enemy_king, corner) <= 1
+
+
+@kernel(boolean(Tables, Position, i64, u64, i64, boolean))
+def _pawn_is_stopped(tb, pos, strong, own_pawns_bb, enemy_king, is_to_move):
+    """King and one pawn against a bare king, and it is a draw."""
+    turn = 0 if strong == 0 else 56
+    king = king_square(pos, strong) ^ turn
+    return not kpk_is_won(tb, is_to_move, lowest_bit(own_pawns_bb) ^ turn, king, enemy_king ^ turn)
+
+
+@kernel(boolean(u64, u64))
+def _is_kpk(own_pawns_bb, men_bb):
+    """One pawn and the kings."""
+    return own_pawns_bb != U0 and popcount(men_bb) == 3
+
+
+@kernel(boolean(Position))
+def _opposite_bishops(pos):
+    """One bishop each, on squares of different colours."""
+    bishops_bb = pos.piece_bb[BISHOP]
+    return (
+        popcount(bishops_bb) == 2
+        and popcount(bishops_bb & pos.color_bb[0]) == 1
+        and popcount(bishops_bb & LIGHT_BB) == 1
+    )
+
+
+@kernel(i64(Tables, Position, i64, u64, u64, i64, boolean))
+def _known_scale(tb, pos, strong, own_bb, enemy_bb, enemy_king, is_to_move):
+    """Return `known_scale` with these men of either side on the board, and the other king on this square."""
+    own_pawns_bb = pos.piece_bb[PAWN] & own_bb
+    if own_pawns_bb == U0:
+        return _without_pawns(pos, own_bb, _strength(pos, own_bb), _strength(pos, enemy_bb))
+    if _is_kpk(own_pawns_bb, own_bb | enemy_bb):
+        return 0 if _pawn_is_stopped(tb, pos, strong, own_pawns_bb, enemy_king, is_to_move) else SCALE_FULL
+    return 0 if _rook_pawn_draw(pos, strong, own_bb, enemy_king) else SCALE_FULL
+
+
+@kernel(i64(Tables, Position, i64))
+def known_scale(tb, pos, strong):
+    """Return how much of the value of the side that is ahead to believe, as far as the theory of endings knows, without
+    what is only likely; 0 to SCALE_FULL."""
+    weak = 1 - strong
+    is_to_move = pos.side == strong
+    return _known_scale(tb, pos, strong, pos.color_bb[strong], pos.color_bb[weak], king_square(pos, weak), is_to_move)
+
+
+@kernel(i64(Tables, Position, i64))
+def known_scale_of(tb, pos, value):
+    """Return `known_scale` for the side that a value, for the side to move, has ahead; of both the less for 0."""
+    if pos.phase > SCALING_PHASE:
+        return SCALE_FULL
+    side = np.int64(pos.side)
+    if value > 0:
+        return known_scale(tb, pos, side)
+    if value < 0:
+        return known_scale(tb, pos, 1 - side)
+    return min(known_scale(tb, pos, side), known_scale(tb, pos, 1 - side))
+
+
+@kernel(boolean(Tables, Position, i64))
+def leaves_no_win(tb, pos, move):
+    """Tell whether the theory of endings knows that the other side cannot win after a legal move: for want of what the
+    move has taken."""
+    if pos.phase > SCALING_PHASE:
+        return False
+    side = np.int64(pos.side)
+    to = move_to(move)
+    king = king_square(pos, side)
+    victim = to ^ 8 if move_kind(move) == KIND_EP else to
+    own_bb = pos.color_bb[1 - side] & ~bit(victim)
+    return (
+        _known_scale(tb, pos, 1 - side, own_bb, pos.color_bb[side], to if move_from(move) == king else king, True) == 0
+    )
+
+
+@kernel(boolean(Position))
+def has_bare_king(pos):
+    """Whether one side has nothing but its king."""
+    kings_bb = pos.piece_bb[KING]
+    return pos.color_bb[0] & ~kings_bb == U0 or pos.color_bb[1] & ~kings_bb == U0
+
+
+@kernel(i64(Tables, Position, i64, u64))
+def scale(tb, pos, strong, passed_bb):
+    """How much of the value of the side that is ahead to believe, 0 to SCALE_FULL."""
+    weak = 1 - strong
+    own_bb = pos.color_bb[strong]
+    enemy_bb = pos.color_bb[weak]
+    own_pawns_bb = pos.piece_bb[PAWN] & own_bb
+    enemy_pawns_bb = pos.piece_bb[PAWN] & enemy_bb
+    known = known_scale(tb, pos, strong)
+    if own_pawns_bb == U0 or known == 0 or _is_kpk(own_pawns_bb, own_bb | enemy_bb):
+        return known
+    own_pawns = popcount(own_pawns_bb)
+    own_strength = _strength(pos, own_bb)
+    enemy_strength = _strength(pos, enemy_bb)
+    if _opposite_bishops(pos):
+        if own_strength == 3 and enemy_strength == 3:
+            return 18 + 4 * popcount(passed_bb & own_bb)
+        return min(44 + 2 * own_pawns, SCALE_FULL)
+    lead = own_pawns - popcount(enemy_pawns_bb)
+    if own_strength == 5 and enemy_strength == 5 and pos.piece_bb[ROOK] & own_bb != U0 and lead <= 1:
+        one_wing = own_pawns_bb & _QUEEN_SIDE_BB == U0 or own_pawns_bb & ~_QUEEN_SIDE_BB == U0
+        return 40 if one_wing else 54
+    if own_pawns == 1 and own_strength <= enemy_strength + 1 and enemy_strength >= 3:
+        return 40
+    return min(52 + 4 * own_pawns, SCALE_FULL)
+
+
+@kernel(i64(Tables, Position, i64))
+def _pawn_wins(tb, pos, strong):
+    """Centipawns for a pawn that queens against a bare king: more than for one that does not, and more the nearer."""
+    pawns_bb = pos.piece_bb[PAWN] & pos.color_bb[strong]
+    if not _is_kpk(pawns_bb, pos.color_bb[0] | pos.color_bb[1]) or known_scale(tb, pos, strong) == 0:
+        return 0
+    rank = lowest_bit(pawns_bb) >> 3
+    return PAWN_WINS + PAWN_WINS_STEP * (rank if strong == 0 else 7 - rank)
+
+
+@kernel(boolean(Position, u64))
+def _can_mate(pos, own_bb):
+    """Pieces that can mate a bare king: rook or queen, bishops of both colours, bishop and knight, three knights."""
+    if (pos.piece_bb[ROOK] | pos.piece_bb[QUEEN]) & own_bb != U0:
+        return True
+    bishops_bb = pos.piece_bb[BISHOP] & own_bb
+    knights = popcount(pos.piece_bb[KNIGHT] & own_bb)
+    if bishops_bb & LIGHT_BB != U0 and bishops_bb & ~LIGHT_BB != U0:
+        return True
+    return knights > 2 or (knights > 0 and bishops_bb != U0)
+
+
+@kernel(i64(Tables, Position, i64))
+def drive(tb, pos, strong):
+    """Against a bare king, with enough to win: centipawns for pushing him to the edge and closing in, else 0. It takes
+    the place of R: nothing else matters then."""
+    weak = 1 - strong
+    if pos.color_bb[weak] & ~pos.piece_bb[KING] != U0:
+        return 0
+    own_bb = pos.color_bb[strong]
+    if not _can_mate(pos, own_bb):
+        return _pawn_wins(tb, pos, strong)
+    bishops_bb = pos.piece_bb[BISHOP] & own_bb
+    enemy_king = king_square(pos, weak)
+    file = enemy_king & 7
+    rank = enemy_king >> 3
+    edge = max(3 - min(file, 7 - file), 0) + max(3 - min(rank, 7 - rank), 0)
+    near = DRIVE_NEAR * (7 - distance(king_square(pos, strong), enemy_king))
+    knights_bb = pos.piece_bb[KNIGHT] & own_bb
+    if popcount(own_bb) == 3 and popcount(bishops_bb) == 1 and knights_bb != U0:
+        # only a corner that the bishop attacks will do: the long diagonal between the two is worth nothing
+        corner = abs(rank - file) if bishops_bb & LIGHT_BB != U0 else abs(7 - rank - file)
+        near += DRIVE_NEAR * (7 - distance(lowest_bit(knights_bb), enemy_king)) // 2
+        return near + DRIVE_CORNER * corner + DRIVE_EDGE * edge // 2
+    return near + DRIVE_EDGE * edge

@@ -1,0 +1,29 @@
+"""Counting what the techniques of selective search do: numbers and meanings in `psearch_core.techniques`."""
+
+from __future__ import annotations
+
+from psearch_core.records import OWN_RULE
+from psearch_core.toolchain.jit import kernel
+from psearch_core.views import Worker, i64, void
+
+
+@kernel(void(Worker, i64))
+def count_tried(wk, technique):
+    wk.pruned[technique, 0] += 1
+
+
+@kernel(void(Worker, i64))
+def count_pruned(wk, technique):
+    wk.pruned[technique, 1] += 1
+
+
+@kernel(void(Worker))
+def count_own_tried(wk):
+    """Count a case for the rule of a user's file, which `psearch stats` shows."""
+    wk.pruned[OWN_RULE, 0] += 1
+
+
+@kernel(void(Worker))
+def count_own_pruned(wk):
+    """Count a case in which it left out, reduced or extended."""
+    wk.pruned[OWN_RULE, 1] += 1

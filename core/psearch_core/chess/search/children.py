@@ -1,0 +1,134 @@
+"""Setting up what is searched below a node: the child of a move or of a null move, its window, depth and line."""
+
+from __future__ import annotations
+
+from psearch_core.chess.board.position import likely_key, make_move, make_null
+from psearch_core.chess.ordering.history import piece_to
+from psearch_core.chess.pruning.counters import count_tried
+from psearch_core.chess.pruning.node_pruning import null_reduction
+from psearch_core.chess.search.decisions import extension_of, reduction_of
+from psearch_core.chess.search.tt import prefetch_entry
+from psearch_core.constants import NULL_MOVE, STATE_CHILD, U0, VISIT_NULL
+from psearch_core.records import FRAME_SIZE, MAX_PLY
+from psearch_core.techniques import LMR
+from psearch_core.toolchain.intrinsics import address, check
+from psearch_core.toolchain.jit import kernel
+from psearch_core.views import Context, Frame, Node, Worker, above, boolean, header_of, i64, stack_of, tables_of, void
+
+_LONGEST_LINE = 2
+"""Beyond so many times the depth of the iteration nothing is extended."""
+
+
+@kernel(i64(Context, Frame))
+def frame_number(ctx, frame):
+    """Return number of a frame in the arena."""
+    return (address(frame) - ctx.frames) // FRAME_SIZE
+
+
+@kernel(void(Context, Worker, Frame, i64, i64, i64, i64, i64))
+def link_child(ctx, wk, frame, alpha, beta, depth, split_type, kannan_type):
+    """Prepare the frame above for entry, as in any game; its position has been made. The window is the child's own
+    view. split_type, kannan_type: what the child is expected to be."""
+    check(wk.ply + 1 < MAX_PLY, "a child has a frame on the stack")
+    check(alpha < beta, "a child is searched with a window")
+    child = above(frame)
+    entered = child.node
+    entered.alpha = alpha
+    entered.beta = beta
+    entered.depth = depth
+    entered.split_type = split_type
+    entered.kannan_type = kannan_type
+    child.visit.home = frame_number(ctx, frame) + 1
+    path = stack_of(ctx, wk.stack).path
+    path[wk.ply + 1].key = child.position.key
+    path[wk.ply + 1].move = frame.visit.move
+
+
+@kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64))
+def set_child(ctx, wk, frame, node, alpha, beta, depth, split_type, kannan_type):
+    """Prepare the frame above for entry, with what chess remembers of the move. node: the one whose move it is."""
+    link_child(ctx, wk, frame, alpha, beta, depth, split_type, kannan_type)
+    entered = above(frame).node
+    entered.cont_2 = node.cont_1
+    move = frame.visit.move
+    entered.cont_1 = 0 if move == NULL_MOVE else piece_to(frame.position, move)
+
+
+@kernel(void(Context, Worker, Frame, Node, i64, i64))
+def push_null(ctx, wk, frame, node, split_type, kannan_type):
+    """Pass the move and search what follows with a null window below beta, R plies less deep."""
+    reduction = null_reduction(header_of(ctx).options.pruning, frame.position, node)
+    frame.visit.move = NULL_MOVE
+    frame.visit.stage = VISIT_NULL
+    frame.visit.resume = STATE_CHILD
+    child = above(frame)
+    make_null(tables_of(ctx), frame.position, child.position)
+    child.node.extended = 0
+    beta = node.beta
+    depth = max(node.depth - reduction - 1, 0)  # less than 0 is what quiescence has spent
+    set_child(ctx, wk, frame, node, -beta, 1 - beta, depth, split_type, kannan_type)
+
+
+@kernel(void(Context, Frame, i64))
+def make_child(ctx, frame, move):
+    """Make a move of the node on this stack."""
+    # step 8: make it
+    child = above(frame)
+    tb = tables_of(ctx)
+    prefetch_entry(ctx, likely_key(tb, frame.position, move))  # memory is slow: begin before the work
+    make_move(tb, frame.position, child.position, move)
+
+
+@kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64, i64))
+def push_move(ctx, wk, frame, node, stage, alpha, beta, depth, split_type, kannan_type):
+    """Search the move of the visit, already made, with a window in the node's view."""
+    begin_visit(frame, stage, alpha, beta, depth)
+    set_child(ctx, wk, frame, node, -beta, -alpha, max(depth, 0), split_type, kannan_type)
+
+
+@kernel(void(Frame, i64, i64, i64, i64))
+def begin_visit(frame, stage, alpha, beta, depth):
+    """Note with which window and depth, in the node's view, the visit's move is searched."""
+    visit = frame.visit
+    visit.stage = stage
+    visit.alpha = alpha
+    visit.beta = beta
+    visit.depth = depth
+    visit.resume = STATE_CHILD
+
+
+@kernel(boolean(Context, Worker))
+def may_extend(ctx, wk):
+    """Tell whether a line may become longer still: it ends somewhere if every move of it is extended."""
+    return wk.ply < _LONGEST_LINE * stack_of(ctx, wk.stack).root_depth
+
+
+@kernel(i64(Context, Worker, Frame, Node))
+def child_depth(ctx, wk, frame, node):
+    """Return the depth for the move of the visit, already made: extended or reduced. What it is without reduction goes
+    into the visit."""
+    child = above(frame)
+    # step 9: search it, first of all: how deep
+    gives = child.position.checkers != U0
+    within = may_extend(ctx, wk)
+    extension = extension_of(ctx, wk, frame.position, node, frame.visit, gives, within)
+    child.node.extended = 1 if extension > 0 else 0
+    depth = node.depth - 1 + extension
+    frame.visit.new_depth = depth
+    if extension != 0:
+        return depth
+    reduction = reduction_of(ctx, wk, frame.position, node, frame.visit, gives)
+    reduced = min(depth, max(depth - reduction, 1))
+    if reduced < depth:
+        count_tried(wk, LMR)
+    return reduced
+
+
+@kernel(void(Node, Frame, i64))
+def update_pv(node, child, move):
+    """Set the node's line: this move, then the child's line."""
+    length = min(child.node.pv_length, MAX_PLY - 1)
+    node.pv[0] = move
+    for i in range(length):
+        node.pv[i + 1] = child.node.pv[i]
+    node.pv_length = length + 1

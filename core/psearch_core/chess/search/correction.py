@@ -1,0 +1,132 @@
+"""Correction of the static evaluation by what searches have found before.
+
+Where a search ends with another value than the static evaluation, and a quiet move or none decided it, the difference
+is learnt: by the pawns, by the pieces of each colour, by the last two moves. The same pawns (pieces, moves) come again
+in many positions, and what the evaluation misses in one of them it misses in most (correction history, as in Caissa and
+Stockfish).
+
+The tables are shared by all workers without locks, as histories are: an update that gets lost changes a correction a
+little (docs/decisions/004). An entry that would stay as it is is not written: its cache line stays shared.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch_core.chess.evaluation.endgames import known_scale_of, scaled
+from psearch_core.chess.ordering.history import is_quiet, towards
+from psearch_core.constants import (
+    BISHOP,
+    BOUND_LOWER,
+    BOUND_UPPER,
+    KING,
+    KNIGHT,
+    NO_MOVE,
+    NO_SCORE,
+    PAWN,
+    QUEEN,
+    ROOK,
+)
+from psearch_core.records.learning import CORRECTIONS
+from psearch_core.scores import clear_of_mates, is_mate_bound
+from psearch_core.toolchain.intrinsics import check
+from psearch_core.toolchain.jit import kernel
+from psearch_core.views import Learning, Node, Position, PruningRecord, Tables, i64, void
+
+_BITS = CORRECTIONS.bit_length() - 1
+_TOP = np.uint64(64 - _BITS)
+_HALF = np.uint64(32)
+_LIMIT_SHIFT = 10
+_LIMIT = 1 << _LIMIT_SHIFT
+"""Greatest entry, where the correction is the parameter's centipawns."""
+_MOST_AT_ONCE = _LIMIT // 4
+# odd constants (fractions of the golden ratio and of square roots): the highest bits of a product depend on all squares
+_MIX_1 = np.uint64(0x9E3779B97F4A7C15)
+_MIX_2 = np.uint64(0xC2B2AE3D27D4EB4F)
+_MIX_3 = np.uint64(0x6A09E667F3BCC909)
+_MIX_4 = np.uint64(0xBB67AE8584CAA73B)
+_MIX_5 = np.uint64(0x3C6EF372FE94F82B)
+
+
+@kernel(i64(Position))
+def _pawn_slot(pos):
+    """A hash of where the pawns stand."""
+    pawns_bb = pos.piece_bb[PAWN]
+    mixed = ((pawns_bb & pos.color_bb[0]) * _MIX_1) ^ ((pawns_bb & pos.color_bb[1]) * _MIX_2)
+    return np.int64(mixed >> _TOP)
+
+
+@kernel(i64(Position, i64))
+def _piece_slot(pos, colour):
+    """A hash of where a colour's pieces stand."""
+    own_bb = pos.color_bb[colour]
+    mixed = (
+        (pos.piece_bb[KNIGHT] & own_bb) * _MIX_1
+        + (pos.piece_bb[BISHOP] & own_bb) * _MIX_2
+        + (pos.piece_bb[ROOK] & own_bb) * _MIX_3
+        + (pos.piece_bb[QUEEN] & own_bb) * _MIX_4
+        + (pos.piece_bb[KING] & own_bb) * _MIX_5
+    )
+    return np.int64(((mixed ^ (mixed >> _HALF)) * _MIX_1) >> _TOP)
+
+
+@kernel(i64(Node))
+def _move_slot(node):
+    """A hash of the two moves that led to the node."""
+    return np.int64((np.uint64(node.cont_1 | node.cont_2 << 10) * _MIX_1) >> _TOP)
+
+
+@kernel(i64(PruningRecord, Learning, Tables, Position, Node, i64))
+def corrected(pruning, learning, tb, pos, node, value):
+    """Return the static evaluation of a node that is not in check, corrected. Where the theory of endings knows better,
+    a correction counts as much as the value, which is nothing in a draw, and puts no side ahead that cannot win."""
+    if not pruning.correction:
+        return value
+    side = pos.side
+    sum = (
+        pruning.correction_pawns * learning.pawn_correction[side, _pawn_slot(pos)]
+        + pruning.correction_pieces
+        * (
+            learning.piece_correction[side, 0, _piece_slot(pos, 0)]
+            + learning.piece_correction[side, 1, _piece_slot(pos, 1)]
+        )
+        + pruning.correction_moves * learning.move_correction[side, _move_slot(node)]
+    )
+    sum = value + scaled((sum + _LIMIT // 2) >> _LIMIT_SHIFT, known_scale_of(tb, pos, value))
+    if (value < 0 < sum) or (sum < 0 < value):
+        sum = scaled(sum, known_scale_of(tb, pos, sum))
+    return clear_of_mates(sum)
+
+
+@kernel(void(PruningRecord, Learning, Tables, Position, Node, i64))
+def learn_correction(pruning, learning, tb, pos, node, bound):
+    """Learn from a node's value, which is a bound of this kind: not where it bounds what the evaluation is beyond, nor
+    where nothing is left of a correction."""
+    best = node.best
+    if not pruning.correction or node.eval == NO_SCORE or is_mate_bound(best):
+        return
+    if (bound == BOUND_LOWER and best <= node.eval) or (bound == BOUND_UPPER and best >= node.eval):
+        return
+    if node.best_move != NO_MOVE and not is_quiet(pos, node.best_move):
+        return
+    change = min(max((best - node.eval) * node.depth // pruning.correction_slowness, -_MOST_AT_ONCE), _MOST_AT_ONCE)
+    if change == 0 or known_scale_of(tb, pos, node.raw_eval) == 0:
+        return
+    check(abs(change) <= _MOST_AT_ONCE, "corrections change in steps")
+    side = pos.side
+    slot = _pawn_slot(pos)
+    old = learning.pawn_correction[side, slot]
+    new = towards(old, change, _LIMIT)
+    if new != old:
+        learning.pawn_correction[side, slot] = new
+    for colour in range(2):
+        slot = _piece_slot(pos, colour)
+        old = learning.piece_correction[side, colour, slot]
+        new = towards(old, change, _LIMIT)
+        if new != old:
+            learning.piece_correction[side, colour, slot] = new
+    slot = _move_slot(node)
+    old = learning.move_correction[side, slot]
+    new = towards(old, change, _LIMIT)
+    if new != old:
+        learning.move_correction[side, slot] = new

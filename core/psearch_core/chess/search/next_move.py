@@ -1,0 +1,86 @@
+"""Which move of a node is searched next: the loop that picks and prunes, the same under every policy.
+
+Step 7 of a node. The state of the picker is part of the node, so any worker that holds the lock of an open node can
+take the next move from where the last one left off.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch_core.chess.board.movegen import count_legal
+from psearch_core.chess.ordering.movepick import pick_move
+from psearch_core.chess.pruning.sound import skips_soundly
+from psearch_core.chess.search.decisions import prunes_move
+from psearch_core.constants import MATE_IN_MAX_PLY, NO_MOVE, PASS_PROBCUT
+from psearch_core.records import MAX_MOVES, MAX_PLY
+from psearch_core.toolchain.intrinsics import check
+from psearch_core.toolchain.jit import kernel
+from psearch_core.views import Context, Node, Position, Tables, Worker, boolean, header_of, i64, tables_of
+
+DEFERRED = 1 << 16
+"""Set in what `next_move` returns: the move was deferred once, and is searched now whoever else is at it."""
+_MOST_DEFERRED = 32
+
+
+@kernel(boolean(Tables, Position, Node, i64))
+def defer_move(tb, pos, node, move):
+    """Give a move back that was taken from the node, to be searched last. Under the lock once open.
+
+    Deferred moves wait at the far end of the move list, in front of which all legal moves must find room. False: no
+    room there.
+    """
+    return node.deferred < _MOST_DEFERRED and put_back(node, count_legal(tb, pos), move)
+
+
+@kernel(boolean(Node, i64, i64))
+def put_back(node, listed, move):
+    """Keep a move at the far end of the list, whose front needs room for so many; False: no room there."""
+    if node.deferred == _MOST_DEFERRED or listed + node.deferred >= MAX_MOVES:
+        return False
+    node.deferred += 1
+    node.moves[MAX_MOVES - node.deferred] = move
+    node.moves_done -= 1
+    return True
+
+
+@kernel(i64(Node))
+def take_deferred(node):
+    """Return the move that was deferred first, with `DEFERRED`; NO_MOVE when none is left."""
+    if node.deferred == 0:
+        return NO_MOVE
+    # the first is at the end: take it and move the others up
+    move = node.moves[MAX_MOVES - 1] | DEFERRED
+    for i in range(1, node.deferred):
+        node.moves[MAX_MOVES - i] = node.moves[MAX_MOVES - i - 1]
+    node.deferred -= 1
+    return move
+
+
+@kernel(boolean(Node))
+def _can_do_without(node):
+    """Whether a value will be left without a move: the package's rules see to it, a user's may not."""
+    return node.pass_kind == PASS_PROBCUT or (node.ply > 0 and node.best > -MATE_IN_MAX_PLY)
+
+
+@kernel(i64(Context, Worker, Position, Node, i64))
+def next_move(ctx, wk, pos, node, home):
+    """Return the next move of the picker that is not pruned, or else the one deferred first, with `DEFERRED`; NO_MOVE
+    when there is none. home: number of the node's frame."""
+    # step 7: next move
+    hd = header_of(ctx)
+    tb = tables_of(ctx)
+    sound = hd.options.pruning.sound != 0
+    while True:
+        move = pick_move(tb, hd.learning, pos, node)
+        if move == NO_MOVE:
+            return take_deferred(node)
+        if sound and skips_soundly(ctx, wk, home // MAX_PLY, pos, node, move):
+            continue
+        best = np.int64(node.best)
+        pruned = prunes_move(ctx, wk, pos, node, move)
+        check(best <= node.best < MATE_IN_MAX_PLY or node.best == best, "a rule raises the best value to a bound")
+        node.best = max(best, min(node.best, MATE_IN_MAX_PLY - 1))  # a user's rule may have written any number
+        if not pruned or not _can_do_without(node):
+            return move
+        node.moves_done += 1

@@ -1,0 +1,35 @@
+"""Scores of mates: what tells them from others, and how the transposition table keeps them."""
+
+from __future__ import annotations
+
+from psearch_core.constants import MATE_IN_MAX_PLY
+from psearch_core.toolchain.jit import kernel
+from psearch_core.views import boolean, i64
+
+
+@kernel(boolean(i64))
+def is_mate_bound(score):
+    """Tell whether a score is a mate for either side."""
+    return score >= MATE_IN_MAX_PLY or score <= -MATE_IN_MAX_PLY
+
+
+@kernel(i64(i64))
+def clear_of_mates(score):
+    """Return the nearest score that is no mate: for sums with margins, which a user may choose as wide as he likes."""
+    return max(1 - MATE_IN_MAX_PLY, min(score, MATE_IN_MAX_PLY - 1))
+
+
+@kernel(i64(i64, i64))
+def score_to_table(score, ply):
+    """Return a score for the table: mates are stored as distance from the node, not from the root."""
+    if score >= MATE_IN_MAX_PLY:
+        return score + ply
+    return score - ply if score <= -MATE_IN_MAX_PLY else score
+
+
+@kernel(i64(i64, i64))
+def score_from_table(score, ply):
+    """Return a stored score as seen from the root; ply: of the node that it is for."""
+    if score >= MATE_IN_MAX_PLY:
+        return score - ply
+    return score + ply if score <= -MATE_IN_MAX_PLY else score

@@ -1,0 +1,203 @@
+"""What a kernel's machine code depends on: its text, the constants frozen into it, the kernels that it calls."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import linecache
+import sys
+import types as python_types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.extending import _Intrinsic
+
+from psearch_core.toolchain import jit
+from psearch_core.toolchain.jit import Kernel
+
+_TOOLCHAIN = (
+    "psearch_core.toolchain.jit",
+    "psearch_core.toolchain.compiler.front_end",
+    "psearch_core.toolchain.compiler.back_end",
+)
+"""They decide how the same source is compiled."""
+
+
+def _names(code: python_types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, python_types.CodeType):
+            yield from _names(constant)
+
+
+def _globals_of(kernel: Kernel) -> dict[str, Any]:
+    """What the kernel's global names stand for; attributes, and builtins, are left out."""
+    function = kernel.py_func
+    if function.__closure__ or function.__name__ == "<lambda>":
+        what = "closure" if function.__closure__ else "lambda"
+        raise AssertionError(f"{kernel.symbol} is a {what}: kernels are plain functions")
+    return {name: function.__globals__[name] for name in _names(function.__code__) if name in function.__globals__}
+
+
+def called_by(kernel: Kernel) -> list[Kernel]:
+    """Return the kernels that it calls."""
+    return [value for value in _globals_of(kernel).values() if isinstance(value, Kernel)]
+
+
+def closure(entries: Iterable[Kernel], replaced: Mapping[str, str] | None = None) -> dict[str, Kernel]:
+    """Return entries and all that they need, by symbol. replaced: symbols, and those of the kernels that stand in for
+    them. A stand-in that calls what it replaces brings the original along; for all others that is the stand-in."""
+    replaced = replaced or {}
+    unused = set(replaced)
+    found: dict[str, Kernel] = {}
+    waiting = list(entries)
+    while waiting:
+        kernel = waiting.pop()
+        if kernel.symbol in replaced:
+            unused.discard(kernel.symbol)
+            kernel = _stand_in(kernel, replaced[kernel.symbol])
+        if kernel.symbol not in found:
+            found[kernel.symbol] = kernel
+            for called in called_by(kernel):
+                if replaced.get(called.symbol) == kernel.symbol:
+                    found[called.symbol] = called
+                    waiting += called_by(called)
+                else:
+                    waiting.append(called)
+    if unused:
+        raise AssertionError(f"nothing calls {', '.join(sorted(unused))}, to be replaced")
+    return found
+
+
+def circle(members: Mapping[str, Kernel], replaced: Mapping[str, str]) -> list[Kernel]:
+    """Return kernels of a closure each of which calls the next one, and the last one the first; empty if there are
+    none."""
+
+    def called(kernel: Kernel) -> Iterator[Kernel]:
+        for each in called_by(kernel):
+            other = replaced.get(each.symbol, kernel.symbol)
+            yield each if other == kernel.symbol else jit.registry[other]
+
+    done: set[str] = set()
+    for first in members.values():
+        path, waiting = [first], [called(first)]
+        while path:
+            following = next(waiting[-1], None)
+            if following is None:
+                waiting.pop()
+                done.add(path.pop().symbol)
+            elif following in path:
+                return path[path.index(following) :]
+            elif following.symbol not in done:
+                path.append(following)
+                waiting.append(called(following))
+    return []
+
+
+def _stand_in(kernel: Kernel, symbol: str) -> Kernel:
+    """The kernel of this symbol, which can be called as the first one is."""
+    other = jit.registry[symbol]
+    if (other.arguments, other.result) != (kernel.arguments, kernel.result):
+        raise AssertionError(f"{symbol} cannot replace {kernel.symbol}: its signature is another")
+    return other
+
+
+class _Sources:
+    """Syntax trees of functions, without what does not reach machine code: comments, docstrings, places."""
+
+    def __init__(self) -> None:
+        self._functions: dict[str, dict[tuple[str, int], ast.FunctionDef]] = {}
+        self._modules: dict[str, str] = {}
+
+    def function(self, function: Callable[..., Any]) -> str:
+        file = inspect.getsourcefile(function) or ""
+        if file not in self._functions:
+            # as `inspect` has it: read once, or as it was when a user's file was imported
+            tree = ast.parse("".join(linecache.getlines(file)))
+            self._functions[file] = {
+                (node.name, decorator.lineno): node
+                for node in ast.walk(tree)
+                if isinstance(node, ast.FunctionDef)
+                for decorator in (node.decorator_list or [ast.Constant(0, lineno=node.lineno)])
+            }
+        code = function.__code__
+        node = self._functions[file].get((code.co_name, code.co_firstlineno))
+        if node is None:
+            raise AssertionError(f"{function.__module__}.{function.__name__}: its text is not in {file}")
+        return _dump([node.args, *_without_docstring(node.body)])
+
+    def module(self, name: str) -> str:
+        """Return the text of a module of intrinsics: all of it."""
+        if name not in self._modules:
+            tree = ast.parse(Path(str(sys.modules[name].__file__)).read_bytes())
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+                    node.body = _without_docstring(node.body)
+            self._modules[name] = _dump(tree.body)
+        return self._modules[name]
+
+
+def _without_docstring(body: list[Any]) -> list[ast.stmt]:
+    return [
+        statement
+        for statement in body
+        if not (
+            isinstance(statement, ast.Expr)
+            and isinstance(statement.value, ast.Constant)
+            and isinstance(statement.value.value, str)
+        )
+    ]
+
+
+def _dump(nodes: Iterable[ast.AST]) -> str:
+    return "\n".join(ast.dump(node) for node in nodes)
+
+
+_sources = _Sources()
+
+
+def _enclosed(function: Callable[..., Any]) -> list[str]:
+    """What a function takes from those that it is defined in, as text."""
+    found = []
+    for cell in function.__closure__ or ():
+        value = cell.cell_contents
+        found += _enclosed(value) if isinstance(value, python_types.FunctionType) else [str(value)]
+    return found
+
+
+def _frozen(kernel: Kernel, name: str, value: Any) -> str:
+    """What a global of a kernel puts into its machine code, as text."""
+    if isinstance(value, Kernel):
+        return f"kernel {value.symbol} {value.result} {value.arguments}"
+    if isinstance(value, bool | int | str | np.integer | np.bool_ | tuple):
+        return repr(value)
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
+    if isinstance(value, types.Type):
+        return str(value)
+    if isinstance(value, _Intrinsic):
+        return f"{_sources.module(value._defn.__module__)} {value._defn.__name__} {_enclosed(value._defn)}"
+    if isinstance(value, python_types.BuiltinFunctionType | type):
+        return value.__name__
+    if isinstance(value, python_types.ModuleType) and value is np:
+        return "numpy"
+    missing = ", and has no @kernel(RESULT(ARGUMENTS)) above it" if isinstance(value, python_types.FunctionType) else ""
+    raise AssertionError(f"{kernel.symbol}: a kernel cannot use {name}, which is a {type(value).__name__}{missing}")
+
+
+def toolchain() -> str:
+    """Return the text of all that decides how a kernel is compiled."""
+    return "".join(_sources.module(name) for name in _TOOLCHAIN)
+
+
+def digest_of(kernel: Kernel) -> str:
+    """Changes with all that changes this kernel's bitcode; the kernels that it calls have digests of their own."""
+    parts = [toolchain(), kernel.symbol, str(kernel.result), str(kernel.arguments), _sources.function(kernel.py_func)]
+    parts.append(str(kernel.limits))
+    for name, value in sorted(_globals_of(kernel).items()):
+        parts.append(f"{name} = {_frozen(kernel, name, value)}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

@@ -1,0 +1,345 @@
+"""A user's file of kernels: imported, and its mistakes told in a line with file and line."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import re
+import sys
+import textwrap
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import decode_source, find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from numba.core import types
+from numba.extending import _Intrinsic
+
+from psearch_core.toolchain import intrinsics, jit
+from psearch_core.toolchain.compiler.dependencies import called_by
+from psearch_core.toolchain.jit import Kernel, line_of
+from psearch_core.toolchain.kernel_cache import PlugIn, PlugInError, content_hash
+from psearch_core.toolchain.plug_in_file import compiled, read_plug_in, syntax_mistake, words_of
+
+_NO_FOLDER = "/dev/null"
+_MOST_WORDS = 240
+_DIGITS = 8
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_NO_MEMORY = "a kernel takes no memory: no lists, no new arrays, no strings, no dictionaries"
+_PLAIN = (
+    (re.compile(r"No conversion from none to .*"), "a path through it returns nothing"),
+    (re.compile(r"No implementation of function .* for signature: >>> (\w+)\((.*)\)$"), r"there is no \1 of \2"),
+    (
+        re.compile(r"(there is no .*float64.*)"),
+        r"\1: where a u64 and another whole number meet numba may make a float64; write np.uint64(1)",
+    ),
+    (
+        re.compile(r"Invalid use of type\(Kernel\(<function (\w+) at .*"),
+        r"\1 is called with arguments that it does not take",
+    ),
+    (re.compile(r"Record\(.*"), "a record"),  # numba writes all of its fields
+    (re.compile(r"NRT required but not enabled.*"), _NO_MEMORY),
+    (re.compile(r"there is no .*\b(list|set|dict|DictType|ListType|unicode_type|array)\(?.*"), _NO_MEMORY),
+    (re.compile(r"there is no (hash|str|repr|zeros|ones|empty|full|array|arange) of .*"), _NO_MEMORY),
+    (re.compile(r".*unsupported opcode \(IMPORT_NAME\).*"), "a kernel cannot import: say so at the head of the file"),
+    (re.compile(r" for '\$.*"), ""),
+)
+"""What numba says, and what it means here."""
+
+_WRITERS = (intrinsics.copy_record, intrinsics.clear_record, intrinsics.copy_bytes)
+_ATOMIC_WRITERS = (
+    intrinsics.atomic_store,
+    intrinsics.relaxed_store_u64,
+    intrinsics.atomic_add,
+    intrinsics.atomic_or,
+    intrinsics.atomic_and,
+    intrinsics.compare_and_swap,
+)
+_ADDRESSES = ("address", "address_of_field")
+"""of records and their fields"""
+
+
+class Loaded:
+    """The kernels of a file. Raises PlugInError for one that cannot be imported, or that replaces nothing."""
+
+    def __init__(self, plug_in: PlugIn, adapter: str = "") -> None:
+        self.file, self._module, self.digest, beside = plug_in
+        self._adapter = import_module(adapter) if adapter else None
+        before = set(sys.modules)
+        self._words, self._made = self._import()
+        self.imported = set(sys.modules) - before
+        """modules that came with it, and its own"""
+        self.symbols = {
+            symbol for symbol, kernel in jit.registry.items() if kernel.py_func.__code__.co_filename == self.file
+        }
+        """of its kernels"""
+        if self._adapter is not None:
+            made = self._adapter.adapt(self._made, self.file)
+            self.symbols |= {kernel.symbol for kernel in made}
+            self.imported |= {kernel.py_func.__module__ for kernel in made}
+        self.replaced = self._find_replaced()
+        """symbols of hooks, and of the file's kernels that stand in for them"""
+        if beside:
+            file, module, digest = beside
+            other = Loaded(PlugIn(file, module, digest))
+            self.imported |= other.imported
+            self.symbols |= other.symbols
+            self.replaced = {**other.replaced, **self.replaced}
+
+    def _import(self) -> tuple[int, ModuleType]:
+        """Import the file as it was when the program read it; returns how many words of memory it has, and its
+        module."""
+        file = self.file
+        try:
+            with _only_sources():
+                source = read_plug_in(file)
+                if content_hash(source) != self.digest:
+                    raise PlugInError(f"{file}: it has changed since it was read")
+                words = words_of(file, source)
+                code = compiled(source, file)
+                text = [f"{line}\n" for line in decode_source(source).split("\n")]
+                linecache.cache[file] = (len(source), None, text, file)  # what is said of it later is said of this
+                name = f"plug_in_{re.sub(r'[^A-Za-z0-9]', '_', Path(file).stem)}_{self.digest[:_DIGITS]}"
+                spec = find_spec(self._module) if self._module else spec_from_file_location(name, file)
+                if spec is None:
+                    raise PlugInError(f"{file}: not a file of Python: its name does not end in .py")
+                made = sys.modules[spec.name] = module_from_spec(spec)
+                if not self._module:
+                    sys.path.append(str(Path(file).parent))  # behind all others: it may import what lies beside it
+                exec(code, made.__dict__)
+            if getattr(made, "WORDS", 0) != words:
+                raise PlugInError(f"{file}: WORDS must be set once, by a line that begins with it: WORDS = 4")
+            return words, made
+        except PlugInError:
+            raise
+        except SyntaxError as error:
+            raise syntax_mistake(error, file) from error
+        except (Exception, SystemExit) as error:  # what a user's code raises
+            own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+            place = f"{file}:{own[-1].lineno}" if own else file
+            raise PlugInError(f"{place}: {_one_line(f'{type(error).__name__}: {error}')}") from error
+
+    def _find_replaced(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for symbol in sorted(self.symbols):
+            kernel = jit.registry[symbol]
+            try:
+                called, forbidden = called_by(kernel), _forbidden(kernel, self._words)
+            except Exception as error:  # a closure, and whatever an odd text does to Python's parser
+                raise mistake_in(kernel, error) from error
+            if not self._words and any(each.is_memory for each in called):
+                raise PlugInError(f"{_place(kernel)} uses memory of its own: a line WORDS = 4 must say how many words")
+            if forbidden is not None:
+                line, words = forbidden
+                raise PlugInError(f"{_place(kernel, line)}: {words}")
+            if kernel.stands_in_for is None:
+                continue
+            hook = kernel.stands_in_for
+            if hook.symbol in found:
+                raise PlugInError(f"{_place(kernel)}: {hook.py_func.__name__} has been replaced already")
+            found[hook.symbol] = symbol
+        if not found:
+            raise PlugInError(f"{self.file}: it replaces nothing: no function is marked with @replaces")
+        if self._adapter is None:
+            for symbol in found.values():
+                self._check_writes(jit.registry[symbol])
+        return found
+
+    def _check_writes(self, stand_in: Kernel) -> None:
+        """Raise PlugInError where it, or what it calls of the file, assigns to a field that its hook may not write."""
+        hook = stand_in.stands_in_for
+        assert hook is not None
+        waiting, seen = [stand_in], {stand_in.symbol}
+        for kernel in waiting:
+            for line, record, field, words in writes_of(kernel):
+                if (record, field) not in hook.writes:
+                    may = ", ".join(f"the field {name} of {_record_name(hook, one)}" for one, name in hook.writes)
+                    may = f"it may write {may} only" if may else "it only reads"
+                    name = hook.py_func.__name__
+                    raise PlugInError(f"{_place(kernel, line)}: it writes to {words}; in place of {name} {may}")
+            for called in called_by(kernel):
+                if called.symbol in self.symbols and called.symbol not in seen:
+                    seen.add(called.symbol)
+                    waiting.append(called)
+
+    def try_out(self, functions: dict[str, Any]) -> None:
+        """Have the adapter try the file's functions. functions: the entries of a group. Raises PlugInError."""
+        if self._adapter is not None:
+            self._adapter.try_out(self._made, self.file, functions)
+
+    def check_calls(self, circle: Sequence[Kernel]) -> None:
+        """Raise PlugInError for kernels of which each calls the next one, and the last one the first."""
+        own = [number for number, kernel in enumerate(circle) if kernel.symbol in self.symbols]
+        if own:
+            kernel, *others = (*circle[own[0] :], *circle[: own[0]])
+            names = ", ".join(each.py_func.__name__ for each in others)
+            way = f" by way of {names}" if names else ""
+            raise PlugInError(f"{_place(kernel)} calls itself{way}: no kernel is recursive")
+
+
+@contextmanager
+def _only_sources() -> Iterator[None]:
+    """Import what is written, not what was compiled of it: Python takes an older file for the same if it has its size
+    and its second."""
+    before = sys.dont_write_bytecode, sys.pycache_prefix
+    sys.dont_write_bytecode, sys.pycache_prefix = True, _NO_FOLDER
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode, sys.pycache_prefix = before
+
+
+def mistake_in(kernel: Kernel, error: Exception) -> PlugInError:
+    """Return what a user is told of a kernel that cannot be compiled."""
+    if isinstance(error, KeyError):  # so numba says that a record has no such field
+        field, known = str(error.args[0]), _fields_looked_in(error)
+        there_are = f": there are {', '.join(known)}" if known else ""
+        return PlugInError(f"{_place(kernel, _line_with(kernel, field))}: no field is called {field}{there_are}")
+    text = _COLOURS.sub("", str(error))
+    lines = [line for line in text.split("\n") if line.strip() and not line.startswith("Failed in ")]
+    words = " ".join(lines[: 1 + lines[0].endswith("signature:")]) if lines else type(error).__name__
+    words = " ".join(words.split())
+    for pattern, plain in _PLAIN:
+        words = pattern.sub(plain, words)
+    words = words.removeprefix(f"{kernel.symbol}: ")
+    return PlugInError(f"{_place(kernel, _line_in(kernel, error, text))}: {_one_line(words)}")
+
+
+def _fields_looked_in(error: BaseException) -> list[str]:
+    """Names of the fields of the record in which numba has looked for another."""
+    found: list[str] = []
+    place = error.__traceback__
+    while place is not None:
+        record = place.tb_frame.f_locals.get("self")
+        if isinstance(record, types.Record):
+            found = [name for name in record.fields if not name.startswith("pad")]
+        place = place.tb_next
+    return found
+
+
+def _record_name(hook: Kernel, record: Any) -> str:
+    """Return the name that a hook's arguments have for a record of this type."""
+    names = inspect.signature(hook.py_func).parameters
+    return next(name for name, kind in zip(names, hook.arguments, strict=True) if kind == record)
+
+
+def _forbidden(kernel: Kernel, words: int) -> tuple[int, str] | None:
+    """The line of what numba compiles and a worker dies of, or takes for something else, and what is said of it; None
+    if there is nothing. words: of the file's memory."""
+    tree, first = _tree(kernel)
+    for node in ast.walk(tree):
+        said = ""
+        if isinstance(node, ast.Raise | ast.Assert):
+            said = "a kernel cannot raise exceptions"
+        elif isinstance(node, ast.Return) and kernel.limits is not None:
+            least, most = kernel.limits
+            ends = (node.value.body, node.value.orelse) if isinstance(node.value, ast.IfExp) else (node.value,)
+            beyond = [number for number in map(_number, ends) if number is not None and not least <= number <= most]
+            said = f"it returns {beyond[0]}: {kernel.limits_text}" if beyond else ""
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            called = kernel.py_func.__globals__.get(node.func.id)
+            number = _number(node.args[1]) if getattr(called, "is_memory", False) and len(node.args) > 1 else None
+            if node.func.id == "print":
+                said = "a kernel cannot print"
+            elif number is not None and not 0 <= number < words:
+                said = f"there is no word {number}: WORDS = {words} are numbered from 0"
+        if said and isinstance(node, ast.stmt | ast.expr):
+            return first + node.lineno - 1, said
+    return None
+
+
+def _tree(kernel: Kernel) -> tuple[ast.Module, int]:
+    """The syntax tree of a kernel, and the line of the file at which it begins."""
+    lines, first = inspect.getsourcelines(kernel.py_func)
+    return ast.parse(textwrap.dedent("".join(lines))), first
+
+
+def _number(node: ast.expr | None) -> int | None:
+    """A whole number that is written as such."""
+    try:
+        value = None if node is None else ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if isinstance(value, int) else None
+
+
+def _line_with(kernel: Kernel, word: str) -> int | None:
+    lines, first = inspect.getsourcelines(kernel.py_func)
+    return next((first + number for number, line in enumerate(lines) if word in line), None)
+
+
+def _line_in(kernel: Kernel, error: Any, text: str) -> int | None:
+    """The line that numba names, if it is one of the file."""
+    loc = getattr(error, "loc", None)
+    if loc is not None and Path(str(loc.filename)).name == Path(kernel.py_func.__code__.co_filename).name:
+        return int(loc.line)
+    named = re.search(r'File "([^"]*)", line (\d+)', text)
+    if named and Path(named[1]).name == Path(kernel.py_func.__code__.co_filename).name:
+        return int(named[2])
+    return None
+
+
+def _place(kernel: Kernel, line: int | None = None) -> str:
+    function = kernel.py_func
+    return f"{function.__code__.co_filename}:{line or line_of(function)}: {function.__name__}"
+
+
+def _one_line(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _MOST_WORDS else words[:_MOST_WORDS] + " ..."
+
+
+# -- what a kernel writes to -----------------------------------------------------------------------------------------
+
+
+class Write(NamedTuple):
+    """A place that is written to."""
+
+    line: int
+    record: Any
+    """the type of the argument whose field it is; None for any other place"""
+    field: str
+    words: str
+
+
+def writes_of(kernel: Kernel) -> Iterator[Write]:
+    """Yield what a kernel writes to, but for words of the file's own memory."""
+    function = kernel.py_func
+    tree, first = _tree(kernel)
+    kinds = dict(zip(inspect.signature(function).parameters, kernel.arguments, strict=True))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            is_field = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+            record = kinds.get(node.value.id) if is_field else None  # type: ignore[attr-defined]
+            field = node.attr if isinstance(node, ast.Attribute) else ""
+            yield Write(first + node.lineno - 1, record, field, ast.unparse(node))
+        elif isinstance(node, ast.Call) and node.args:
+            called = _value(node.func, function.__globals__)
+            if called in _WRITERS or (called in _ATOMIC_WRITERS and _is_in_record(node.args[0], tree, function)):
+                yield Write(first + node.lineno - 1, None, "", ast.unparse(node.args[0]))
+
+
+def _is_in_record(address: ast.expr, tree: ast.AST, function: Any) -> bool:
+    """Whether an address, as it is written or as a variable is given it, is that of a record or its field."""
+    names = {node.id for node in ast.walk(address) if isinstance(node, ast.Name)}
+    given = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id in names for target in node.targets)
+    ]
+    calls = [node for each in (address, *given) for node in ast.walk(each) if isinstance(node, ast.Call)]
+    called = [_value(call.func, function.__globals__) for call in calls]
+    return any(isinstance(each, _Intrinsic) and each._defn.__name__ in _ADDRESSES for each in called)
+
+
+def _value(node: ast.expr, names: dict[str, Any]) -> Any:
+    """Return what a global name, or an attribute of a module, stands for; None where that is not known."""
+    if isinstance(node, ast.Attribute):
+        return getattr(_value(node.value, names), node.attr, None)
+    return names.get(node.id) if isinstance(node, ast.Name) else None

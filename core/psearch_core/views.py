@@ -1,0 +1,110 @@
+"""Records as kernels see them: their numba types, and views of them at an address.
+
+Kernels must never *return* a record: numba would copy it whole.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numba import types
+
+from psearch_core.records import (
+    accumulator_dtype,
+    context_dtype,
+    costs_dtype,
+    counters_dtype,
+    evaluation_dtype,
+    frame_dtype,
+    header_dtype,
+    info_dtype,
+    learning_dtype,
+    lock_dtype,
+    node_dtype,
+    options_dtype,
+    pawn_entry_dtype,
+    position_dtype,
+    prediction_dtype,
+    pruning_dtype,
+    simulation_dtype,
+    stack_dtype,
+    tables_dtype,
+    trace_event_dtype,
+    trace_log_dtype,
+    visit_dtype,
+    worker_dtype,
+)
+from psearch_core.toolchain.intrinsics import element_of, neighbour, racing_read, target_of, view
+
+i32 = types.int32
+i64 = types.int64
+u64 = types.uint64
+void = types.void
+boolean = types.boolean
+
+
+def _numba_record(dtype: np.dtype[np.void]) -> types.Record:
+    record = numba.from_dtype(dtype)
+    if not isinstance(record, types.Record):
+        raise AssertionError(f"{dtype} is no record")
+    return record
+
+
+Position = _numba_record(position_dtype)
+Tables = _numba_record(tables_dtype)
+Accumulator = _numba_record(accumulator_dtype)
+Node = _numba_record(node_dtype)
+Visit = _numba_record(visit_dtype)
+Frame = _numba_record(frame_dtype)
+Stack = _numba_record(stack_dtype)
+PawnEntry = _numba_record(pawn_entry_dtype)
+Evaluation = _numba_record(evaluation_dtype)
+Worker = _numba_record(worker_dtype)
+PruningRecord = _numba_record(pruning_dtype)
+Options = _numba_record(options_dtype)
+Info = _numba_record(info_dtype)
+Prediction = _numba_record(prediction_dtype)
+Learning = _numba_record(learning_dtype)
+Header = _numba_record(header_dtype)
+Context = _numba_record(context_dtype)
+Counters = _numba_record(counters_dtype)
+Simulation = _numba_record(simulation_dtype)
+Costs = _numba_record(costs_dtype)
+Lock = _numba_record(lock_dtype)
+TraceEvent = _numba_record(trace_event_dtype)
+TraceLog = _numba_record(trace_log_dtype)
+
+position_at = view(Position)
+tables_at = view(Tables)
+accumulator_at = view(Accumulator)
+frame_at = view(Frame)
+stack_at = view(Stack)
+evaluation_at = view(Evaluation)
+worker_at = view(Worker)
+header_at = view(Header)
+learning_at = view(Learning)
+pruning_at = view(PruningRecord)
+context_at = view(Context)
+simulation_at = view(Simulation)
+lock_at = view(Lock)
+trace_event_at = view(TraceEvent)
+trace_log_at = view(TraceLog)
+
+# Fields of an open node that may be read without its lock: whoever holds it may be writing them
+racing_alpha = racing_read(Node, "alpha")
+racing_tt_move = racing_read(Node, "tt_move")
+racing_killer_1 = racing_read(Node, "killer_1")
+racing_killer_2 = racing_read(Node, "killer_2")
+racing_priority = racing_read(Node, "priority")
+
+# Records that belong to a context: by number, or the only one of their kind
+frame_of = element_of(Context, "frames", Frame)
+"""By number: stack * MAX_PLY + ply."""
+stack_of = element_of(Context, "stacks", Stack)
+worker_of = element_of(Context, "workers", Worker)
+header_of = target_of(Context, "header", Header)
+tables_of = target_of(Context, "tables", Tables)
+
+above = neighbour(Frame, 1)
+"""The frame of the next ply on the same stack."""
+below = neighbour(Frame, -1)

@@ -1,0 +1,149 @@
+"""Parallel chess search over several processes.
+
+`psearch.search(fen, threads=8)` searches once, `psearch.Engine` and, on asyncio, `psearch.AsyncEngine` again and again,
+`psearch.analyse_many` any number of positions at a time; the command line is `psearch.faces.cli`, the UCI engine
+`psearch.faces.uci`, what is underneath `psearch.processes`. Importing this package loads neither numba nor any kernel.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Unpack
+
+from psearch.defaults import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, EVALUATIONS, MAX_DEPTH, MAX_THREADS, POLICY_NAMES
+from psearch.settings import SearchKeywords, lists_settings
+from psearch.version import __version__
+from psearch_core import DEFAULT_PRUNING, PRUNING_MODES
+
+if TYPE_CHECKING:
+    from psearch.api.analysis_result import Analysis
+    from psearch.api.asynchronous import AsyncAnalysis, AsyncEngine
+    from psearch.api.blocking import Engine
+    from psearch.api.checked_arguments import Place, RootMoves
+    from psearch.api.counting import evaluate, perft
+    from psearch.batch.positions.many import AsyncManyResults, ManyResults, Position, analyse_many, analyse_many_async
+    from psearch.batch.positions.position_result import PositionResult
+    from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
+    from psearch.text.wdl import pov_wdl as wdl
+
+__all__ = [
+    "DEFAULT_MOVETIME_MS",
+    "DEFAULT_POLICY",
+    "DEFAULT_PRUNING",
+    "EVALUATIONS",
+    "MAX_DEPTH",
+    "MAX_THREADS",
+    "POLICY_NAMES",
+    "PRUNING_MODES",
+    "Analysis",
+    "AsyncAnalysis",
+    "AsyncEngine",
+    "AsyncManyResults",
+    "Engine",
+    "Info",
+    "Limits",
+    "ManyResults",
+    "Position",
+    "PositionResult",
+    "PsearchError",
+    "Result",
+    "WorkerDied",
+    "WorkerStats",
+    "__version__",
+    "analyse_many",
+    "analyse_many_async",
+    "evaluate",
+    "perft",
+    "search",
+    "wdl",
+]
+
+_LAZY = {
+    **dict.fromkeys(("Info", "Limits", "PsearchError", "Result", "WorkerDied", "WorkerStats"), "psearch.results"),
+    "Analysis": "psearch.api.analysis_result",
+    **dict.fromkeys(("AsyncAnalysis", "AsyncEngine"), "psearch.api.asynchronous"),
+    "Engine": "psearch.api.blocking",
+    **dict.fromkeys(("evaluate", "perft"), "psearch.api.counting"),
+    "PositionResult": "psearch.batch.positions.position_result",
+    **dict.fromkeys(
+        ("AsyncManyResults", "ManyResults", "Position", "analyse_many", "analyse_many_async"),
+        "psearch.batch.positions.many",
+    ),
+}
+"""Where the names are that need python-chess, or numba."""
+
+
+@lists_settings
+def search(
+    position: Place,
+    threads: int = 1,
+    depth: int | None = None,
+    movetime_ms: float | None = None,
+    nodes: int | None = None,
+    hash_mb: int | None = None,
+    mate: int | None = None,
+    multipv: int = 1,
+    root_moves: RootMoves | None = None,
+    **settings: Unpack[SearchKeywords],
+) -> Result:
+    """Search one position and return the best move found.
+
+    `position` is `startpos`, a FEN (X-FEN and Shredder castling too) or a `chess.Board`, whose move stack
+    counts as the game's history. Every limit that is given applies, the first one reached ends the search;
+    with none the search takes 5 seconds. `mate`: stop when a mate in so many moves is found. `hash_mb` is the
+    size of the transposition table in MiB (None: 256), `multipv` the number of lines wanted (`Result.lines`),
+    `root_moves` the moves to choose from (None: all). Settings of the search are keywords, too:
+
+    SETTINGS
+
+    Worker processes are started for this one call; to search more than once, keep an `Engine`. Raises
+    `psearch.PsearchError` for an illegal position or a bad argument, `psearch.WorkerDied` when a worker ends.
+
+    >>> import psearch
+    >>> result = psearch.search("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1", threads=2, depth=4, hash_mb=1)
+    >>> result.bestmove, result.score
+    (Move.from_uci('e1e8'), PovScore(Mate(+1), WHITE))
+    """
+    from psearch.api.api_log import LOG
+    from psearch.api.checked_arguments import board_of, moves_of
+    from psearch.options import Settings
+    from psearch.processes.request import SearchRequest
+    from psearch.results import Limits
+    from psearch.searcher.notices import Notices
+    from psearch.settings import MULTIPV, checked_limits
+    from psearch.text.report import finished_result
+    from psearch.text.wdl import pov_wdl
+
+    board = board_of(position)
+    limits = checked_limits(depth, movetime_ms, nodes, mate)
+    if limits == Limits():
+        limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
+    chosen = Settings.of(threads=threads, hash_mb=hash_mb, **settings)
+    lines = MULTIPV.of_value(multipv, "multipv")
+    request = SearchRequest(board, limits, chosen.search, moves_of(board, root_moves), lines)
+    result = finished_result(board)
+    if result is None:
+        from psearch.searcher.searcher import Searcher, Size
+
+        size = Size(chosen.threads, chosen.hash_mb, kernels=chosen.search.kernels)
+        with Searcher(Notices(LOG.warning)).start(size) as searcher:
+            result = searcher.supervisor.search(request)
+    best, *others = (replace(line, wdl=pov_wdl(line.score, board)) for line in (result.info, *result.lines))
+    return replace(result, board=board, info=best, lines=others)
+
+
+def __dir__() -> list[str]:
+    """The API, for Tab and `help`: most of it is imported when it is asked for."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
+def __getattr__(name: str) -> Any:
+    """What takes long to import, on demand: `psearch --help` should not wait for it."""
+    if name == "wdl":
+        from psearch.text.wdl import pov_wdl
+
+        return pov_wdl
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

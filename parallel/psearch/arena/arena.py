@@ -1,0 +1,334 @@
+"""Shared memory: the block of header, workers, stacks and frames, the tables, and the transposition table.
+
+Everything is taken before a search starts. What could fail later, with SIGBUS or the out-of-memory killer, is refused
+here with a clear error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import astuple, replace
+from typing import Any
+
+import numpy as np
+
+from psearch.arena.blocks import LARGE_PAGE, MIB, SharedBlock
+from psearch.arena.control_groups import available_memory, usable_cores
+from psearch.arena.system_calls import refusal
+from psearch.defaults import MAX_THREADS
+from psearch.results import PsearchError
+from psearch.scheduler.scheduler_entries import SEARCH
+from psearch_core.chess.evaluation.network_file import EvaluationNetwork, NetworkError, default_network
+from psearch_core.chess.tables import make_tables
+from psearch_core.constants import AGES, CLUSTER_BYTES
+from psearch_core.records import (
+    CACHE_LINE,
+    MAX_PLY,
+    context_dtype,
+    frame_dtype,
+    header_dtype,
+    stack_dtype,
+    tables_dtype,
+    trace_event_dtype,
+    trace_log_dtype,
+    worker_dtype,
+)
+from psearch_core.toolchain.groups import Group
+from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
+
+_TAKE_S = 2.0
+"""3 GiB take half of it on one core, unless the machine below has to find the memory first."""
+STACKS_PER_WORKER = 4
+"""One to run, the rest parked. When none is free a worker stays idle until one is: slower, never wrong."""
+_TOUCHED_PLIES = 40
+"""Frames of a stack that a search is expected to touch; the rest of the mapping costs no memory."""
+
+
+class MemoryShortage(PsearchError):
+    """There is less memory than is needed now."""
+
+
+def stack_pool_size(workers: int) -> int:
+    return 1 if workers == 1 else STACKS_PER_WORKER * workers + 4
+
+
+def _round_up(size: int) -> int:
+    return -(-size // CACHE_LINE) * CACHE_LINE
+
+
+class Arena:
+    """The memory of one searcher, as numpy arrays, and the context record that kernels take.
+
+    workers: 1 .. 1024; hash_mb: size of the transposition table in MiB, at least 1; stacks: size of the stack pool
+    (tests make it small); trace_events: room for so many in each worker's log, 0: no trace is recorded; populate: take
+    the table's pages now, rather than leave them to `take_table`; kernels: those of its searches. Raises PsearchError
+    when the memory is not there.
+    """
+
+    _has_table = True
+    """false once it has gone over to another arena"""
+    _is_table_taken = False
+    """true where workers before these have taken its pages"""
+
+    def __init__(
+        self,
+        workers: int,
+        hash_mb: int,
+        stacks: int | None = None,
+        trace_events: int = 0,
+        populate: bool = True,
+        kernels: KernelSet = STANDARD,
+    ) -> None:
+        if not 1 <= workers <= MAX_THREADS:
+            raise PsearchError(f"threads must be between 1 and {MAX_THREADS}, not {workers}")
+        if hash_mb < 1:
+            raise PsearchError(f"hash must be at least 1 MB, not {hash_mb}")
+        self._set_layout(workers, hash_mb, stacks or stack_pool_size(workers), trace_events, kernels)
+        self._check_memory(with_table=True)
+        with ExitStack() as taken:  # given back when something fails
+            self._table = SharedBlock(hash_mb * MIB)
+            taken.callback(self._table.close)
+            self._table.advise_table()
+            if populate:
+                self._table.populate(_TAKE_S)
+            self._take_control_block()
+            taken.pop_all()
+
+    def _set_layout(self, workers: int, hash_mb: int, stacks: int, trace_events: int, kernels: KernelSet) -> None:
+        self.workers = workers
+        self.hash_mb = hash_mb
+        self.stacks = stacks
+        self.trace_events = trace_events
+        self.kernels = kernels
+        self.driver = kernels.group(SEARCH)
+
+    def use_kernels(self, kernels: KernelSet, driver: Group) -> None:
+        """Search with these kernels from now on, in this process. driver: the group of them that runs workers; it
+        begins searches, too. What others have left in the table is forgotten."""
+        if kernels != self.kernels:
+            self.clear_table()
+        self.kernels = kernels
+        self.driver = kernels.group(driver)
+        words = max(1, kernels.words)
+        if words != len(self.plug_in):  # no more either: an index beyond them is another word then
+            self.use_memory(np.zeros(words, np.int64))
+
+    def use_memory(self, words: np.ndarray) -> None:
+        """Give kernels that stand in for others this memory, in this process."""
+        self.plug_in = words
+        self.context_array["plug_in"] = words.ctypes.data
+        self.context_array["plug_in_words"] = words.nbytes // 8
+
+    def _take_control_block(self) -> None:
+        """All but the table, which is there already."""
+        with ExitStack() as taken:
+            self._block = SharedBlock(self._lay_out())
+            taken.callback(self._block.close)
+            self._trace = SharedBlock(self._trace_bytes()) if self.trace_events else None
+            if self._trace is not None:
+                taken.callback(self._trace.close)
+            self._map()
+            try:
+                self._network = default_network()
+                make_tables(self.tables, self._network)
+            except MemoryError as error:
+                raise PsearchError(f"cannot make the tables: {refusal(error)}") from error
+            except NetworkError as error:
+                raise PsearchError(str(error)) from error
+            # histories are read at random, too; of the frames most are never touched
+            self._block.enlarge_pages(0, self._offsets["frames"][0] // LARGE_PAGE * LARGE_PAGE)
+            self.header[0]["worker_count"] = self.workers
+            self.header[0]["stack_count"] = self.stacks
+            taken.pop_all()
+
+    def renew(self, workers: int, kernels: KernelSet) -> Arena:
+        """An arena with a control block of its own, for other workers, and with the transposition table of this one.
+
+        For when a worker was lost: nothing in the old control block can be trusted then, and whoever is not dead yet
+        may go on writing there. The table's entries verify themselves; the histories are small numbers at any moment.
+        What was learnt of node types is sums that belong together, and begins anew; so does the table where the kernels
+        are others: they may prune and evaluate otherwise. Afterwards this arena can only be
+        closed, which leaves the table alone. Raises PsearchError when the memory is not there, MemoryShortage
+        when it may be soon: this arena stays as it is.
+        """
+        renewed = Arena.__new__(Arena)
+        renewed._set_layout(workers, self.hash_mb, stack_pool_size(workers), self.trace_events, kernels)
+        renewed._check_memory(with_table=False)
+        renewed._table = self._table
+        renewed._is_table_taken = True
+        renewed._take_control_block()
+        if kernels != self.kernels:
+            renewed.clear_table()
+        renewed.header["learning"] = self.header["learning"]
+        renewed.header["age"] = self.header["age"] % AGES
+        self._has_table = False
+        return renewed
+
+    def _check_memory(self, with_table: bool) -> None:
+        touched = self.stacks * _TOUCHED_PLIES * frame_dtype.itemsize + self.workers * worker_dtype.itemsize
+        needed = with_table * self.hash_mb * MIB + touched + self._trace_bytes()
+        available = available_memory()
+        if needed > available:
+            in_mb = f"about {-(-needed // MIB):,} MB, {max(available, 0) // MIB:,} MB are available"
+            who = f"{self.workers} workers need" if self.workers > 1 else "1 worker needs"
+            if with_table:
+                who = f"a hash of {self.hash_mb} MB and {self.workers} threads need"
+            raise MemoryShortage(f"not enough memory: {who} {in_mb}")
+
+    def _trace_bytes(self) -> int:
+        log = trace_log_dtype.itemsize + self.trace_events * trace_event_dtype.itemsize
+        return self.workers * log if self.trace_events else 0
+
+    def _lay_out(self) -> int:
+        self._offsets: dict[str, tuple[int, np.dtype[Any], int]] = {}
+        end = 0
+        for name, dtype, count in (
+            ("header", header_dtype, 1),
+            ("worker", worker_dtype, self.workers),
+            ("stack", stack_dtype, self.stacks),
+            ("tables", tables_dtype, 1),
+            ("frames", frame_dtype, self.stacks * MAX_PLY),
+            ("plug_in", np.dtype(np.int64), max(1, self.kernels.words)),
+        ):
+            self._offsets[name] = (end, dtype, count)
+            end = _round_up(end + dtype.itemsize * count)
+        return end
+
+    def _map(self) -> None:
+        """Make the arrays and this process's context record."""
+
+        def array(name: str) -> np.ndarray:
+            offset, dtype, count = self._offsets[name]
+            return np.frombuffer(self._block.map, dtype, count, offset)
+
+        self.header = array("header")
+        self.worker = array("worker")
+        self.stack = array("stack")
+        self.tables = array("tables")
+        self.frames = array("frames")
+        self.tt = np.frombuffer(self._table.map, np.uint64)
+        self.context_array = np.zeros(1, context_dtype)
+        self.context = int(self.context_array.ctypes.data)
+        """address of the context record: the first argument of every driver entry"""
+        record = self.context_array[0]
+        record["header"] = self.header.ctypes.data
+        record["workers"] = self.worker.ctypes.data
+        record["stacks"] = self.stack.ctypes.data
+        record["frames"] = self.frames.ctypes.data
+        record["tables"] = self.tables.ctypes.data
+        record["tt"] = self.tt.ctypes.data
+        record["tt_clusters"] = self.hash_mb * MIB // CLUSTER_BYTES
+        self.use_memory(array("plug_in"))
+        self.trace_logs: np.ndarray | None = None
+        if self._trace is not None:
+            log = np.dtype([("head", trace_log_dtype), ("events", trace_event_dtype, (self.trace_events,))])
+            self.trace_logs = np.frombuffer(self._trace.map, log)
+            record["trace"] = self.trace_logs.ctypes.data
+            record["trace_capacity"] = self.trace_events
+
+    def take_table(self, index: int) -> None:
+        """Take the pages of the transposition table, and map all of them for this process: no search waits for them.
+
+        All workers do this at once: each begins with a part of its own, and finds the rest taken. When there are more
+        of them than cores each takes its part only: hundreds of maps of the same pages would take a minute to make, and
+        seconds to drop when the processes end. Those that take the place of others map pages as they touch them: the
+        search is waiting.
+        """
+        if not self._is_table_taken:
+            part = 1.0 if self.workers <= usable_cores() else 1 / self.workers
+            self._table.populate(_TAKE_S, behind=index / self.workers, part=part)
+
+    def use_network(self, network: EvaluationNetwork, is_used: bool) -> None:
+        """Evaluate by this network from now on, or, where it is not used, by hand. No search may be running. What was
+        learnt by another evaluation is forgotten."""
+        header = self.header[0]
+        before, now = int(header["evaluated_by"]), 1 + is_used
+        is_other = network is not self._network
+        if is_other:
+            self._network = network
+            self.tables["network"] = network.record
+            self.worker["evaluation"]["network"]["accumulators"]["views"] = 0
+        if before and (before != now or (is_other and is_used)):
+            self.forget()
+        header["evaluated_by"] = now
+
+    def clear_table(self) -> None:
+        """Empty the transposition table."""
+        self._table.clear()
+
+    def clear_learning(self) -> None:
+        """Clear killers, history, and what was learnt of node types."""
+        self.worker["killers"] = 0
+        self.worker["outcomes"] = 0
+        header = self.header.view(np.uint8)  # of records numpy would write field by field, four times as long
+        for name in ("learning", "prediction"):
+            begin = self.header[name].ctypes.data - self.header.ctypes.data
+            header[begin : begin + self.header.dtype[name].itemsize] = 0
+
+    def forget(self) -> None:
+        """Empty the transposition table and forget what was learnt. No search may be running."""
+        self.clear_table()
+        self.clear_learning()
+
+    def fill_permille(self) -> int:
+        """Share of table entries written by the present search, from a sample, in thousandths."""
+        sample = self.tt[1 : 2 * 1000 : 2]
+        age = int(self.header[0]["age"])
+        return int(np.count_nonzero((sample != 0) & (sample >> np.uint64(58) == age)) * 1000 // len(sample))
+
+    # -- the way to another process: descriptors travel, addresses are made again ------------------------------------
+
+    def layout(self) -> dict[str, Any]:
+        """What `attach` must know besides the descriptors."""
+        return {
+            "workers": self.workers,
+            "hash_mb": self.hash_mb,
+            "stacks": self.stacks,
+            "trace_events": self.trace_events,
+            "is_table_taken": int(self._is_table_taken),
+            "kernels": astuple(self.kernels),
+        }
+
+    def descriptors(self) -> list[int]:
+        """Return the blocks' descriptors as `attach` takes them: arena, transposition table, trace if there is one."""
+        return [block.fd for block in (self._block, self._table, self._trace) if block is not None]
+
+    @classmethod
+    def attach(
+        cls,
+        workers: int,
+        hash_mb: int,
+        stacks: int,
+        trace_events: int,
+        is_table_taken: int,
+        kernels: Sequence[Any],
+        descriptors: Sequence[int],
+    ) -> Arena:
+        """Map memory that another process has taken; takes over the descriptors. Raises PsearchError."""
+        arena = cls.__new__(cls)
+        *fields, beside = kernels  # `beside` has come as a list
+        chosen = replace(KernelSet(*fields), beside=tuple(beside))
+        arena._set_layout(workers, hash_mb, stacks, trace_events, chosen)
+        arena._is_table_taken = bool(is_table_taken)
+        with ExitStack() as taken:
+            for descriptor in descriptors:
+                taken.callback(os.close, descriptor)
+            arena._block = SharedBlock(arena._lay_out(), descriptors[0])
+            arena._table = SharedBlock(hash_mb * MIB, descriptors[1])
+            arena._table.advise_table()
+            arena._trace = SharedBlock(arena._trace_bytes(), descriptors[2]) if trace_events else None
+            arena._map()
+            taken.pop_all()
+        return arena
+
+    def close(self) -> None:
+        """Give the memory back. The arrays must not be used afterwards."""
+        del self.header, self.worker, self.stack, self.tables, self.frames, self.tt, self.trace_logs
+        del self.plug_in
+        self._block.close()
+        if self._has_table:
+            self._table.close()
+        if self._trace is not None:
+            self._trace.close()

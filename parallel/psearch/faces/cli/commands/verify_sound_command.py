@@ -1,0 +1,146 @@
+"""`psearch verify-sound`: is sound futility sound?"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from psearch.defaults import MAX_NODES
+from psearch.faces.cli.arguments import add_json
+from psearch.faces.cli.exit_status import EXIT_WRONG
+from psearch.faces.cli.kernels import prepare_kernels
+from psearch.faces.cli.numbers import whole_number
+from psearch.faces.cli.output import complain, print_json, refuse
+from psearch.faces.cli.signals import Signals
+from psearch.settings import DEPTH
+
+if TYPE_CHECKING:
+    from psearch.lab.studies.soundness import SoundnessSummary
+
+_DEFAULT_DEPTH = 4
+_DEFAULT_MAX_NODES = 10_000_000
+_DEFAULT_SHOWN = 10
+_MAX_BOUND = 5000
+
+DESCRIPTION = f"""\
+Check that `--pruning sound` is sound, on one worker and without a table. Every position is
+searched in plain and in sound mode, which must agree on the value and on all moves that reach
+it. While plain mode searches, every move that sound mode would skip is compared with the bound
+it would be skipped for: value <= bound <= alpha. The exit status is 1 if anything is wrong.
+Plain mode leaves nothing out: depth {_DEFAULT_DEPTH} takes about a second a position, each ply ten times as long."""
+
+EXAMPLES = """\
+examples:
+  psearch verify-sound --epd suite.epd
+  psearch verify-sound --epd suite.epd --depth 3 --positions 100 --json"""
+
+
+_LEGEND = """\
+moves checked: moves that sound mode would skip, searched by plain mode; violations: those
+whose value was above the bound they would be skipped for; roots that differ: positions
+where the modes disagree on the value or the best moves. B, in centipawns, is the most that
+the evaluation may add to material and piece-square sum."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `psearch verify-sound`."""
+    parser.add_argument(
+        "--epd", metavar="FILE", help="needed: EPD or FEN positions, one a line; `-` reads standard input"
+    )
+    DEPTH.add_to(parser, f"plies to search (default {_DEFAULT_DEPTH})", default=_DEFAULT_DEPTH)
+    parser.add_argument("--positions", type=whole_number(1, 10**6), metavar="K", help="only the first K positions")
+    parser.add_argument(
+        "--bound",
+        type=whole_number(0, _MAX_BOUND),
+        metavar="B",
+        help="centipawns that the evaluation may add to material and piece-square sum, the rest cut off; the smaller, "
+        "the more moves are skipped (default: as in all searches)",
+    )
+    parser.add_argument(
+        "--max-nodes",
+        type=whole_number(1, MAX_NODES),
+        default=_DEFAULT_MAX_NODES,
+        metavar="M",
+        help=f"give a position up when one of its searches takes more (default {_DEFAULT_MAX_NODES:,})",
+    )
+    parser.add_argument(
+        "--show",
+        type=whole_number(0, 10**6),
+        default=_DEFAULT_SHOWN,
+        metavar="N",
+        help=f"violations and differences to show, at most (default {_DEFAULT_SHOWN})",
+    )
+    add_json(parser, instead_of="the lines")
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Verify and print; what was found so far after Ctrl-C."""
+    if options.epd is None:
+        refuse("--epd FILE is missing (see psearch verify-sound --help)")
+    from psearch.text.epd_text import read_suite
+
+    suite = read_suite(options.epd, complain)[: options.positions]
+    from psearch.lab.studies.study_entries import SHADOW
+
+    prepare_kernels(SHADOW)
+    from psearch.lab.studies.soundness import SoundnessSummary, verify
+    from psearch.terminal.status import StatusLine
+    from psearch_core.terms import REST_BOUND
+
+    bound = REST_BOUND if options.bound is None else options.bound
+    summary = SoundnessSummary(bound=bound)
+    interrupted = False
+    try:
+        with StatusLine() as status:
+
+            def report(done: int, checked: int) -> None:
+                text = f"{done}/{len(suite)} positions, {checked:,} moves checked, {summary.violations} wrong"
+                status(text, done, len(suite))
+
+            for compared in verify(suite, options.depth, bound, options.max_nodes, report):
+                summary.add(compared, options.show)
+    except KeyboardInterrupt:
+        interrupted = True
+    if options.json:
+        facts = {
+            "depth": options.depth,
+            "positions_given": len(suite),
+            **asdict(summary),
+            "saving": round(summary.saving, 4),
+            "sound": summary.sound,
+            "interrupted": interrupted,
+        }
+        print_json(facts)
+    else:
+        print(_lines(summary, options.depth, len(suite)), flush=True)
+    if summary.sound and not summary.checked:
+        complain("no move was checked: nothing would have been skipped in trees this small; search deeper")
+    if interrupted:
+        complain(f"interrupted; the figures are of the {summary.positions} positions that were finished")
+    return signals.exit_status if summary.sound else EXIT_WRONG
+
+
+def _lines(summary: SoundnessSummary, depth: int, given: int) -> str:
+    """The summary as text."""
+    from psearch.lab.studies.tree_sizes import size_text
+
+    whole = summary.positions - summary.too_big
+    lines = [f"violation: {example}" for example in summary.examples]
+    for compared in summary.differences:
+        plain, sound = (f"{found.value} {' '.join(found.best)}" for found in (compared.plain, compared.sound) if found)
+        lines.append(f"difference: {compared.fen}: plain {plain}, sound {sound}")
+    of = "" if summary.positions == given else f" of {given}"
+    too_big = f", {summary.too_big} given up (too many nodes)" if summary.too_big else ""
+    lines += [
+        f"positions         {summary.positions:,}{of}, depth {depth}, B = {summary.bound}{too_big}",
+        f"moves checked     {summary.checked:,}",
+        f"violations        {summary.violations:,}",
+        f"roots that differ {summary.different_roots:,}",
+        f"nodes             plain {summary.plain_nodes:,}, sound {summary.sound_nodes:,} ({-summary.saving:+.1%})",
+        f"nodes a position  plain {size_text(summary.plain_nodes / max(whole, 1))}, sound "
+        f"{size_text(summary.sound_nodes / max(whole, 1))}, by one worker",
+        "",
+        _LEGEND,
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,76 @@
+"""`psearch version`: what a report of a problem, or of a figure, has to say of the program and the machine."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from psearch.faces.cli.arguments import add_json
+from psearch.faces.cli.output import print_json
+from psearch.faces.cli.signals import Signals
+
+DESCRIPTION = """\
+Print what a report of a problem should contain: psearch with its commit and its
+network, Python, the libraries that compile and run it, the system, processor, usable cores
+and memory. Nothing is compiled or sent."""
+
+EXAMPLES = """\
+examples:
+  psearch version
+  psearch version --json"""
+
+_LIBRARIES = ("numba", "llvmlite", "numpy", "chess", "filelock", "platformdirs", "rich")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `psearch version`."""
+    add_json(parser)
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Print one fact a line, or all as one object."""
+    facts = _facts()
+    if options.json:
+        print_json(facts)
+    else:
+        width = max(map(len, facts))
+        print("\n".join(f"{name:<{width}}  {value}" for name, value in facts.items()), flush=True)
+    return 0
+
+
+def _facts() -> dict[str, Any]:
+    """By name, in the order in which they are printed."""
+    from psearch.files.raw_log import machine, source_commit
+
+    here = machine()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    return {
+        "psearch": here["psearch"],
+        "commit": source_commit(),
+        "network": _network(),
+        "python": f"{platform.python_implementation()} {here['python']}",
+        **{name: _installed(name) for name in _LIBRARIES},
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cpu": here["cpu"],
+        "cores": here["cores"],
+        "memory_mb": memory,
+    }
+
+
+def _network() -> str:
+    from psearch_core.chess.evaluation.network_file import NetworkError, default_network
+
+    try:
+        return default_network().name
+    except NetworkError as error:
+        return str(error)
+
+
+def _installed(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "not installed"

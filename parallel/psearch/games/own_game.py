@@ -1,0 +1,266 @@
+"""A user's game as Python has it: its file, its compiled rules, its positions."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from psearch.defaults import MAX_DEPTH
+from psearch.games.game_file import BETWEEN, mistake_of, move_text, place_of, record_of, run_file
+from psearch.games.game_limits import MISTAKES, POSITION_BYTES, RULES
+from psearch.games.rules_process import Rules, RulesProcess
+from psearch.options import RULE_HOOKS
+from psearch.results import PsearchError
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
+from psearch.text.values import shown
+from psearch_core.toolchain.groups import Progress
+from psearch_core.toolchain.kernel_cache import PlugInError, content_hash
+from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
+from psearch_core.toolchain.plug_in_file import read_plug_in
+
+_ADAPTER = "psearch.games.user_game"
+_KIND_BITS = 8
+_WIDEST = 60
+"""Most characters of moves in a message."""
+
+
+class Game:
+    """A game of a user's file, its kernels compiled and loaded.
+
+    path: of the file; progress: gets a line at a time while compiling; is_apart: this process may end with a rule that
+    crashes, so they run in it, not in a process of their own. Raises PsearchError for a file that is none of a game,
+    with file and line where there is one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], progress: Progress | None = None, is_apart: bool = False) -> None:
+        name = os.fspath(path)
+        self.file = os.path.abspath(name)
+        try:
+            source = read_plug_in(self.file)
+        except (OSError, ValueError) as error:  # ValueError: a null character
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise PsearchError(f"cannot read the game {shown(name)}: {reason}") from None
+        try:
+            self._module = run_file(self.file, source)
+        except PlugInError as error:
+            raise PsearchError(str(error)) from None
+        self.name: str = self._module.NAME
+        self.kernels = KernelSet(self.file, "", content_hash(source), adapter=_ADAPTER)
+        group = self.kernels.group(SEARCH)
+        load_kernels(group, progress=progress)
+        self._rules = Rules(group) if is_apart else RulesProcess(self.kernels, partial(_place_of, self._module))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process it is read again, and refused if it is not the same any more."""
+        return _same_game, (self.file, self.kernels.digest, os.getpid())
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        """Return what this method of `Rules` returns. Raises PsearchError for a rule that crashes or does not come
+        back."""
+        if isinstance(self._rules, Rules):
+            return getattr(self._rules, name)(*arguments)
+        try:
+            return self._rules.ask(name, *arguments)
+        except PlugInError as error:
+            raise PsearchError(str(error)) from None
+
+    # -- positions ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> GamePosition:
+        """Return the starting position."""
+        return GamePosition(self, _bytes_of(self.ask("start")))
+
+    def read(self, text: str) -> GamePosition:
+        """Return the position that a text names: moves, or what the file's own `read_position` reads. Raises
+        PsearchError."""
+        position = self.start()
+        if "read_position" in vars(self._module):
+            return self._own_reading(position, text)
+        rest = text.lstrip(BETWEEN)
+        while rest:
+            position, rest = position._read_move(text, rest)
+        return position
+
+    def _own_reading(self, position: GamePosition, text: str) -> GamePosition:
+        record = position.record
+        try:
+            self._module.read_position(record, text)
+        except ValueError as error:  # so a game says that a text is none
+            raise PsearchError(f"position {shown(text)}: {' '.join(str(error).split())}") from error
+        except Exception as error:  # what else a user's code raises
+            raise PsearchError(str(mistake_of(error, self.file))) from error
+        pos = np.zeros(POSITION_BYTES, np.uint8)
+        pos[: record.nbytes] = np.frombuffer(record.tobytes(), np.uint8)
+        return GamePosition(self, pos)
+
+    # -- the functions that stay Python ------------------------------------------------------------------------------
+
+    def move_text(self, position: GamePosition, move: int) -> str:
+        """Return a move as people write it. Raises PsearchError."""
+        try:
+            return move_text(self._module, position.record, move, self.file)
+        except PlugInError as error:
+            raise PsearchError(str(error)) from error
+
+    def board_text(self, position: GamePosition) -> str | None:
+        """Return the board for printing, None if the file says nothing of it. Raises PsearchError."""
+        if "board_text" not in vars(self._module):
+            return None
+        try:
+            return str(self._module.board_text(position.record))
+        except Exception as error:  # what a user's code raises
+            raise PsearchError(str(mistake_of(error, self.file))) from error
+
+    # -- what is wrong with it ----------------------------------------------------------------------------------------
+
+    def kernels_with(self, policy: KernelSet) -> KernelSet:
+        """Return the kernels that search it under a policy's. Raises PsearchError for a file with rules of chess."""
+        if policy == STANDARD:
+            return self.kernels
+        rules = sorted(RULE_HOOKS & set(policy.hooks.split()))
+        if rules:
+            raise PsearchError(f"{shown(policy.file)} replaces {rules[0]}, which is of chess: it cannot search a game")
+        beside = (policy.file, policy.module, policy.digest)
+        return replace(self.kernels, beside=beside, words=policy.words + 1)  # the last is for `mistake`
+
+    def mistake(self, word: int) -> PsearchError:
+        """Return what a search has left word of, in the last word of the plug-in's memory."""
+        name, words = MISTAKES[word & (1 << _KIND_BITS) - 1]
+        number = word >> _KIND_BITS
+        text = words.format(number, most=int(self._module.MOST_MOVES))
+        return PsearchError(f"{place_of(getattr(self._module, name))}: {text}")
+
+
+def _bytes_of(position: bytes) -> np.ndarray:
+    return np.frombuffer(position, np.uint8)
+
+
+def _place_of(module: ModuleType, rule: str) -> str:
+    """Where a rule stands; the file for what is none."""
+    return place_of(vars(module)[rule]) if rule in RULES else f"{module.__file__}{rule and ': '}{rule}"
+
+
+def _same_game(file: str, digest: str, made_in: int) -> Game:
+    game = Game(file, is_apart=os.getpid() != made_in)
+    if game.kernels.digest != digest:
+        raise PsearchError(f"{file}: it has changed since it was read")
+    return game
+
+
+@dataclass(frozen=True)
+class GamePosition:
+    """A position of a game; a `Subject` of a search where the game is not over."""
+
+    game: Game
+    pos: np.ndarray
+    """its bytes"""
+
+    @property
+    def record(self) -> Any:
+        """The record that the file's functions take; a copy."""
+        return record_of(self.game._module, self.pos)
+
+    def _ask(self, name: str, *arguments: Any) -> Any:
+        return self.game.ask(name, self.pos.tobytes(), *arguments)
+
+    def _number(self, rule: str) -> int:
+        return int(self.game.ask("number", rule, self.pos.tobytes()))
+
+    @cached_property
+    def _look(self) -> tuple[int, list[int]]:
+        found: tuple[int, list[int]] = self._ask("look")
+        return found
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the game has ended."""
+        return self._look[0] < 0
+
+    def result(self) -> int:
+        """Return the score of an ended game, for the side to move."""
+        return self._number("result")
+
+    def moves(self) -> list[int]:
+        """Return the legal moves, best guess first; none where the game is over. Raises PsearchError."""
+        if self.is_over:
+            return []
+        count, found = self._look
+        if not 1 <= count <= int(self.game._module.MOST_MOVES):
+            place = place_of(self.game._module.moves)
+            raise PsearchError(f"{place}: it has found {count} moves in a position that has not ended")
+        return list(found)
+
+    def after(self, move: int) -> GamePosition:
+        """Return the position after a legal move."""
+        return GamePosition(self.game, _bytes_of(self._ask("after", move)))
+
+    def move_text(self, move: int) -> str:
+        """Return a move as people write it."""
+        return self.game.move_text(self, move)
+
+    def name_of(self, number: int) -> str:
+        """Return a move as the search counts it, from 1, in the words that it has or would have here; where the game
+        has none, the move's number."""
+        try:
+            return self.move_text(number - 1)
+        except PsearchError:  # a move of another position
+            return str(number - 1)
+
+    def line_text(self, moves: list[int]) -> list[str]:
+        """Return a line of play in words; it ends where a move of it cannot be played."""
+        line = [GamePosition(self.game, _bytes_of(pos)) for pos in self._ask("along", moves)]
+        return [position.move_text(move) for position, move in zip(line[:-1], moves, strict=False)]
+
+    def perft(self, depth: int) -> int:
+        """Return in how many ways `depth` moves can be played. Raises PsearchError."""
+        if not 0 <= depth <= MAX_DEPTH:
+            raise PsearchError(f"the depth of perft must be from 0 to {MAX_DEPTH}, not {shown(depth)}")
+        count = int(self._ask("perft", depth))
+        if count < 0:
+            raise PsearchError(f"{place_of(self.game._module.moves)}: it finds less than none or more than MOST_MOVES")
+        return count
+
+    def _read_move(self, text: str, rest: str) -> tuple[GamePosition, str]:
+        """Play the move that the rest of a text begins with; returns what follows. Of several the longest is meant."""
+        if self.is_over:
+            raise PsearchError(f"position {shown(text)}: the game is over before {shown(rest)}")
+        moves = self.moves()
+        words = {self.move_text(move): move for move in moves}
+        if len(words) < len(moves):
+            raise PsearchError(f"{place_of(self.game._module.move_text)}: it writes two moves of a position alike")
+        fits = [word for word in words if rest.startswith(word)]
+        if not fits:
+            legal = " ".join(words)
+            legal = legal if len(legal) <= _WIDEST else legal[:_WIDEST].rsplit(" ", 1)[0] + " ..."
+            raise PsearchError(f"position {shown(text)}: no move begins {shown(rest)}; there are {legal}")
+        best = max(fits, key=len)
+        return self.after(words[best]), rest[len(best) :].lstrip(BETWEEN)
+
+    # -- as a `Subject` -----------------------------------------------------------------------------------------------
+
+    @property
+    def kernels(self) -> KernelSet:
+        """Return the kernels that search it."""
+        return self.game.kernels
+
+    def write_root(self, record: np.ndarray) -> None:
+        """Write it into a position's record."""
+        record.view(np.uint8).reshape(-1)[:POSITION_BYTES] = self.pos
+        record["key"] = np.uint64(self._number("key") & (1 << 64) - 1)
+
+    def root_moves(self) -> list[int]:
+        """Return the legal moves as the search counts them, from 1."""
+        return [move + 1 for move in self.moves()]
+
+    def static_score(self) -> int:
+        """Return the guess of the game."""
+        return self._number("evaluate")
+
+    def text(self) -> str:
+        """Return the bytes: a game may have no other word for a position."""
+        return self.pos.tobytes().rstrip(b"\0").hex()

@@ -1,0 +1,283 @@
+"""The study of node type prediction: how often each rule is right, and what it costs when it is not.
+
+One worker searches every position once for each rule. The rules differ in the class they give a node, not in the tree
+that is searched, so there all are judged on the same nodes. A node counts once its first move is about to be searched;
+what the table, a null move or a draw decides before that is no question of type.
+
+What speculation is worth is measured in virtual time with several workers: every move taken at a node that others
+are inside has a P(needed); whether its result was used in the end is counted. There, too, all rules are judged on the
+same nodes, those that open as under `kannan` (`psearch.lab.studies.one_tree`): were each judged on the nodes that it
+opens itself, one that opens doubtful nodes would have more to predict, and a larger error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from psearch.arena.arena import Arena
+from psearch.arena.setup import write_search
+from psearch.defaults import PREDICTING_POLICIES
+from psearch.lab.studies import StudyProgress
+from psearch.lab.studies.study_entries import ONE_TREE
+from psearch.options import SearchOptions, options_with
+from psearch.processes.worker_main import work_alone
+from psearch.results import Limits
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels, merge_now
+from psearch.simulation.costs import Costs
+from psearch.simulation.simulator import Simulator
+from psearch.terminal.table import glossary, text_table
+from psearch.text.epd_text import SuitePosition
+from psearch_core import DEFAULT_PRUNING
+from psearch_core.chess.pruning.modes import MODES, Pruning
+from psearch_core.constants import CUT_NODE, TYPE_NAMES
+from psearch_core.records import BINS, CERTAIN, DEPTHS
+from psearch_core.toolchain.kernel_sets import KernelSet
+
+WORKERS = 8
+"""Workers of the searches in virtual time."""
+RULES = tuple(policy for policy in PREDICTING_POLICIES if policy != "calibrated")
+"""`calibrated` gives nodes the classes of `kannan`: on the same nodes nothing tells them apart."""
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Predictions of about the same probability, against what came."""
+
+    count: int
+    predicted: float
+    observed: float
+
+
+@dataclass(frozen=True)
+class RuleReport:
+    """What one rule predicted over a suite."""
+
+    rule: str
+    tree_nodes: float
+    """of one worker, mean over the positions; the same for every rule, as all numbers of nodes and moves are"""
+    shared_nodes: float
+    """of all workers in virtual time, mean over the positions"""
+    nodes: dict[str, int]
+    """judged nodes by expected type"""
+    right: dict[str, float]
+    """share of them that turned out so: CUT failed high, ALL and PV did not"""
+    right_by_depth: dict[str, list[float | None]]
+    """the same by remaining depth, None where there was none"""
+    first_move_cut: float
+    """of the expected CUT nodes that failed high, the share that did so on the first move"""
+    brier_class: float
+    """mean squared error at entry when the class is taken as certain"""
+    brier: float
+    """the same for the calibrated probability"""
+    brier_later: float
+    """the same for the probabilities after one or more moves"""
+    reliability: list[ReliabilityBin]
+    """of P(no cutoff) at entry"""
+    reliability_later: list[ReliabilityBin]
+    needed: list[ReliabilityBin]
+    """of P(needed) of moves taken at shared nodes, in virtual time"""
+    brier_needed: float
+    used: float
+    """share of these moves whose result was used; the same for every rule"""
+    wasted: dict[str, float]
+    """share of all nodes thrown away because a node of this expected type was cut off, in virtual time; their sum is
+    the same for every rule"""
+
+
+def bins_of(seen: np.ndarray, hits: np.ndarray, predicted: np.ndarray | None = None) -> list[ReliabilityBin]:
+    """Return a reliability curve from counters: how often a bin was seen, and how often it was so; predicted: the sum
+    of the predictions, in 1/65536; None: the middle of each bin. Bins that were never seen are left out."""
+    found = []
+    for slot in range(BINS):
+        if seen[slot]:
+            middle = (slot + 0.5) / BINS if predicted is None else float(predicted[slot]) / CERTAIN / float(seen[slot])
+            found.append(ReliabilityBin(int(seen[slot]), middle, float(hits[slot]) / float(seen[slot])))
+    return found
+
+
+def _brier(bins: Sequence[ReliabilityBin]) -> float:
+    """From bins: the error within a bin is that of its mean."""
+    total = sum(b.count for b in bins)
+    return sum(b.count * (b.observed * (1 - b.predicted) ** 2 + (1 - b.observed) * b.predicted**2) for b in bins) / max(
+        total, 1
+    )
+
+
+class _Counters:
+    """Sums over positions: nodes, and the counters in the arena."""
+
+    def __init__(self) -> None:
+        self.nodes = 0
+        self.sums: dict[str, np.ndarray] = {}
+
+    def add(self, record: np.void, names: Sequence[str]) -> None:
+        for name in names:
+            self.sums[name] = self.sums.get(name, 0) + record[name].astype(np.int64)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.sums[name]
+
+
+def _search_serially(
+    arena: Arena, position: SuitePosition, depth: int, options: SearchOptions, tally: _Counters
+) -> None:
+    arena.forget()
+    arena.use_kernels(options.kernels, SEARCH)
+    write_search(arena, position.board, Limits(depth=depth), options)
+    work_alone(arena)
+    merge_now(arena.context)
+    names = ("all_seen", "all_cut", "bin_seen", "bin_no_cut", "bin_p", "bin_error")
+    tally.add(arena.header[0]["prediction"], names)
+    tally.nodes += int(arena.worker[0]["nodes"])
+
+
+def _search_together(
+    simulator: Simulator, position: SuitePosition, depth: int, options: SearchOptions, tally: _Counters
+) -> None:
+    sample = simulator.search(position.name, position.board, depth, options)
+    for worker in simulator.arena.worker:
+        tally.add(worker["outcomes"], ("needed_seen", "needed_used", "wasted"))
+    tally.nodes += sample.nodes
+
+
+def _ratio(part: float, whole: float) -> float:
+    return float(part) / float(whole) if whole else 0.0
+
+
+def _report(rule: str, positions: int, serial: _Counters, shared: _Counters) -> RuleReport:
+    seen = serial["all_seen"][:, :, :, 0].sum(axis=1)  # by type and depth, at entry
+    cut = serial["all_cut"][:, :, :, 0].sum(axis=1)
+    right = np.where(np.arange(3)[:, None] == CUT_NODE, cut, seen - cut)
+    wrong = (seen - right).sum()
+    later = serial["all_cut"][CUT_NODE, :, :, 1].sum()
+    cuts = cut[CUT_NODE].sum()
+    needed = bins_of(shared["needed_seen"], shared["needed_used"])
+    bin_error, bin_seen = serial["bin_error"].sum(axis=1), serial["bin_seen"].sum(axis=1)
+    return RuleReport(
+        rule=rule,
+        tree_nodes=serial.nodes / positions,
+        shared_nodes=shared.nodes / positions,
+        nodes={name: int(seen[t].sum()) for t, name in enumerate(TYPE_NAMES)},
+        right={name: _ratio(right[t].sum(), seen[t].sum()) for t, name in enumerate(TYPE_NAMES)},
+        right_by_depth={
+            name: [_ratio(right[t, d], seen[t, d]) if seen[t, d] else None for d in range(DEPTHS)]
+            for t, name in enumerate(TYPE_NAMES)
+        },
+        first_move_cut=_ratio(cuts - later, cuts),
+        brier_class=_ratio(wrong, seen.sum()),
+        brier=_ratio(bin_error[0] / CERTAIN, bin_seen[0]),
+        brier_later=_ratio(bin_error[1] / CERTAIN, bin_seen[1]),
+        reliability=bins_of(serial["bin_seen"][0], serial["bin_no_cut"][0], serial["bin_p"][0]),
+        reliability_later=bins_of(serial["bin_seen"][1], serial["bin_no_cut"][1], serial["bin_p"][1]),
+        needed=needed,
+        brier_needed=_brier(needed),
+        used=_ratio(shared["needed_used"].sum(), shared["needed_seen"].sum()),
+        wasted={name: _ratio(shared["wasted"][t], shared.nodes) for t, name in enumerate(TYPE_NAMES)},
+    )
+
+
+def study(
+    suite: Sequence[SuitePosition],
+    depth: int,
+    rules: Sequence[str] = RULES,
+    workers: int = WORKERS,
+    hash_mb: int = 64,
+    costs: Costs | None = None,
+    pruning: Pruning = MODES[DEFAULT_PRUNING],
+    progress: StudyProgress | None = None,
+    on_report: Callable[[RuleReport], None] | None = None,
+    kernels: Mapping[str, KernelSet] | None = None,
+    with_: str = "",
+) -> list[RuleReport]:
+    """Judge every rule on every position: one worker for the types, `workers` virtual ones for P(needed).
+
+    `on_report` gets each rule's when it is finished: what a caller keeps when this is interrupted. kernels: of rules
+    that are files; with_: a file that all search with, whose kernels are those of every rule then.
+    """
+    arena = Arena(1, hash_mb)
+    simulator = Simulator(workers, hash_mb, costs or Costs(), driver=ONE_TREE)
+    reports = []
+    try:
+        for round_number, rule in enumerate(rules):
+            serial, shared = _Counters(), _Counters()
+            options = options_with(SearchOptions(pruning=pruning, with_=with_), rule, kernels or {})
+            load_kernels(options.kernels.group(SEARCH))
+            for number, position in enumerate(suite, start=1):
+                _search_serially(arena, position, depth, options, serial)
+                _search_together(simulator, position, depth, options, shared)
+                if progress:
+                    done = round_number * len(suite) + number
+                    progress(f"{rule}: {number}/{len(suite)}", done, len(rules) * len(suite))
+            reports.append(_report(rule, len(suite), serial, shared))
+            if on_report:
+                on_report(reports[-1])
+    finally:
+        arena.close()
+        simulator.close()
+    return reports
+
+
+def table(reports: Sequence[RuleReport]) -> str:
+    """Return the reports as text."""
+    head = [
+        "rule",
+        *(f"{name} right" for name in TYPE_NAMES),
+        "1st move",
+        "Brier class",
+        "calibrated",
+        "later",
+        "needed",
+        "used",
+    ]
+    rows = [
+        [
+            report.rule,
+            *(f"{report.right[name]:.1%}" for name in TYPE_NAMES),
+            f"{report.first_move_cut:.1%}",
+            f"{report.brier_class:.4f}",
+            f"{report.brier:.4f}",
+            f"{report.brier_later:.4f}",
+            f"{report.brier_needed:.4f}",
+            f"{report.used:.1%}",
+            *(f"{report.wasted[name]:.2%}" for name in TYPE_NAMES),
+        ]
+        for report in reports
+    ]
+    return text_table([*head, "wasted PV", "CUT", "ALL"], rows)
+
+
+def legend() -> str:
+    """Return what the columns of the table are."""
+    types = ", ".join(TYPE_NAMES)
+    return (
+        "Each rule on the same nodes; calibrated gives them the classes of kannan. Searched by one worker:\n"
+        + glossary(
+            [
+                (
+                    f"{types} right",
+                    "of the nodes expected to be so, the share that were: CUT failed high, the others not",
+                ),
+                ("1st move", "of the CUT nodes that failed high, the share that did so on their first move"),
+                ("Brier class", "mean squared error (0 is best, 0.25 a coin) if the class is taken as certain"),
+                ("calibrated", "the same of P(no cutoff), counted while searching, when a node is entered"),
+                ("later", "the same of P(no cutoff) after one or more moves"),
+            ]
+        )
+        + f"\nSearched by {WORKERS} workers in virtual time, whose nodes open as under kannan whatever the rule says:\n"
+        + glossary(
+            [
+                ("needed", "Brier score of P(needed) of the moves taken at shared nodes"),
+                ("used", "share of these moves whose result was used in the end"),
+                (f"wasted {types}", "share of all nodes thrown away when a node of that class was cut off"),
+            ]
+        )
+    )
+
+
+def as_json(reports: Sequence[RuleReport]) -> list[dict[str, Any]]:
+    """Return the reports as plain data."""
+    return [asdict(report) for report in reports]

@@ -1,0 +1,221 @@
+"""The speedup study in virtual time: every position with every worker count, in one process or several.
+
+All searches are deterministic, so it does not matter where they run: the same arguments give the same samples in the
+same order with any number of jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import chess
+
+from psearch.arena.subject import Subject, board_text
+from psearch.games.searching import GameSuitePosition
+from psearch.lab.studies import StudyProgress
+from psearch.lab.studies.depths import is_decided, nearest_depth, sample_seed, survey_seed
+from psearch.options import SearchOptions, options_with
+from psearch.processes.tasks.task_sharing import share_out
+from psearch.results import PsearchError
+from psearch.simulation.costs import Costs
+from psearch.simulation.simulator import Simulator, VirtualSample
+from psearch.text.epd_text import SuitePosition
+from psearch.trace.recorder import Recorder, trace_capacity
+from psearch_core.toolchain.kernel_sets import KernelSet
+
+OnTrace = Callable[[Recorder, dict[str, Any]], None]
+Share = Callable[[Callable[[], Callable[[Any], Any]], Sequence[Any]], Generator[tuple[int, Any], None, None]]
+"""Shares tasks out, as `psearch.processes.tasks.task_sharing.share_out` does"""
+
+_BASE_POLICY = "serial"
+
+
+class StudyTask(NamedTuple):
+    """A search: workers, policy, number of the position, depth, repeat. Depth 0: find the depth instead."""
+
+    workers: int
+    policy: str
+    number: int
+    depth: int
+    repeat: int = 0
+
+
+@dataclass(frozen=True)
+class Study:
+    """What to search: every position by one serial worker, then by each count above one with each policy.
+
+    Either all to the same `depth`, or each to the depth at which one worker has searched about `tree_nodes` nodes: that
+    of a search apart (`depths`). Every search has a history of its own, drawn from `seed`.
+    """
+
+    suite: Sequence[SuitePosition | GameSuitePosition]
+    depth: int | None
+    workers: Sequence[int]
+    policies: Sequence[str]
+    costs: Costs
+    seed: int = 0
+    options: SearchOptions = field(default_factory=SearchOptions)
+    """with every policy"""
+    hash_mb: int = 64
+    validate: bool = False
+    tree_nodes: int | None = None
+    repeats: int = 1
+    """searches of each position with each policy and count"""
+    base: str = _BASE_POLICY
+    """policy of one worker"""
+    kernels: Mapping[str, KernelSet] = field(default_factory=dict)
+    """by policy, where they are of a file, as they were when the study began: every process searches with these"""
+
+    def options_with(self, policy: str) -> SearchOptions:
+        """Return how to search with a policy."""
+        return options_with(self.options, policy, self.kernels)
+
+    def surveys(self) -> list[StudyTask]:
+        """Return the searches that find the depth of each position."""
+        return [StudyTask(1, _BASE_POLICY, number, 0) for number in range(len(self.suite))]
+
+    def tasks(self, depths: Sequence[int]) -> list[StudyTask]:
+        """Return tasks in the order of the log, small counts first; positions of depth 0 are left out."""
+        counts = [count for count in sorted(set(self.workers)) if count > 1]
+        pairs = [(1, self.base)] + [(count, policy) for count in counts for policy in self.policies]
+        return [
+            StudyTask(count, policy, number, depth, repeat)
+            for count, policy in pairs
+            for repeat in range(self.repeats)
+            for number, depth in enumerate(depths)
+            if depth > 0
+        ]
+
+
+class _TaskSearcher:
+    """Searches task after task; keeps the arena as long as the worker count stays the same."""
+
+    def __init__(self, study: Study, on_trace: OnTrace | None = None) -> None:
+        self._study = study
+        self._on_trace = on_trace
+        self._simulator: Simulator | None = None
+
+    def search(self, task: StudyTask) -> VirtualSample | int:
+        """Return the search, or the depth if that is to be found."""
+        study = self._study
+        count, policy, number, depth, repeat = task
+        traced = self._on_trace is not None and count == max(study.workers)
+        if self._simulator is None or self._simulator.arena.workers != count:
+            self.close()
+            self._simulator = Simulator(count, study.hash_mb, study.costs, trace_capacity(count) if traced else 0)
+        position = study.suite[number]
+        options = study.options_with(policy)
+        fen = board_text(position.board)
+        if depth == 0:
+            assert study.tree_nodes is not None
+            return self._find_depth(position.board, study.tree_nodes, options, survey_seed(study.seed, fen))
+        history = sample_seed(study.seed, fen, policy, count, repeat)
+        try:
+            sample = self._simulator.search(
+                position.name, position.board, depth, options, study.seed, study.validate, history=history
+            )
+            return replace(sample, repeat=repeat)
+        finally:
+            if self._on_trace is not None and self._simulator.recorder is not None:
+                how = {"policy": policy, "driver": options.driver}
+                facts = {"position": fen, **how, "depth": depth, "seed": study.seed}
+                self._on_trace(self._simulator.recorder, facts)
+
+    def _find_depth(self, board: chess.Board | Subject, wanted: int, options: SearchOptions, history: int) -> int:
+        """0: it is to be left out."""
+        assert self._simulator is not None
+
+        def is_enough(found: dict[int, int], nodes: int) -> bool:
+            return is_decided(found, nodes, wanted)
+
+        return nearest_depth(self._simulator.iterations(board, options, is_enough, history), wanted) or 0
+
+    def close(self) -> None:
+        # no longer ours before it is closed: a Ctrl-C in the middle comes back here, and may not close it again
+        simulator, self._simulator = self._simulator, None
+        if simulator is not None:
+            simulator.close()
+
+
+def run_study(
+    study: Study,
+    jobs: int,
+    on_sample: Callable[[VirtualSample], None],
+    progress: StudyProgress | None = None,
+    on_trace: OnTrace | None = None,
+    share: Share | None = None,
+) -> None:
+    """Search everything; `on_sample` gets each search, in the order of `Study.tasks`.
+
+    `on_trace` gets the recording of each search with most workers, and facts about it, also when it did not get to its
+    end; only with one job.
+
+    With `jobs` above one that many processes share the work, or whoever `share` gives it to; on an interrupt
+    `on_sample` still gets all that is finished. Raises PsearchError when an invariant is violated or all positions are
+    too quick, WorkerDied when a process ends.
+    """
+    depths = find_depths(study, jobs, progress, share)
+    if not any(depths):
+        raise PsearchError(f"no position takes one worker about {study.tree_nodes:,} nodes at any depth")
+    tasks = study.tasks(depths)
+    early: dict[int, VirtualSample] = {}
+    delivered = 0
+    try:
+        with closing(_perform(study, tasks, jobs, on_trace, share)) as finished:
+            for place, sample in finished:
+                assert isinstance(sample, VirtualSample)
+                early[place] = sample
+                while delivered in early:
+                    on_sample(early[delivered])
+                    done = early.pop(delivered)
+                    delivered += 1
+                    if progress:
+                        what = f"{delivered}/{len(tasks)} {done.threads} x {done.policy}: {done.position}"
+                        progress(what, delivered, len(tasks))
+    finally:
+        for place in sorted(early):
+            on_sample(early[place])
+
+
+def find_depths(
+    study: Study, jobs: int = 1, progress: StudyProgress | None = None, share: Share | None = None
+) -> list[int]:
+    """Find the depths to search each position to; 0: leave it out."""
+    if study.depth is not None:
+        return [study.depth] * len(study.suite)
+    depths = [0] * len(study.suite)
+    with closing(_perform(study, study.surveys(), jobs, share=share)) as finished:
+        for done, (number, depth) in enumerate(finished, start=1):
+            assert isinstance(depth, int)
+            depths[number] = depth
+            if progress:
+                found = f"depth {depth} for" if depth else "left out, ended by a mate or draw:"
+                progress(f"{found} {study.suite[number].name} ({done}/{len(depths)})")
+    return depths
+
+
+def _perform(
+    study: Study, tasks: Sequence[StudyTask], jobs: int, on_trace: OnTrace | None = None, share: Share | None = None
+) -> Generator[tuple[int, VirtualSample | int], None, None]:
+    """Every task's place in the list and its result, in the order they finish."""
+    # a user's kernels may crash, or never return: that ends a process, and not this one
+    if share is not None or jobs > 1 or (study.kernels and on_trace is None):
+        make = partial(_begin_job, study)
+        yield from share(make, tasks) if share is not None else share_out(make, tasks, jobs)
+        return
+    searcher = _TaskSearcher(study, on_trace)
+    try:
+        for place, task in enumerate(tasks):
+            yield place, searcher.search(task)
+    finally:
+        searcher.close()
+
+
+def _begin_job(study: Study) -> Callable[[StudyTask], VirtualSample | int]:
+    """In a process of several: what searches there."""
+
+    return _TaskSearcher(study).search

@@ -1,0 +1,160 @@
+"""From the root to a node: the moves, checked by python-chess, or by a user's game. What is not legal is not shown."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import chess
+import numpy as np
+
+from psearch.games.own_game import GamePosition
+from psearch.results import PsearchError
+from psearch_core.chess.board.bridge import to_chess_move
+from psearch_core.constants import NULL_MOVE
+
+_STANDARD_ROOKS = chess.BB_CORNERS
+_MOST_CODE = 1 << 16
+
+
+def chess_lines(root: np.ndarray) -> ChessLines | None:
+    """Return the lines from a root, `board_of` its record; None if there is none that could be searched."""
+    board = board_of(root)
+    return None if board is None else ChessLines(board)
+
+
+def board_of(record: np.ndarray) -> chess.Board | None:
+    """Return the board of one `position_dtype` record in an array; None if it is none that could be searched.
+
+    The number of the move is not known, and 1.
+    """
+    codes = record["board"][0].tolist()
+    board = chess.Board(None)
+    for square, code in enumerate(codes):
+        if code:
+            kind = code & 7
+            if not chess.PAWN <= kind <= chess.KING or code > 14:
+                return None
+            board.set_piece_at(square, chess.Piece(kind, code < 8))
+    board.turn = int(record["side"][0]) == 0
+    board.castling_rights = int(record["castling_bb"][0])
+    ep = int(record["ep"][0])
+    board.ep_square = ep if 0 <= ep < 64 else None
+    board.halfmove_clock = max(0, int(record["rule50"][0]))
+    kings = [board.king(color) for color in chess.COLORS]
+    if None in kings:
+        return None
+    homes = (chess.E1, chess.E8)
+    standard = not board.castling_rights & ~_STANDARD_ROOKS and all(
+        not board.castling_rights & rank or board.king(color) == home
+        for color, rank, home in ((chess.WHITE, chess.BB_RANK_1, homes[0]), (chess.BLACK, chess.BB_RANK_8, homes[1]))
+    )
+    board.chess960 = not standard
+    return board if board.king(board.turn) is not None else None
+
+
+class NodeLine(NamedTuple):
+    """A position in the tree, and the way there."""
+
+    codes: tuple[int, ...]
+    """moves from the root, as the search has them"""
+    moves: tuple[str, ...]
+    """these for programs: UCI; 0000 is a null move"""
+    words: tuple[str, ...]
+    """these for people: SAN; -- is a null move"""
+    position: Any
+    """a board, or the position of a game"""
+    fen: str
+    """empty where it is none of chess"""
+    choices: int
+    """legal moves"""
+
+
+class NodeLines(ABC):
+    """NodeLines from one root. Each is found from one that is known already, where there is one."""
+
+    def __init__(self, root: Any) -> None:
+        self._start = NodeLine((), (), (), root, *self.described(root))
+
+    @property
+    def fen(self) -> str:
+        """Return the root; empty where it is none of chess."""
+        return self._start.fen
+
+    def line(self, codes: tuple[int, ...], near: NodeLine | None = None) -> NodeLine | None:
+        """Return the line of these moves; None if one is not legal. near: a line of these that may be its beginning."""
+        if near is None or codes[: len(near.codes)] != near.codes:
+            near = self._start
+        if near.codes == codes:
+            return near
+        position, moves, words = near.position, list(near.moves), list(near.words)
+        for code in codes[len(near.codes) :]:
+            named = self.named(position, code)
+            if named is None:
+                return None
+            moves.append(named[0])
+            words.append(named[1])
+            position = self.after(position, code)
+        return NodeLine(codes, tuple(moves), tuple(words), position, *self.described(position))
+
+    @abstractmethod
+    def described(self, position: Any) -> tuple[str, int]:
+        """Return `fen` and `choices` of a position."""
+
+    @abstractmethod
+    def named(self, position: Any, code: int) -> tuple[str, str] | None:
+        """Return a move from here, for programs and for people; None if it is not legal."""
+
+    @abstractmethod
+    def after(self, position: Any, code: int) -> Any:
+        """Return the position after a legal move."""
+
+
+class ChessLines(NodeLines):
+    """NodeLines of chess; a position is a `chess.Board`."""
+
+    def described(self, position: chess.Board) -> tuple[str, int]:
+        return position.fen(), position.legal_moves.count()
+
+    def named(self, position: chess.Board, code: int) -> tuple[str, str] | None:
+        move = _decoded(code, position)
+        if move is None or (move and not position.is_legal(move)):
+            return None
+        return move.uci(), position.san(move)
+
+    def after(self, position: chess.Board, code: int) -> chess.Board:
+        board = position.copy(stack=False)
+        move = _decoded(code, board)
+        assert move is not None
+        board.push(move)
+        return board
+
+
+class GameLines(NodeLines):
+    """NodeLines of a user's game, in its own words."""
+
+    def described(self, position: GamePosition) -> tuple[str, int]:
+        return "", len(_game_moves(position))
+
+    def named(self, position: GamePosition, code: int) -> tuple[str, str] | None:
+        if code not in _game_moves(position):
+            return None
+        word = position.name_of(code)
+        return word, word
+
+    def after(self, position: GamePosition, code: int) -> GamePosition:
+        return position.after(code - 1)
+
+
+def _game_moves(position: GamePosition) -> list[int]:
+    try:
+        return position.root_moves()
+    except PsearchError:  # the file finds none, or too many: the search says so
+        return []
+
+
+def _decoded(code: int, board: chess.Board) -> chess.Move | None:
+    """Return a null move only where it may be made; other moves may be anything."""
+    if code == NULL_MOVE:
+        return None if board.is_check() else chess.Move.null()
+    return to_chess_move(code, board) if 0 < code < _MOST_CODE else None

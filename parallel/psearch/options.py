@@ -1,0 +1,368 @@
+"""The switches of a search, as plain data: what a caller chooses before any kernel is loaded."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from psearch.defaults import (
+    DEFAULT_DRIVER,
+    DEFAULT_EVALUATION,
+    DEFAULT_POLICY,
+    MANY_ROOTS,
+    MANY_ROOTS_WORKERS,
+    POLICY_NAMES,
+    PROVING_WORKERS,
+)
+from psearch.results import PsearchError
+from psearch.settings import (
+    CLEAR_HASH,
+    ENGINE_OPTIONS,
+    POLICIES,
+    RULES,
+    SEARCH_SETTINGS,
+    SETTINGS,
+    Option,
+    PoolSettings,
+    SearchSettings,
+    declared_module,
+    is_code_file,
+)
+from psearch.text.values import shown
+from psearch_core import DEFAULT_PRUNING
+from psearch_core.chess.evaluation.network_file import (
+    EvaluationNetwork,
+    NetworkError,
+    default_network,
+    read_network,
+)
+from psearch_core.chess.pruning.modes import MODES, Pruning, parse_pruning, pruning_text
+from psearch_core.toolchain.kernel_cache import PlugInError, content_hash
+from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
+from psearch_core.toolchain.plug_in_file import hooks_of, read_plug_in, words_of
+
+_MOST = 2**31 - 1
+RULE_HOOKS = {"evaluation_of", "extension_of", "prune_node", "prunes_move", "reduction_of"}
+"""Hooks of `psearch_core.chess.search.decisions`."""
+
+
+def pruning_named(text: str) -> Pruning:
+    """Return the parameters of a mode and changes to it, as a user writes them. Raises PsearchError."""
+    try:
+        return parse_pruning(text)
+    except ValueError as error:
+        raise PsearchError(str(error)) from None
+
+
+_networks: dict[str, EvaluationNetwork] = {}
+"""The files of networks that this process read last, by digest."""
+_MOST_NETWORKS = 8
+
+
+def network_named(path: str, digest: str = "") -> EvaluationNetwork:
+    """Return the network of a file; that of the package for "".
+
+    digest: of what the file must hold (`EvaluationNetwork.name`); empty: of what it holds now. A network that this
+    process has read under its digest is not read again, so the file may change and vanish. Raises PsearchError for a
+    file that cannot be used, and for one that holds another network.
+    """
+    try:
+        if not path:
+            return default_network()
+        if digest in _networks:
+            return _networks[digest]
+        network = read_network(path)
+    except NetworkError as error:
+        raise PsearchError(str(error)) from None
+    if digest not in ("", network.name):
+        text = f"the network {path!a} was replaced: it is {network.name} now, and was {digest} when it was named"
+        raise PsearchError(text)
+    if len(_networks) >= _MOST_NETWORKS and network.name not in _networks:
+        _networks.pop(next(iter(_networks)), None)
+    return _networks.setdefault(network.name, network)
+
+
+def network_digest(path: str) -> tuple[str, str]:
+    """Return the absolute path of a network's file and the digest of what it holds now; ("", "") for "". Raises
+    PsearchError."""
+    return (os.path.abspath(path), network_named(path).name) if path else ("", "")
+
+
+def kernels_of(policy: str, with_: str = "") -> KernelSet:
+    """Return the kernels of a policy together with those of the file `with_`, if there is one.
+
+    policy: one of `POLICY_NAMES`, the path of a file, or a name that an installed package has declared (entry points
+    `psearch.policies`); with_: a path, or such a name (`psearch.rules`). Nothing of a file is run here: what is wrong
+    in it comes out when its kernels are loaded, before a search. Raises PsearchError for what is none of these, and for
+    two files: a set of kernels is one file.
+    """
+    kernels = STANDARD
+    if policy not in POLICY_NAMES:
+        wanted = f"one of {', '.join(POLICY_NAMES)}, or a file such as my_policy.py"
+        kernels = _own_kernels(policy, "policy", POLICIES, wanted)
+    if not with_:
+        return kernels
+    rules = _own_kernels(with_, "file", RULES, "such as my_rule.py, or a name that an installed package has declared")
+    if kernels.file not in ("", rules.file):
+        raise PsearchError(f"{shown(policy)} and {shown(with_)} cannot be used together: put both into one file")
+    return rules
+
+
+def _own_kernels(named: str, kind: str, group: str, wanted: str) -> KernelSet:
+    """The kernels of what a user has named. kind: what it is; group: of entry points; wanted: in words. Raises
+    PsearchError."""
+    module = "" if is_code_file(named) else declared_module(named, group)
+    file = os.path.abspath(named) if is_code_file(named) else _file_of(module) if module else None
+    if file is None:
+        raise PsearchError(f"{kind} must be {wanted}, not {shown(named)}")
+    if not file.isprintable():
+        raise PsearchError(f"the path of a {kind} must have no such characters: {shown(named)}")
+    try:
+        content = read_plug_in(file)
+        return KernelSet(file, module, content_hash(content), words_of(file, content), hooks_of(content))
+    except PlugInError as error:
+        raise PsearchError(str(error)) from None
+    except (OSError, ValueError) as error:  # ValueError: a null character
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise PsearchError(f"cannot read the {kind} {shown(named)}: {reason}") from None
+
+
+def options_with(options: SearchOptions, policy: str, kernels: Mapping[str, KernelSet]) -> SearchOptions:
+    """Return the options with another policy. kernels: by policy, where they are not the package's own, as they were
+    when they were read."""
+    own = Own(policy, options.with_, kernels[policy]) if policy in kernels else None
+    return replace(options, policy=policy, own=own)
+
+
+class Own(NamedTuple):
+    """Kernels that are not the package's own, and what they were read for."""
+
+    policy: str
+    with_: str
+    kernels: KernelSet
+
+
+def _file_of(module: str) -> str | None:
+    """Where a module lies, found as Python finds it, but without importing the packages that it lies in."""
+    place: Sequence[str] | None = None
+    found = None
+    name = ""
+    for part in module.split("."):
+        if name and place is None:
+            return None
+        name = f"{name}.{part}" if name else part
+        specs = (finder.find_spec(name, place) for finder in sys.meta_path if hasattr(finder, "find_spec"))
+        found = next((spec for spec in specs if spec is not None), None)
+        place = None if found is None else found.submodule_search_locations
+    return None if found is None else found.origin
+
+
+@dataclass(frozen=True)
+class SearchOptions(SearchSettings):
+    """How to search: the settings of users, and switches of studies and tests.
+
+    The defaults play; `plain()` is the search whose value is pure minimax. Raises PsearchError for a policy that is
+    none or files that do not go together (`kernels_of`), for rules of a user's with sound pruning, and for a number
+    that its field cannot hold.
+    """
+
+    pruning: Pruning = MODES[DEFAULT_PRUNING]  # type: ignore[assignment]  # the text, read
+    driver: str = "pvs"
+    """not `auto`, so that studies compare like with like"""
+    tt: bool = True
+    see_pruning: bool = True
+    mate_distance: bool = True
+    aspiration: int = 25
+    """half width of the first window, in centipawns; 0: the full window"""
+    wait: bool = False
+    """nothing opens before its first move is done: young brothers wait, under every policy"""
+    open_busy: int = 25
+    open_idle: int = 10
+    """percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle"""
+    join_cost: int = 0
+    """nodes; 0: as measured while searching"""
+    defer_depth: int | None = None
+    """remaining depth of a child from which its move is put off while another worker searches the position, with any
+    policy but lazy; 0 never; None: 3 with abdada, else never"""
+    record: bool = True
+    roots: int = 0
+    """searched at once by workers that share a search; 0: one, or with the driver `auto` as their number has it"""
+    network_digest: tuple[str, str] = ("", "")
+    """`net` and the digest of what the file held when it was first named: filled in here, and kept by
+    `dataclasses.replace`, so that no process evaluates by what the file was replaced with"""
+    own: Own | None = None
+    """the kernels of a policy that is none of `POLICY_NAMES`, or of `with_`, as they were when they were first named:
+    filled in here, and kept by `dataclasses.replace`, so that a file edited meanwhile changes nothing"""
+
+    def __post_init__(self) -> None:
+        if self.own is None or self.own[:2] != (self.policy, self.with_):
+            kernels = kernels_of(self.policy, self.with_)
+            object.__setattr__(self, "own", None if kernels == STANDARD else Own(self.policy, self.with_, kernels))
+        replaced = sorted(RULE_HOOKS & set(self.kernels.hooks.split()))
+        if replaced and self.pruning.sound:
+            raise PsearchError(
+                "sound pruning leaves out what cannot change the value, and proves it with the package's own rules: "
+                f"it cannot be used with a file's {replaced[0]}"
+            )
+        for name, value in vars(self).items():
+            if isinstance(value, int) and not 0 <= value <= _MOST:
+                raise PsearchError(f"{name} must be from 0 to {_MOST}, not {shown(value)}")
+        for option in SEARCH_SETTINGS:
+            value = getattr(self, option.field)
+            if option.kind == "combo" and not (option.takes_file or option.takes_changes or value in option.choices):
+                raise PsearchError(f"{option.field} must be {option.wanted}, not {shown(value)}")
+        if self.network_digest[0] != self.net:
+            object.__setattr__(self, "network_digest", network_digest(self.net))
+            object.__setattr__(self, "net", self.network_digest[0])
+        try:
+            _ = self.rules
+        except ValueError as error:
+            raise PsearchError(str(error)) from None
+
+    @property
+    def kernels(self) -> KernelSet:
+        """Return the kernels that the search runs."""
+        return STANDARD if self.own is None else self.own.kernels
+
+    def read_network(self) -> EvaluationNetwork:
+        """Return the network that evaluates, as it was when its file was named. Raises PsearchError where this process
+        has to read the file and finds another network in it."""
+        return network_named(*self.network_digest)
+
+    def standard(self) -> SearchOptions:
+        """Return the same with the package's kernels: the default policy in place of a user's, and no rules."""
+        if self.own is None:
+            return self
+        policy = self.policy if self.policy in POLICY_NAMES else DEFAULT_POLICY
+        return replace(self, policy=policy, with_="", own=None)
+
+    def proves(self, workers: int, lines: int) -> bool:
+        """Tell whether the value of the root is proved by null windows (docs/decisions/032): `auto` does for one line
+        of many workers that share a search."""
+        if self.driver == "auto":
+            return workers >= PROVING_WORKERS and lines == 1 and self.policy not in ("serial", "lazy", "abdada")
+        return self.driver == "null"
+
+    def root_count(self, workers: int, lines: int, *, to_depth: bool) -> int:
+        """Return how many roots workers that share a search have: `auto` takes several for one line of many workers,
+        but to a depth that is asked for one root is the fastest (docs/decisions/033)."""
+        if lines > 1:
+            return 1
+        if self.roots > 0:
+            return min(self.roots, workers)
+        return MANY_ROOTS if self.driver == "auto" and workers >= MANY_ROOTS_WORKERS and not to_depth else 1
+
+    @property
+    def pruning_words(self) -> str:
+        """Return what is left out, in words: the pruning, and the file that changes it."""
+        return pruning_text(self.rules) + (f" with {os.path.basename(self.with_)}" if self.with_ else "")
+
+    @property
+    def rules(self) -> Pruning:
+        """Return `pruning` with the evaluation that is to be used."""
+        if self.evaluation == DEFAULT_EVALUATION:
+            return self.pruning
+        return replace(self.pruning, network=int(self.evaluation == "net"))
+
+    @classmethod
+    def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = 1) -> SearchOptions:
+        """No table, nothing selective: any number of workers in any order must find the negamax value."""
+        return cls(
+            tt=False,
+            pruning=MODES["plain"],
+            see_pruning=False,
+            mate_distance=False,
+            aspiration=0,
+            policy=policy,
+            split_depth=split_depth,
+        )
+
+
+# -- what an engine is set to ------------------------------------------------------------------------------------------
+
+Options = Mapping[str, str | int | bool | None]
+"""Names of options, in any case, and values."""
+_BY_KEY = {option.key: option for option in ENGINE_OPTIONS}
+_MANAGED = {
+    "multipv": "give the argument multipv",
+    "ponder": "give the argument ponder",
+    "uci_chess960": "the board says it",
+    "uci_variant": "the board says it",
+}
+
+
+@dataclass(frozen=True)
+class Settings(PoolSettings):
+    """Worker processes, MiB of table, and how to search."""
+
+    search: SearchOptions = field(default_factory=lambda: SearchOptions(driver=DEFAULT_DRIVER))
+
+    @classmethod
+    def of(cls, **given: object) -> Settings:
+        """Return what the keywords of a Python program say; hash_mb None: the default. Raises PsearchError for bad
+        values, TypeError for other keywords."""
+        if given.get("hash_mb", 0) is None:
+            del given["hash_mb"]
+        for name in given.keys() - SETTINGS.keys():
+            raise TypeError(f"got an unexpected keyword argument {name!r}")
+        return cls()._with({name: SETTINGS[name].of_value(value, name) for name, value in given.items()})
+
+    def changed(self, options: Options) -> Settings:
+        """Set these options; "Clear Hash" changes nothing here. Raises PsearchError for bad ones."""
+        values = {}
+        for name, value in _items(options):
+            option = _option(name)
+            is_number = isinstance(value, str) and value.strip().isdecimal()
+            values[option.field] = option.of_value(int(str(value)) if is_number else value)
+        values.pop(CLEAR_HASH.field, None)
+        return self._with(values)
+
+    def for_one_search(self, options: Options) -> SearchOptions:
+        """Return how to search once with these options. Raises PsearchError for those that need other workers."""
+        settings = self.changed(options)
+        if settings.needs_other_workers(self) or clears_hash(options):
+            text = "Threads, Hash, Clear Hash, Rules and a file as Policy are for all searches: set them with configure"
+            raise PsearchError(text)
+        return settings.search
+
+    def needs_other_workers(self, before: Settings) -> bool:
+        """Tell whether the workers that there are with `before` will not do."""
+        kernels = self.search.kernels, before.search.kernels
+        return (self.threads, self.hash_mb, kernels[0]) != (before.threads, before.hash_mb, kernels[1])
+
+    def _with(self, values: dict[str, Any]) -> Settings:
+        """Return the settings with other values, by field."""
+        workers = {name: values.pop(name) for name in ("threads", "hash_mb") if name in values}
+        if "pruning" in values:
+            values["pruning"] = pruning_named(values["pruning"])
+        if not values.keys().isdisjoint(("policy", "with_")):
+            values["own"] = None  # a file that is named again is read again
+        if "net" in values:
+            values["network_digest"] = ("", "")
+        return replace(self, **workers, search=replace(self.search, **values))
+
+
+def clears_hash(options: Options) -> bool:
+    """Tell whether the button is among them."""
+    return any(name.casefold() == CLEAR_HASH.key for name, _ in _items(options))
+
+
+def _option(name: str) -> Option:
+    key = name.casefold()
+    if key in _MANAGED:
+        raise PsearchError(f"{name} is not set as an option: {_MANAGED[key]}")
+    if key not in _BY_KEY:
+        raise PsearchError(
+            f"no option {shown(name)}: there are {', '.join(option.name for option in ENGINE_OPTIONS)}; "
+            "more has chess.engine.SimpleEngine.popen_uci(['psearch', 'uci'])"
+        )
+    return _BY_KEY[key]
+
+
+def _items(options: object) -> list[tuple[str, object]]:
+    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+        raise PsearchError(f"options must be a mapping such as {{'Hash': 128}}, not {shown(options)}")
+    return list(options.items())

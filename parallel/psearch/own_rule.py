@@ -1,0 +1,97 @@
+"""What a file with a pruning rule, a reduction or an evaluation of one's own imports; see docs/guides/own-rule.md.
+
+Such a file is as one with a policy (`psearch.own_policy`), and one file may have both: kernels marked `@replaces(HOOK)`
+are called in place of hooks of `psearch_core.chess.search.decisions`, and may call the hook themselves, which answers
+as the package does.
+
+Hooks: `prunes_move`, `reduction_of`, `extension_of`, `prune_node`, `evaluation_of`; their docstrings say what each is
+asked. To go by: the fields of a node (`psearch_core/records/node_record.py`) and of a position (`psearch_core/records/chess.py`), and
+the functions below. `count_tried(wk)` and `count_pruned(wk)` count for `psearch --stats`.
+"""
+
+from psearch.own_policy import (
+    ALL_NODE,
+    CUT_NODE,
+    PV_NODE,
+    Context,
+    Node,
+    atomic_add,
+    atomic_load,
+    atomic_store,
+    boolean,
+    header_of,
+    i64,
+    kernel,
+    replaces,
+    word,
+)
+from psearch_core.chess.board.bits import move_from, move_kind, move_to
+from psearch_core.chess.board.checks import gives_check
+from psearch_core.chess.board.position import has_pieces, king_square, piece_on
+from psearch_core.chess.ordering.history import is_quiet, quiet_history
+from psearch_core.chess.ordering.see import see_at_least
+from psearch_core.chess.pruning.counters import count_own_pruned as count_pruned
+from psearch_core.chess.pruning.counters import count_own_tried as count_tried
+from psearch_core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
+from psearch_core.chess.search.decisions import evaluation_of, extension_of, prune_node, prunes_move, reduction_of
+from psearch_core.constants import BISHOP, KING, KNIGHT, NO_MOVE, NO_SCORE, NULL_MOVE, PAWN, QUEEN, ROOK
+from psearch_core.scores import clear_of_mates, is_mate_bound
+from psearch_core.toolchain.intrinsics import lowest_bit, popcount
+from psearch_core.views import Position, Tables, Visit, Worker, tables_of, u64
+
+__all__ = [
+    "ALL_NODE",
+    "BISHOP",
+    "CUT_NODE",
+    "KING",
+    "KNIGHT",
+    "NO_MOVE",
+    "NO_SCORE",
+    "NULL_MOVE",
+    "PAWN",
+    "PRUNE_NOTHING",
+    "PRUNE_NULL",
+    "PRUNE_RAZOR",
+    "PRUNE_RETURN",
+    "PV_NODE",
+    "QUEEN",
+    "ROOK",
+    "Context",
+    "Node",
+    "Position",
+    "Tables",
+    "Visit",
+    "Worker",
+    "atomic_add",
+    "atomic_load",
+    "atomic_store",
+    "boolean",
+    "clear_of_mates",
+    "count_pruned",
+    "count_tried",
+    "evaluation_of",
+    "extension_of",
+    "gives_check",
+    "has_pieces",
+    "header_of",
+    "i64",
+    "is_mate_bound",
+    "is_quiet",
+    "kernel",
+    "king_square",
+    "lowest_bit",
+    "move_from",
+    "move_kind",
+    "move_to",
+    "piece_on",
+    "popcount",
+    "prune_node",
+    "prunes_move",
+    "quiet_history",
+    "reduction_of",
+    "replaces",
+    "see_at_least",
+    "tables_of",
+    "u64",
+    "word",
+]

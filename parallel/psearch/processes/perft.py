@@ -1,0 +1,82 @@
+"""Counts leaves: each root move is a task for whichever process is free."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from functools import cache, partial
+
+import chess
+import numpy as np
+
+from psearch.defaults import MAX_DEPTH
+from psearch.processes.patience import TASK_TRIES
+from psearch.processes.tasks.task_main import unwatched
+from psearch.processes.tasks.task_processes import TaskProcesses
+from psearch.processes.tasks.task_sharing import share_out_to
+from psearch.results import PsearchError
+from psearch_core.chess.board.bridge import set_position
+from psearch_core.chess.chess_entries import CHESS, PERFT, perft
+from psearch_core.chess.tables import make_tables
+from psearch_core.records import MAX_PLY, frame_dtype, position_dtype
+from psearch_core.toolchain import groups
+
+Task = tuple[int, np.ndarray]
+"""Plies to go, and the position."""
+
+
+def count_leaves(
+    board: chess.Board, depth: int, threads: int, is_stopped: Callable[[], bool] = lambda: False
+) -> tuple[dict[chess.Move, int], float]:
+    """Count the leaves at `depth` plies below each legal move, by so many processes, and the seconds that takes.
+
+    What a lost process had is counted again; where no process can be had this one counts. is_stopped: asked five times
+    a second. Raises PsearchError for a depth that is not in 0 to MAX_DEPTH, and when it is stopped; WorkerDied when
+    processes are lost of the same move again and again.
+    """
+    if not 0 <= depth <= MAX_DEPTH:
+        raise PsearchError(f"the depth of perft must be between 0 and {MAX_DEPTH}, not {depth}")
+    moves = list(board.legal_moves) if depth else []
+    if not moves:
+        return {}, 0.0
+    tables = _tables()  # compiled here if need be, not by each process
+    tasks: list[Task] = []
+    for move in moves:
+        child, position = board.copy(stack=False), np.zeros(1, position_dtype)
+        child.push(move)
+        set_position(tables, position, child)
+        tasks.append((depth - 1, position))
+    start = time.perf_counter()
+    counts = {moves[place]: leaves for place, leaves in _counted(tasks, threads, is_stopped)}
+    if len(counts) < len(moves):
+        raise PsearchError("the count was stopped")
+    return {move: counts[move] for move in moves}, time.perf_counter() - start
+
+
+def _counted(tasks: list[Task], threads: int, is_stopped: Callable[[], bool]) -> Generator[tuple[int, int], None, None]:
+    try:
+        processes = TaskProcesses(partial(unwatched, _counter), min(threads, len(tasks)), what="count")
+    except PsearchError:
+        yield from enumerate(map(_count, tasks))
+        return
+    with processes:
+        yield from share_out_to(processes, tasks, TASK_TRIES, is_stopped=is_stopped)
+
+
+def _counter() -> Callable[[Task], int]:
+    _tables()
+    return _count
+
+
+@cache
+def _tables() -> np.ndarray:
+    groups.load(CHESS)
+    groups.load(PERFT)
+    return make_tables()
+
+
+def _count(task: Task) -> int:
+    depth, position = task
+    frames = np.zeros(MAX_PLY, frame_dtype)
+    frames["position"][0] = position[0]
+    return int(perft(_tables().ctypes.data, frames.ctypes.data, depth))

@@ -1,0 +1,436 @@
+"""The workers of a searcher with the memory that they share, from their start to their end.
+
+When one of them is lost, or there are to be more, all are replaced. Nothing in the control block can be trusted after a
+death, for the worker may have held a lock or been halfway through anything. So the others are killed too, and new
+workers get a new control block; the transposition table stays, for its entries verify themselves (`Arena.renew`).
+Nobody waits for the old ones to end. Where no process can be had the thread that watches a search runs worker 0 itself.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from psearch.arena.arena import Arena, MemoryShortage
+from psearch.arena.system_calls import refusal
+from psearch.processes import patience
+from psearch.processes.child import ChildProcess, Children, end, reap
+from psearch.processes.patience import DEATH_S, LOST_STARTS, QUIT_S, Patience
+from psearch.processes.starting.launcher import launch
+from psearch.processes.wake import Wake
+from psearch.processes.worker_main import DONE, GO, QUIT, READY
+from psearch.results import PsearchError, WorkerDied
+from psearch.scheduler.scheduler_entries import reports_written, request_stop
+from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
+
+INLINE = "inline"
+"""The start method without processes."""
+_SETTLE_INTERVAL_S = 0.002
+_SHORTAGE_INTERVAL_S = 0.01
+_SLICE_S = 0.01
+_SLICE_BURSTS = 4
+"""About a millisecond: how long a limit or a stop may go unnoticed without processes."""
+
+
+class LostWorker(WorkerDied):
+    """A worker has ended. Its words may take a moment: a fork server has to be asked how.
+
+    refusal: what the system has refused to it, if it has said so.
+    """
+
+    def __init__(self, worker: ChildProcess, refusal: str = "") -> None:
+        super().__init__(f"worker {worker.index} has ended")
+        self.refusal = refusal
+        self._worker = worker
+
+    @property
+    def lacked_memory(self) -> bool:
+        """Whether the system has killed it for want of memory."""
+        self._worker.join(DEATH_S)
+        return self._worker.lacked_memory
+
+    @property
+    def crashed(self) -> bool:
+        """Whether it has ended by itself, and not by somebody's SIGKILL."""
+        self._worker.join(DEATH_S)
+        return self._worker.exitcode != -signal.SIGKILL
+
+    def __str__(self) -> str:
+        self._worker.join(DEATH_S)
+        return self.refusal or f"worker {self._worker.index} {self._worker.ending}"
+
+
+class WorkerPool:
+    """Worker processes and the arena that they share, of the same number and size for all their life.
+
+    threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `forkserver`, `inline`, or None to
+    choose; trace_events: see `Arena`; meanwhile: called while the first workers get ready; on_renewal: called with each
+    arena that takes the place of another; kernels: of their searches. Raises PsearchError when the system refuses,
+    WorkerDied when a worker ends at once. For one thread at a time; `stop`, `kill` and `wake` are for any.
+    """
+
+    def __init__(
+        self,
+        threads: int,
+        hash_mb: int,
+        start_method: str | None = None,
+        trace_events: int = 0,
+        meanwhile: Callable[[], None] = lambda: None,
+        on_renewal: Callable[[Arena], None] = lambda arena: None,
+        kernels: KernelSet = STANDARD,
+    ) -> None:
+        self.threads = threads
+        self.workers: list[ChildProcess] = []
+        """empty: the caller's thread searches"""
+        self.busy: set[int] = set()
+        """workers that have not left the search yet"""
+        self.is_broken = False
+        """all workers have been killed, since one was lost"""
+        self._start_method = start_method
+        self._kernels = kernels
+        self._on_renewal = on_renewal
+        self._children: Children | None = None
+        self._sleeping: list[ChildProcess] = []
+        """workers, while the caller's thread searches in their place"""
+        self._look_at = math.inf
+        self._changing = threading.RLock()
+        """held while arena and workers are replaced, and while another thread than the owner uses them"""
+        self._is_closing = False
+        self._is_closed = False
+        self._ending: list[ChildProcess] = []
+        """killed, and perhaps not gone yet"""
+        with ExitStack() as taken:  # given back when something fails
+            is_inline = start_method == INLINE
+            self.arena = Arena(threads, hash_mb, trace_events=trace_events, populate=is_inline, kernels=kernels)
+            taken.callback(lambda: self.arena.close())
+            self.wake = Wake()
+            taken.callback(self.wake.close)
+            taken.callback(self._end_workers)
+            if is_inline:
+                meanwhile()
+            else:
+                self._start(meanwhile)
+            taken.pop_all()
+
+    # -- start and end -----------------------------------------------------------------------------------------------
+
+    def _start(self, meanwhile: Callable[[], None]) -> None:
+        """Start the first workers, and others for those that are killed or halted before they are ready. Where that
+        goes on the caller's thread is to search, until `restore` gets some; raises WorkerDied where it cannot."""
+        for start in range(LOST_STARTS):
+            try:
+                if start == 0:
+                    self._launch(None)
+                    meanwhile()
+                else:
+                    self._replace(self.threads, None)
+                self._wait_until_ready()
+                return
+            except LostWorker as error:
+                if error.refusal:
+                    raise PsearchError(error.refusal) from error
+                if error.lacked_memory:
+                    size = f"a hash of {self.arena.hash_mb} MB and {self.threads} threads"
+                    raise WorkerDied(f"not enough memory for {size}: {error}") from error
+                if error.crashed:
+                    raise
+                lost: WorkerDied = error
+            except WorkerDied as error:
+                lost = error
+        if not self.have_substitute:
+            raise lost
+        self._replace(0, None)
+
+    def _launch(self, may_go_on: Callable[[], bool] | None) -> None:
+        """Start a worker for each of the arena. They take commands at once, though they may not be ready yet. Raises
+        PsearchError when the system refuses."""
+        try:
+            self._children = Children()
+            self._children.watch(self.wake.fileno())
+            launch(self.arena, self.workers, self._start_method, may_go_on)
+            for worker in self.workers:
+                self._children.add(worker)
+        except BaseException as error:
+            self._ending += self._abandon()
+            if isinstance(error, OSError):
+                raise PsearchError(f"cannot start {self.arena.workers} worker processes: {refusal(error)}") from error
+            raise
+
+    def _wait_until_ready(self) -> None:
+        """Wait for every worker, right after the start. Raises WorkerDied, also when one is halted at two looks."""
+        starting = set(range(len(self.workers)))
+        self._begin_looks(patience.START)
+        while starting:
+            for child, messages in self._news(max(0.0, self.look_pause_s())):
+                if READY in messages:
+                    starting.discard(child.index)
+            self._look(patience.START, starting)
+
+    def _abandon(self) -> list[ChildProcess]:
+        """Kill all workers without waiting for their ends: they are left to the caller."""
+        killed, self.workers = [*self.workers, *self._sleeping], []
+        self._sleeping = []
+        for worker in killed:
+            worker.kill()
+        if self._children is not None:
+            self._children.close()
+        self._children = None
+        self.busy.clear()
+        self.is_broken = self.is_broken or bool(killed)
+        return killed
+
+    def _end_workers(self) -> None:
+        if not self.busy and not self.is_broken:
+            for worker in self.workers:
+                worker.send(QUIT)
+            deadline = time.monotonic() + QUIT_S
+            for worker in self.workers:
+                worker.join(deadline - time.monotonic())
+        end(self._abandon())
+        end(self._ending)
+
+    def close(self) -> None:
+        """End all workers, and give the memory back. May be called twice. No thread may be waiting for them."""
+        with self._changing:  # from here on `stop` does not touch the memory
+            if self._is_closed:
+                return
+            self._is_closed = True
+        self._end_workers()
+        self.arena.close()
+        self.wake.close()
+
+    # -- how they are ------------------------------------------------------------------------------------------------
+
+    @property
+    def are_processes(self) -> bool:
+        """Whether processes search, or the caller's thread, for want of any."""
+        return bool(self.workers)
+
+    @property
+    def have_substitute(self) -> bool:
+        """Whether the caller's thread can search in their place, with the package's kernels."""
+        return not self._kernels.brings_game
+
+    @property
+    def are_complete(self) -> bool:
+        """Whether all are there, as far as is known, and none is missing in the search before."""
+        is_as_wanted = self.are_processes or self._start_method == INLINE
+        return is_as_wanted and not self.is_broken and not self.busy
+
+    def fileno(self) -> int | None:
+        """Return a descriptor for a poll between searches, readable when a worker has ended; None where there is
+        none, or one has ended already."""
+        return None if self._children is None or self.is_broken else self._children.fileno()
+
+    # -- a search ----------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Let all workers search what is set up in the arena; where there are none, `collect` does."""
+        self.busy = set(range(len(self.workers))) or {0}
+        self._begin_looks(patience.SEARCH)
+        if self._children is not None:
+            for worker in self.workers:
+                self._children.send(worker, GO)
+
+    def collect(self, timeout_s: float) -> None:
+        """Take back the workers that have left the search, and return when there was any event, such as a report, at
+        the latest after `timeout_s` seconds. Raises WorkerDied when one has ended."""
+        if not self.workers:
+            self._search_here(timeout_s)
+            return
+        for child, messages in self._news(timeout_s):
+            if DONE in messages:
+                self.busy.discard(child.index)
+
+    def _news(self, timeout_s: float) -> list[tuple[ChildProcess, list[str]]]:
+        """What workers have said. Raises LostWorker when one has ended."""
+        assert self._children is not None
+        news = self._children.wait(timeout_s)
+        if self._children.was_woken:
+            self.wake.clear()
+        for child, messages, has_ended in news:
+            refused = [message for message in messages if isinstance(message, PsearchError)]
+            if has_ended or refused:
+                self._break()  # nothing shared can be trusted now
+                raise LostWorker(child, str(refused[0]) if refused else "")
+        return [(child, messages) for child, messages, _ in news]
+
+    def _search_here(self, timeout_s: float) -> None:
+        """Run worker 0 for a little while, at most `timeout_s` seconds and a millisecond, and no further than a
+        report. The last resort where the system gives no process: slower by the looks in between, and on one core."""
+        context, work = self.arena.context, self.arena.driver.function("work")
+        until = time.monotonic() + min(timeout_s, _SLICE_S)
+        written = reports_written(context)
+        while self.busy:
+            if work(context, 0, _SLICE_BURSTS):
+                self.busy.clear()
+            if time.monotonic() >= until or reports_written(context) != written:
+                return
+
+    @contextmanager
+    def in_this_thread(self) -> Iterator[None]:
+        """Have the caller's thread search inside, with the package's kernels, while the workers are left asleep."""
+        with self._changing:
+            self._sleeping, self.workers = self.workers, []
+        try:
+            yield
+        finally:
+            with self._changing:
+                if not self.workers:
+                    self.busy.clear()
+                    self.workers, self._sleeping = self._sleeping, []
+
+    # -- losses ------------------------------------------------------------------------------------------------------
+
+    def _begin_looks(self, how: Patience) -> None:
+        self._look_at = time.monotonic() + how.look_s
+        for worker, beat in zip(self.workers, self._beats(), strict=False):
+            worker.expect(beat)
+
+    def _beats(self) -> list[int]:
+        """How far each worker has come."""
+        beats: list[int] = self.arena.worker["counters"]["search_cycles"].tolist()
+        return beats
+
+    def look_pause_s(self) -> float:
+        """Return seconds until the next look."""
+        return self._look_at - time.monotonic() if self.workers else math.inf
+
+    def look(self) -> None:
+        """Raise WorkerDied when a worker has done nothing for long, though it had the time. May be called at any
+        rate."""
+        self._look(patience.SEARCH, self.busy)
+
+    def _look(self, how: Patience, expected: set[int]) -> None:
+        now = time.monotonic()
+        if not self.workers or now < self._look_at:
+            return
+        self._look_at = now + how.look_s
+        beats = self._beats()
+        for index in expected:
+            if self.workers[index].why_lost(beats[index], how) is not None:
+                raise self._give_up_silent(index)
+
+    def _give_up_silent(self, index: int) -> WorkerDied:
+        """Kill all workers because this one does not answer, and return what to raise: it may be anywhere."""
+        self._break()
+        if not self.workers:
+            return WorkerDied("the search in this process did not end")
+        return WorkerDied(f"worker {index} did not answer")
+
+    def _break(self) -> None:
+        """Send SIGKILL to all, without waiting for their ends; whoever waits for them sees those."""
+        self.is_broken = bool(self.workers)
+        for worker in self.workers:
+            worker.kill()
+        if not self.workers:
+            self.busy.clear()  # a worker that is not run is quiet
+
+    def settle(self, patience_s: float, may_wait: Callable[[], bool] = lambda: True) -> str | None:
+        """See between searches that no worker is at the last one any more. What went wrong, None if nothing did.
+
+        A worker that has not left it after `patience_s` seconds, or is halted, is killed, with all the others.
+        Something that goes on, though slowly, is waited for a while longer: many workers share few cores. may_wait:
+        asked meanwhile; where it is false, a worker that is late stays.
+        """
+        try:
+            if self.workers and not self.is_broken:
+                self.collect(0.0)
+            deadline = time.monotonic() + patience_s
+            while self.busy and not self.is_broken and may_wait():
+                before = len(self.busy)
+                self.collect(_SETTLE_INTERVAL_S)
+                if len(self.busy) < before:
+                    deadline = max(deadline, time.monotonic() + patience_s)
+                    continue
+                halted = next((index for index in self.busy if self.workers and self.workers[index].is_halted), None)
+                if self.busy and (halted is not None or time.monotonic() > deadline):
+                    raise self._give_up_silent(min(self.busy) if halted is None else halted)
+        except WorkerDied as error:
+            return str(error)
+        return None
+
+    def restore(
+        self, may_go_on: Callable[[], bool] | None = None, may_wait: Callable[[], bool] | None = None
+    ) -> str | None:
+        """Replace the workers if any is lost or late, in a new control block. Afterwards all of them take commands.
+
+        Where no processes can be had, the caller's thread is to search alone, until the next call that gets some. What
+        stands in the way is returned then; None when all are there. may_go_on: asked while processes are started; None:
+        nobody waits. Raises PsearchError when there is no memory for either; before that, where `may_wait` or else
+        `may_go_on` is given, it is tried for a while. Those that were killed are not waited for: one that the kernel
+        does not let go (a disk that is gone, a frozen control group) may stay.
+        """
+        may_try = may_wait or may_go_on
+        deadline = time.monotonic() + patience.SHORTAGE_S
+        while True:
+            try:
+                return self._restore(may_go_on)
+            except MemoryShortage:
+                if may_try is None or not may_try() or time.monotonic() > deadline:
+                    raise
+                time.sleep(_SHORTAGE_INTERVAL_S)
+            finally:
+                self._ending = reap(self._ending)
+
+    def _restore(self, may_go_on: Callable[[], bool] | None) -> str | None:
+        if self.are_complete:
+            return None
+        former = self.arena
+        can_stay = not self.are_processes and not self.is_broken
+        try:
+            self._replace(0 if self._start_method == INLINE else self.threads, may_go_on)
+        except (OSError, PsearchError) as error:
+            if not (can_stay and self.arena is former):
+                self._replace(0, None)
+            return str(error)
+        return None
+
+    def _replace(self, processes: int, may_go_on: Callable[[], bool] | None) -> None:
+        """A renewed arena, and so many workers, or none. A user's kernels, which may crash or never return, are left to
+        processes, unless none were wanted from the start."""
+        with self._changing:
+            if self._is_closing:
+                raise PsearchError("this engine is closed")
+            former = self.arena
+            self._ending += self._abandon()
+            is_wanted = processes or self._start_method == INLINE
+            self.arena = former.renew(max(1, processes), self._kernels if is_wanted else STANDARD)
+            former.close()
+            self.is_broken = False
+            self._on_renewal(self.arena)
+            if processes:
+                self._launch(may_go_on)
+
+    def increase(self, threads: int) -> str | None:
+        """Have more workers than before, as processes; all that there are end, wherever they are. Returned and raised
+        is what `restore` does."""
+        self.threads, self._start_method = threads, None if self._start_method == INLINE else self._start_method
+        try:
+            self._replace(threads, None)
+        except (OSError, PsearchError) as error:
+            self._replace(0, None)
+            return str(error)
+        finally:
+            self._ending = reap(self._ending)
+        return None
+
+    # -- another thread, or a signal handler -------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Have them leave the search."""
+        with self._changing:
+            if not self._is_closed:
+                request_stop(self.arena.context)
+
+    def kill(self) -> None:
+        """Send SIGKILL to all. The thread that searches sees it; no others come after them."""
+        with self._changing:
+            self._is_closing = True
+            for worker in self._sleeping:
+                worker.kill()
+            self._break()

@@ -1,0 +1,308 @@
+"""A searcher in worker processes: takes its memory, starts its workers, and runs one search at a time."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import chess
+
+from psearch.arena.arena import Arena
+from psearch.arena.owner import Owner
+from psearch.processes import patience
+from psearch.processes.control import SearchControl
+from psearch.processes.pool import INLINE, WorkerPool
+from psearch.processes.request import SearchRequest
+from psearch.processes.time_manager import Budget, TimeManager
+from psearch.results import Limits, PsearchError, Result
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
+from psearch.text.report import finished_result
+from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
+
+if TYPE_CHECKING:
+    from psearch.processes.watch import Watch
+    from psearch.trace.recorder import Recorder
+
+_QUICK_DEPTH = 6
+_QUICK_S = 0.01
+
+_LIVE: weakref.WeakSet[Supervisor] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    """At exit: supervisors that were never closed."""
+    for supervisor in list(_LIVE):
+        supervisor.close()
+    fork_client = sys.modules.get("psearch.processes.starting.fork_client")
+    if fork_client is not None:  # their workers' parent: not before them
+        fork_client.close_server()
+
+
+atexit.register(_close_all)
+
+
+def _import_watch() -> None:
+    """What a search needs, and a start does not; it takes long, for python-chess's scores bring asyncio with them."""
+    from psearch.processes import watch  # noqa: F401  # only so that `search` finds it imported
+
+
+class Supervisor:
+    """Worker processes with their shared memory; a context manager.
+
+    threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `forkserver`, `inline` (no processes:
+    the calling thread searches, with one worker), or None to choose one of the first two; trace: each search is
+    recorded, and `recorder` writes the last one to a file; watched: what each worker did last is recorded, for
+    `psearch.lab.watching`; kernels: those of all its searches, compiled here if need be. Raises PsearchError when the
+    memory or the processes are not there. Search histories and the table last from search to search, the table also
+    when workers are lost: others take their place. One search at a time; `close` and the request's control may
+    be used from any thread.
+    """
+
+    def __init__(
+        self,
+        threads: int = 1,
+        hash_mb: int = 64,
+        start_method: str | None = None,
+        trace: bool = False,
+        watched: bool = False,
+        kernels: KernelSet = STANDARD,
+    ) -> None:
+        self._is_open = False
+        self._owner = Owner("engine")
+        self._lock = threading.Lock()
+        self._busy_thread: int | None = None
+        self._untold: list[str] = []
+        """notes for the next search"""
+        self._is_fresh = True
+        """nothing has been searched since the table was cleared"""
+        load_kernels(kernels.group(SEARCH))
+        self.recorder: Recorder | None = None
+        self._is_ring = watched and not trace
+        trace_events = 0
+        if trace or watched:
+            from psearch.trace.recorder import ring_capacity, trace_capacity
+
+            trace_events = trace_capacity(threads) if trace else ring_capacity(threads)
+        self.pool = WorkerPool(
+            1 if start_method == INLINE else threads,
+            hash_mb,
+            start_method,
+            trace_events,
+            _import_watch,
+            self._follow,
+            kernels,
+        )
+        self._follow(self.arena)
+        self._is_open = True
+        _LIVE.add(self)
+
+    def _follow(self, arena: Arena) -> None:
+        """The trace is recorded in this arena from now on, if there is to be one."""
+        if arena.trace_logs is not None:
+            from psearch.trace.recorder import Recorder
+
+            recorder = Recorder(arena, ring=self._is_ring)
+            recorder.begin()
+            self.recorder = recorder
+
+    def __enter__(self) -> Supervisor:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_is_open", False) and self._owner.is_here:
+            warnings.warn("an engine was not closed", ResourceWarning, stacklevel=2, source=self)
+            self.close()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it can search: not closed."""
+        return self._is_open
+
+    @property
+    def arena(self) -> Arena:
+        """The present workers'; another one after a loss."""
+        return self.pool.arena
+
+    def close(self) -> None:
+        """End the workers and give the memory back. May be called twice, and while another thread searches: that one
+        gives it back then, as soon as it can."""
+        if not self._is_open or not self._owner.is_here:
+            return
+        self._is_open = False
+        if self._interrupt():
+            try:
+                self.pool.close()
+            finally:
+                self._lock.release()
+
+    def _interrupt(self) -> bool:
+        """End what is done here; whether this thread holds the lock now. If not, another one does, or this thread has
+        been called by the search, and who leaves the search closes the workers."""
+        if self._lock.acquire(blocking=False):
+            return True
+        self.pool.stop()
+        if self._busy_thread == threading.get_ident():
+            return False
+        if self._lock.acquire(timeout=patience.CLOSE_S):
+            return True
+        self.pool.kill()  # the other thread sees it, and releases the lock, unless a callback of its does not return
+        return self._lock.acquire(timeout=patience.CLOSE_S)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One search at a time; raises PsearchError when there is one, when this is closed, and in a fork."""
+        self._owner.check()
+        if not self._lock.acquire(blocking=False):
+            raise PsearchError("this engine is searching already")
+        try:
+            if not self._is_open:
+                raise PsearchError("this engine is closed")
+            self._busy_thread = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._busy_thread = None
+                if not self._is_open:  # closed meanwhile, by a thread that did not wait
+                    self.pool.close()
+        finally:
+            self._lock.release()
+
+    # -- what it does ------------------------------------------------------------------------------------------------
+
+    def search(self, request: SearchRequest) -> Result:
+        """Search until a limit is reached or the request's control stops it.
+
+        From then on the answer takes no longer than the request's patience, whatever the workers do. Only the first
+        iteration is finished in any case, if that takes no more than 10 ms; else a small search in this process
+        answers. When a worker dies or stalls, all are replaced and the search goes on. Raises WorkerDied when nothing
+        was found and nobody can go on.
+        """
+        if isinstance(request.board, chess.Board) and (finished := finished_result(request.board)) is not None:
+            return finished
+        since = request.control.asked_at or time.perf_counter()
+        with self._alone():
+            from psearch.processes.watch import Watch
+
+            self._is_fresh = False
+            watch = Watch(self.pool, request, since, self._prepare(request, since))
+            is_instant = watch.clock.is_instant and self.arena.kernels == STANDARD
+            with self._recorded(), self.pool.in_this_thread() if is_instant else nullcontext():
+                watch.run()
+            if watch.knows_nothing and self.pool.have_substitute:
+                return self._search_quickly(request, watch)
+            return watch.result()
+
+    def _prepare(self, request: SearchRequest, since: float) -> list[str]:
+        """Workers that take commands; what stood in the way, if anything did. since: when the clock began to run."""
+        clock = request.clock()
+        limit_s = clock.deadline_s()
+        least_s = min(patience.LEAST_SETTLE_S, patience.LEAST_SETTLE_SHARE * max(0.0, clock.budget.left_s))
+        patience_s = min(patience.SETTLE_S, max(least_s, patience.SETTLE_SHARE * limit_s))
+        control = request.control
+
+        def may_go_on() -> bool:
+            if control.is_stopped:
+                return False
+            # without a substitute better a late answer than none
+            return not self.pool.have_substitute or time.perf_counter() - since < limit_s
+
+        notes, self._untold = self._untold + self._make_whole(patience_s, may_go_on), []
+        if request.on_note is not None:
+            for note in notes:
+                request.on_note(note)
+        return notes
+
+    def _make_whole(self, patience_s: float, may_go_on: Callable[[], bool] | None = None) -> list[str]:
+        return self._restored(self.pool.settle(patience_s), may_go_on)
+
+    def _restored(
+        self,
+        lost: str | None,
+        may_go_on: Callable[[], bool] | None = None,
+        may_wait: Callable[[], bool] | None = None,
+    ) -> list[str]:
+        """What to tell of it. lost: what `settle` has found; the rest: see `WorkerPool.restore`."""
+        problem = self.pool.restore(may_go_on, may_wait)
+        notes = [] if lost is None else [f"{lost}; it has been replaced" if problem is None else lost]
+        return notes if problem is None else [*notes, f"this process searches alone: {problem}"]
+
+    def _search_quickly(self, request: SearchRequest, watch: Watch) -> Result:
+        """The workers have not found a move in time: a small search in this process does, in some milliseconds, or on a
+        clock that does not have these, the table. The time and the nodes are those of both searches."""
+        from psearch.processes.watch import Watch
+
+        if watch.clock.budget.is_tight and watch.reports.table_move() is not None:
+            return watch.result()
+        elapsed_s = watch.reports.elapsed_s
+        quick = replace(
+            request,
+            limits=Limits(depth=min(_QUICK_DEPTH, request.limits.depth or _QUICK_DEPTH)),
+            control=SearchControl(TimeManager(Budget(hard_s=elapsed_s + _QUICK_S))),
+        )
+        pool = WorkerPool(1, 1, INLINE)
+        try:
+            small = Watch(pool, quick, watch.since, watch.notes, watch.reports.totals())
+            if request.options.own is not None:
+                small.note(
+                    "the workers have found nothing in time: the answer is of a small search with the package's kernels"
+                )
+            small.run()
+            return replace(small.result(), interrupted=request.control.is_stopped)
+        finally:
+            pool.close()
+
+    @contextmanager
+    def _recorded(self) -> Iterator[None]:
+        """With a trace of what happens meanwhile, if one is wanted."""
+        if self.recorder is not None:
+            self.recorder.begin()
+        try:
+            yield
+        finally:
+            if self.recorder is not None:
+                self.recorder.end()
+
+    def settle(self) -> None:
+        """See between searches that no worker is at the last one any more, be it that all are killed.
+
+        Not needed before the next search, but while nobody waits it costs nobody's time.
+        """
+        with self._alone():
+            self.pool.settle(patience.SETTLE_S)
+
+    def restore(self, may_wait: Callable[[], bool] = lambda: True) -> list[str]:
+        """Replace, between searches, workers that are late or have died since. Returns what was found amiss, a line
+        each.
+
+        Not needed before the next search, but while nobody waits it costs nobody's time. may_wait: asked meanwhile;
+        where it is false, who is late is left to the next search.
+        """
+        with self._alone():
+            lost = self.pool.settle(patience.SETTLE_S, may_wait)
+            return self._restored(lost, may_wait=may_wait) if self.pool.is_broken or not self.pool.busy else []
+
+    def allow(self, threads: int) -> None:
+        """Have, between searches, so many workers from now on, if there are fewer."""
+        with self._alone():
+            if threads > self.pool.threads:
+                self.pool.increase(threads)
+
+    def forget(self) -> None:
+        """Forget everything, as if new: an empty transposition table, nothing learnt. Takes no time before the first
+        search. Raises PsearchError while it searches."""
+        with self._alone():
+            if not self._is_fresh:
+                self._untold += self._make_whole(patience.SETTLE_S)
+                self.arena.forget()
+                self._is_fresh = True

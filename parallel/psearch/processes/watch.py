@@ -1,0 +1,289 @@
+"""Watches one search from the program's side: sets it up, keeps the limits, stops it, and goes on after losses."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from psearch.arena.setup import Progress, write_search
+from psearch.defaults import MAX_DEPTH
+from psearch.processes.patience import INTERRUPTED_S, REPAIR_S, SHORT_LIFE_S, SHORT_LIVES
+from psearch.processes.pool import WorkerPool
+from psearch.processes.request import SearchRequest
+from psearch.processes.search_reports import Reports
+from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
+from psearch.scheduler.scheduler_entries import is_done, request_stop
+from psearch_core.constants import MATE
+from psearch_core.toolchain.kernel_sets import STANDARD
+
+
+class Watch:
+    """One search: from the setup of the root until every worker has left it, or the answer cannot wait for them.
+
+    The workers must be complete and idle, and the board must have a legal move. since: when the search was requested,
+    on `time.perf_counter`; notes: what was told of it before; earlier: what other workers have done for it before.
+    """
+
+    def __init__(
+        self,
+        pool: WorkerPool,
+        request: SearchRequest,
+        since: float,
+        notes: Sequence[str] = (),
+        earlier: Sequence[WorkerStats] = (),
+    ) -> None:
+        self.pool = pool
+        self.request = request
+        self.since = since
+        self.notes = list(notes)
+        self._earlier = list(earlier)
+        self.clock = request.clock()
+        self.reports: Reports
+        """once the search has been set up"""
+        self.interrupted = False
+        self.mate_found = False
+        self.due_since_s: float | None = None
+        """when a limit was reached; times are seconds since the search began"""
+        self.stopped_at_s: float | None = None
+        """when the workers were stopped"""
+        self.is_over = False
+        self.begun_s = 0.0
+        """when the present workers began"""
+        self.depth_at_begin = 0
+        self.short_lives = 0
+        self.repair_s = REPAIR_S
+        self.next_live_s = max(request.live_from_s, request.live_interval_s) if request.on_info else math.inf
+
+    def run(self) -> None:
+        """Search. Raises WorkerDied when nothing was found and nobody can go on, PsearchError when this is closed from
+        outside, and what the caller's callbacks raise, then with all workers idle or killed."""
+        # cleared before the search is set up: calls of control from now on wake the loop
+        self.pool.wake.clear()
+        control = self.request.control
+        control.attach(self.pool.wake.set)
+        try:
+            self._set_up(self.request.limits, None)
+            self.reports = Reports(self.pool.arena, self.request.board, self.since)
+            self.reports.go_on(self.pool.arena, self._earlier)
+            self._search()
+        except WorkerDied:
+            raise
+        except BaseException:
+            # an exception in the caller's callback, or Ctrl-C: leave no worker running and no answer unread
+            self.pool.stop()
+            self.pool.settle(INTERRUPTED_S)
+            raise
+        finally:
+            control.attach(None)
+
+    @property
+    def knows_nothing(self) -> bool:
+        """Whether time was up before there was any move to show."""
+        return self.reports.latest.depth == 0 and self.stopped_at_s is not None
+
+    def result(self) -> Result:
+        """Return the answer."""
+        return self.reports.result(self.interrupted, self.notes)
+
+    def _set_up(self, limits: Limits, progress: Progress | None) -> None:
+        request = self.request
+        arena = self.pool.arena
+        options = request.options
+        if not self.pool.are_processes and arena.kernels == STANDARD:
+            options = options.standard()
+        write_search(arena, request.board, limits, options, request.only, request.multipv, progress)
+
+    def _search(self) -> None:
+        """Until the end: pass on reports, keep the limits, notice deaths and stalls."""
+        is_begun = False
+        while not self.is_over:
+            try:
+                if not is_begun:
+                    self._begin()
+                    is_begun = True
+                self._look()
+                if not self.is_over and self._take_more_workers():
+                    is_begun = False
+            except WorkerDied as error:
+                self._go_on_after(error)
+                is_begun = False
+        self._take_reports()
+
+    def _begin(self) -> None:
+        self.begun_s = self.reports.elapsed_s
+        self.depth_at_begin = self.reports.latest.depth
+        self.pool.begin()
+
+    def _look(self) -> None:
+        self._take_reports()
+        now = self.reports.elapsed_s
+        if self.stopped_at_s is None and self._must_stop(now):
+            request_stop(self.pool.arena.context)
+            self.stopped_at_s = now
+        self._show_live(now)
+        self.pool.collect(self._pause(self.reports.elapsed_s))
+        self._judge_end()
+
+    def _judge_end(self) -> None:
+        """Whether all workers have left, or those that have not shall not hold up the answer."""
+        if not self.pool.busy:
+            self.is_over = True
+        elif self.stopped_at_s is not None:
+            self.is_over = self.reports.elapsed_s - self.stopped_at_s >= self._patience_s
+        else:
+            self.pool.look()
+
+    @property
+    def _patience_s(self) -> float:
+        """Where nothing is known there is nothing to wait for: a search in this process finds more, sooner."""
+        return self.request.patience_s if self.reports.has_answer else 0.0
+
+    @property
+    def _has_ended(self) -> bool:
+        """Whether the search has come to its end by itself: the last depth, or the limit of nodes."""
+        arena = self.pool.arena
+        return bool(is_done(arena.context)) or bool(arena.header[0]["stop"])
+
+    # -- losses ------------------------------------------------------------------------------------------------------
+
+    def _go_on_after(self, error: WorkerDied) -> None:
+        """Replace the workers, and go on behind the last finished iteration; unless the search is at its end."""
+        self._take_reports()
+        now = self.reports.elapsed_s
+        if self.stopped_at_s is None and (self._must_stop(now) or now + self.repair_s > self.clock.deadline_s()):
+            self.stopped_at_s = now
+        if self.stopped_at_s is not None or self._has_ended or self._is_deepest:
+            self.is_over = True
+            self.note(f"{error.args[0]}; the search was over")  # how it ended is not worth the time to ask
+            return
+        self._count_lives(error, now)
+        if self.is_over:
+            return
+        self.note(f"{error}; {self._replace_workers(error)}")
+        if not self.is_over:
+            self._set_up(self._limits_left(), self.reports.progress())
+
+    def _replace_workers(self, error: WorkerDied) -> str:
+        """New workers, or none. What was done, in words."""
+        totals = self.reports.totals()
+        before = self.pool.arena
+        began = time.monotonic()
+        try:
+            problem = self.pool.restore(lambda: not self._must_stop(self.reports.elapsed_s))
+            if problem is not None and not self.pool.have_substitute:
+                raise PsearchError(problem)
+        except PsearchError as trouble:
+            if not self.reports.has_answer:
+                raise WorkerDied(f"{error}, and others cannot be had: {trouble}") from error
+            self.is_over = True
+            return f"the search was stopped, for others cannot be had: {trouble}"
+        finally:
+            self.repair_s = max(self.repair_s, time.monotonic() - began)
+            if self.pool.arena is not before:
+                self.reports.go_on(self.pool.arena, totals)
+        return "new workers go on" if problem is None else f"this process goes on alone: {problem}"
+
+    def _take_more_workers(self) -> bool:
+        """If the caller allows more of them: they go on behind the last finished iteration, as after a loss. The table
+        has what was found since. Without any iteration, and near the end, it is not worth it."""
+        threads = self.request.control.take_threads()
+        if threads is None or threads <= self.pool.threads:
+            return False
+        now = self.reports.elapsed_s
+        if self.stopped_at_s is not None or self._must_stop(now) or self._has_ended or self._is_deepest:
+            return False
+        if now + self.repair_s > self.clock.deadline_s():
+            return False
+        totals = self.reports.totals()
+        try:
+            problem = self.pool.increase(threads)
+        finally:
+            self.reports.go_on(self.pool.arena, totals)
+        if problem is not None:
+            self.note(f"no more workers: {problem}")
+        self._set_up(self._limits_left(), self.reports.progress())
+        return True
+
+    @property
+    def _is_deepest(self) -> bool:
+        """Whether the last depth is finished."""
+        limit = self.request.limits.depth or MAX_DEPTH
+        return bool(self.reports.finished) and self.reports.finished[0].depth >= limit
+
+    def _count_lives(self, error: WorkerDied, now: float) -> None:
+        """Raises WorkerDied, or ends the search with what there is, when workers die of it again and again."""
+        lived_long = now - self.begun_s >= SHORT_LIFE_S or self.reports.latest.depth > self.depth_at_begin
+        self.short_lives = 0 if lived_long else self.short_lives + 1
+        if self.short_lives < SHORT_LIVES:
+            return
+        if not self.reports.has_answer:
+            raise WorkerDied(f"{error}, as those before it; the search was stopped") from error
+        self.is_over = True
+        self.note(f"{error}, as those before it; the search was stopped")
+
+    def _limits_left(self) -> Limits:
+        limits = self.request.limits
+        if limits.nodes is None:
+            return limits
+        return replace(limits, nodes=max(1, limits.nodes - self.reports.now().nodes))
+
+    def note(self, text: str) -> None:
+        """Tell who asked, now and in the result."""
+        self.notes.append(text)
+        if self.request.on_note is not None:
+            self.request.on_note(text)
+
+    # -- limits ------------------------------------------------------------------------------------------------------
+
+    def _must_stop(self, now: float) -> bool:
+        """Whether the caller or a limit ends the search now."""
+        control = self.request.control
+        if (hit_at := control.take_ponderhit()) is not None:
+            self.clock.ponderhit(hit_at - self.since)
+        if control.is_stopped:
+            self.interrupted = True
+        if not (self.interrupted or self.mate_found or self.clock.is_due(now)):
+            return False
+        if self.due_since_s is None:
+            self.due_since_s = now
+        return self.reports.has_answer or now >= self.due_since_s + self.clock.budget.first_s
+
+    def _pause(self, now: float) -> float:
+        """Seconds until there may be something to do for which no event comes."""
+        if self.stopped_at_s is not None:
+            return max(0.0, self.stopped_at_s + self._patience_s - now)
+        if self.due_since_s is not None:
+            until_s = self.due_since_s + self.clock.budget.first_s
+        else:
+            until_s = min(self.clock.due_s(), self.next_live_s)
+        return max(0.0, min(until_s - now, self.pool.look_pause_s()))
+
+    # -- what the caller gets ----------------------------------------------------------------------------------------
+
+    def _take_reports(self) -> None:
+        """Feed new reports to the clock, and show them: one line at once, several when all of a depth are there."""
+        for info in self.reports.read():
+            if info.bound != "exact":
+                self.clock.trouble()
+            shown = self.reports.complete(info)
+            if shown and info.bound == "exact":
+                self._take_iteration(shown[0])
+            if self.request.on_info:
+                for line in shown:
+                    self.request.on_info(line)
+
+    def _take_iteration(self, best: Info) -> None:
+        score = best.score.relative
+        self.clock.iteration(best.pv[0], score.score(mate_score=MATE) or 0)
+        wanted, found = self.request.limits.mate, score.mate()
+        if wanted is not None and found is not None and abs(found) <= wanted:
+            self.mate_found = True
+
+    def _show_live(self, now: float) -> None:
+        if self.request.on_info is None or now < self.next_live_s:
+            return
+        self.next_live_s = now + self.request.live_interval_s
+        if self.reports.latest.depth:
+            self.request.on_info(self.reports.now())

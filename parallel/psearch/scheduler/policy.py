@@ -1,0 +1,203 @@
+"""What a policy decides: which nodes are opened to helpers, when, and what an open node is worth.
+
+Every policy runs in the same machine with everything else equal. It differs from the others in the kernels here that
+are marked `hook`: the types that nodes are expected to have, the moment a node opens, the priority of an open node,
+whether work is split at all. For the package's own policies each of these asks the option `policy` and calls the kernel
+of that policy's module (`psearch.scheduler.policies`), or of `garms`, which says what the others leave out. A policy in
+a user's file replaces some of them (`psearch.own_policy`).
+
+A node has two types: `split_type`, by the policy, steers when nodes open; `kannan_type`, by Kannan's rule under every
+policy, steers reductions, so that the policies search the same tree. Both are set before a node is entered and only
+read while it is open.
+
+Locks: `may_open` looks at a node that only its owner can reach yet; `open_priority` at an open one, under its lock.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.defaults import MAX_DEPTH, POLICY_NAMES
+from psearch.scheduler.policies.calibrated import may_open as calibrated_may_open
+from psearch.scheduler.policies.calibrated import open_priority as calibrated_priority
+from psearch.scheduler.policies.felten import refined_type as felten_type
+from psearch.scheduler.policies.garms import child_type as garms_child_type
+from psearch.scheduler.policies.garms import may_open as garms_may_open
+from psearch.scheduler.policies.garms import open_priority as garms_priority
+from psearch.scheduler.policies.kannan import child_type as kannan_child_type
+from psearch.scheduler.policies.kannan import may_open as kannan_may_open
+from psearch.scheduler.policies.kannan import null_child_type as kannan_null_child_type
+from psearch.scheduler.policies.knuth import child_type as knuth_child_type
+from psearch.scheduler.policies.root import may_open as root_may_open
+from psearch.scheduler.policies.ybw import may_open as ybw_may_open
+from psearch.scheduler.prediction import merge_outcomes
+from psearch.scheduler.scheduler_entries import PREDICTION
+from psearch_core.constants import ALL_NODE, CUT_NODE, PV_NODE
+from psearch_core.toolchain.jit import entry, hook, kernel, limit_answers
+from psearch_core.views import Context, Node, boolean, context_at, header_of, i64, void
+
+POLICY_SERIAL = POLICY_NAMES.index("serial")
+POLICY_ROOT = POLICY_NAMES.index("root")
+POLICY_YBW = POLICY_NAMES.index("ybw")
+POLICY_KNUTH = POLICY_NAMES.index("knuth")
+POLICY_KANNAN = POLICY_NAMES.index("kannan")
+POLICY_FELTEN = POLICY_NAMES.index("felten")
+POLICY_CALIBRATED = POLICY_NAMES.index("calibrated")
+POLICY_LAZY = POLICY_NAMES.index("lazy")
+POLICY_ABDADA = POLICY_NAMES.index("abdada")
+"""Numbers of the policies; garms needs none, it does what is said last everywhere."""
+_ABDADA_CLAIM_DEPTH = 3
+_LARGEST_BLOCK = 4
+"""Depths that a root leaves out one after the other, at most."""
+
+
+@kernel(i64(Context))
+def _policy(ctx):
+    return np.int64(header_of(ctx).options.policy)
+
+
+# -- whether work is split ------------------------------------------------------------------------------------------
+
+
+@hook(boolean(Context))
+def splits_nothing(ctx):
+    """Tell whether every worker searches a root of its own; then nothing is opened."""
+    return _policy(ctx) in (POLICY_LAZY, POLICY_ABDADA)
+
+
+@kernel(boolean(i64, i64))
+def leaves_out(root, depth):
+    """Tell whether a root leaves a depth out, so that several are at different ones: all but the first do so in blocks
+    of 1, 2, 3 .. with all phases.
+
+    Stockfish has given that up (2019); here roots that search every depth lose 102 +- 108 Elo to these (8 workers of
+    Lazy SMP, 20,000 nodes a move), for all workers learn into the same histories and would search the same tree.
+    """
+    if root == 0:
+        return False
+    size = 1
+    phase = root - 1
+    while phase >= 2 * size:
+        phase -= 2 * size
+        size += 1
+        if size > _LARGEST_BLOCK:
+            size = 1
+    return (depth + phase) // size % 2 == 1
+
+
+@hook(boolean(Context, i64, i64))
+def skips_depth(ctx, root, depth):
+    """Tell whether a root leaves this depth out."""
+    return _policy(ctx) != POLICY_ABDADA and leaves_out(root, depth)
+
+
+@hook(i64(Context))
+def claim_depth(ctx):
+    """Return the remaining depth of a child from which its position is claimed, and its move put off while another
+    worker searches it; 0: never. Asked once a search."""
+    hd = header_of(ctx)
+    policy = _policy(ctx)
+    if hd.worker_count == 1 or policy in (POLICY_SERIAL, POLICY_LAZY):
+        return 0  # no other worker to keep out of the way of, or the policy does not
+    if hd.options.defer_depth < 0:
+        return _ABDADA_CLAIM_DEPTH if policy == POLICY_ABDADA else 0
+    return np.int64(hd.options.defer_depth)
+
+
+# -- what a node is expected to be ----------------------------------------------------------------------------------
+
+
+@kernel(boolean(i64))
+def _follows_kannan(policy):
+    """Whether the policy's types are Kannan's; felten and calibrated refine them."""
+    return policy in (POLICY_KANNAN, POLICY_FELTEN, POLICY_CALIBRATED)
+
+
+@kernel(i64(i64, i64, i64, i64, i64))
+def child_type_by(policy, parent, index, picked, stage):
+    """Return the type of the child reached by move number `index` (from 0) of a node of type `parent`, searched with a
+    scout or the full window. picked: the stage of the move picker that gave the move."""
+    if _follows_kannan(policy):
+        return kannan_child_type(parent, index, picked, stage)
+    if policy == POLICY_KNUTH:
+        return knuth_child_type(parent, index, picked, stage)
+    return garms_child_type(parent, index, picked, stage)
+
+
+@hook(i64(Context, Node, i64, i64, i64))
+def child_type(ctx, node, index, picked, stage):
+    """Return the type of the child reached by move number `index` (from 0) of this node: `PV_NODE`, `CUT_NODE` or
+    `ALL_NODE`. picked: the stage of the move picker that gave the move; stage: the window that it is searched with."""
+    return child_type_by(_policy(ctx), np.int64(node.split_type), index, picked, stage)
+
+
+@hook(i64(Context, Node))
+def null_child_type(ctx, node):
+    """Return the type of the child after a null move at this node."""
+    if _follows_kannan(_policy(ctx)):
+        return kannan_null_child_type(np.int64(node.split_type))
+    return np.int64(CUT_NODE)
+
+
+@hook(i64(Context, Node))
+def refined_type(ctx, node):
+    """Return the type of a node once the table has been probed."""
+    return felten_type(node) if _policy(ctx) == POLICY_FELTEN else np.int64(node.split_type)
+
+
+# -- when it opens, and for how much --------------------------------------------------------------------------------
+
+
+@hook(boolean(Context, Node, i64))
+def may_open(ctx, node, ply):
+    """Tell whether a node that is not open opens before its next move is taken."""
+    policy = _policy(ctx)
+    if policy == POLICY_CALIBRATED:
+        return calibrated_may_open(ctx, node, ply)
+    if policy == POLICY_SERIAL:
+        return False
+    if policy == POLICY_ROOT:
+        return root_may_open(ctx, node, ply)
+    if policy == POLICY_YBW:
+        return ybw_may_open(ctx, node, ply)
+    if policy in (POLICY_KANNAN, POLICY_FELTEN):
+        return kannan_may_open(ctx, node, ply)
+    return garms_may_open(ctx, node, ply)
+
+
+@kernel(boolean(Context, Node, i64))
+def opens(ctx, node, ply):
+    """Tell whether a node opens before its next move is taken: if the options allow it, the policy is asked."""
+    options = header_of(ctx).options
+    if node.depth < options.split_depth or (options.wait and node.moves_done == 0):
+        return False
+    return not splits_nothing(ctx) and may_open(ctx, node, ply)
+
+
+@hook(i64(Context, Node))
+def open_priority(ctx, node):
+    """Return what a helper looks for, bigger is better; at least 1. Under the node's lock."""
+    if _policy(ctx) == POLICY_CALIBRATED:
+        return calibrated_priority(ctx, node)
+    return garms_priority(ctx, node)
+
+
+# -- what is counted ------------------------------------------------------------------------------------------------
+
+
+@kernel(void(Context))
+def update_prediction(ctx):
+    """Bring the predictions up to date."""
+    merge_outcomes(ctx)
+
+
+@entry(void(i64), PREDICTION)
+def merge_now(context):
+    """Call `update_prediction` for Python, after a search."""
+    update_prediction(context_at(context))
+
+
+# here, where a file that replaces a hook has it from: no way of importing it goes round them
+limit_answers(1, 2**31 - 1, open_priority)
+limit_answers(PV_NODE, ALL_NODE, child_type, null_child_type, refined_type)
+limit_answers(0, MAX_DEPTH, claim_depth)

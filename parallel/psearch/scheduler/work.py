@@ -1,0 +1,69 @@
+"""The loop of a worker process around `step`: search, wait for work, notice the end. Takes no lock."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.scheduler.scheduler_entries import SEARCH
+from psearch.scheduler.step import step
+from psearch.scheduler.words import done_of, info_count_of
+from psearch_core.constants import STATE_IDLE
+from psearch_core.toolchain.intrinsics import atomic_load, cycle_counter, pause, sched_yield, usleep
+from psearch_core.toolchain.jit import entry, kernel
+from psearch_core.views import context_at, header_of, i64, void, worker_of
+
+_BURST = 1024
+_SPINS = 64
+_YIELDS = 256
+_NAP_US = 50
+
+
+@kernel(void(i64))
+def wait_between_polls(rounds):
+    """Pass a little time, more the longer nothing was found: workers may outnumber cores."""
+    if rounds < _SPINS:
+        for _ in range(16):
+            pause()
+    elif rounds < _SPINS + _YIELDS:
+        sched_yield()
+    else:
+        usleep(np.uint32(_NAP_US))
+
+
+@entry(i64(i64, i64, i64), SEARCH)
+def work(context, worker, bursts):
+    """Run a worker for a while; 1 when the search is done and this worker has nothing left to do."""
+    ctx = context_at(context)
+    hd = header_of(ctx)
+    wk = worker_of(ctx, worker)
+    rounds = 0
+    last = cycle_counter()
+    while bursts > 0:
+        if wk.state == STATE_IDLE and atomic_load(done_of(hd)) != 0:
+            return 1
+        idle = step(ctx, worker, _BURST) == _BURST
+        if idle:
+            wait_between_polls(rounds)
+            rounds += 1
+        else:
+            rounds = 0
+        if not idle or rounds > _SPINS + _YIELDS:
+            bursts -= 1
+        now = cycle_counter()
+        wk.counters.search_cycles += now - last
+        if idle:
+            wk.counters.idle_cycles += now - last
+        last = now
+    return 0
+
+
+@entry(i64(i64), SEARCH)
+def is_done(context):
+    """Return 1 when every root is through. What its workers wrote before can be read."""
+    return atomic_load(done_of(header_of(context_at(context))))
+
+
+@entry(i64(i64), SEARCH)
+def reports_written(context):
+    """Return how many reports have been written to the ring since the search began. They can be read."""
+    return atomic_load(info_count_of(header_of(context_at(context))))

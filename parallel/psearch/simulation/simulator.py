@@ -1,0 +1,258 @@
+"""Searches in virtual time: one position, any number of workers, deterministic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import chess
+import numpy as np
+
+from psearch.arena.arena import Arena
+from psearch.arena.setup import perturb_history, write_search
+from psearch.arena.subject import Subject, board_text
+from psearch.arena.validate import describe, violations
+from psearch.options import SearchOptions
+from psearch.results import Limits, PsearchError
+from psearch.scheduler.scheduler_entries import load_kernels
+from psearch.simulation.costs import Costs
+from psearch.simulation.simulation_entries import VIRTUAL
+from psearch.trace.recorder import Recorder
+from psearch_core.constants import BOUND_EXACT, STACK_FREE
+from psearch_core.records import INFO_RING, MAX_PLY, WORKER_BITS, lock_dtype, simulation_dtype
+from psearch_core.toolchain.groups import Group
+
+_EVENTS_PER_CALL = 1 << 20
+_EVENTS_PER_LOOK = 1 << 12
+"""A few milliseconds; too few for more iterations than the ring of reports has room for."""
+TICKS_PER_SECOND = 10**12
+
+
+@dataclass(frozen=True)
+class VirtualSample:
+    """One search in virtual time; a line of the raw log."""
+
+    position: str
+    fen: str
+    depth: int
+    policy: str
+    threads: int
+    seed: int
+    seconds: float
+    """virtual"""
+    nodes: int
+    score: int
+    bestmove: int
+    splits: int
+    joins: int
+    aborted_nodes: int
+    idle_share: float
+    pruning: str = ""
+    """as `pruning_text` gives it; empty in logs that are older than the modes"""
+    repeat: int = 0
+    history: int = 0
+    """seed of the perturbed history; 0: it was empty"""
+    wait_share: float = 0.0
+    """of the workers' time, waiting for the locks of nodes; logs before November 2026 do not have it"""
+
+
+class Simulator:
+    """An arena for `workers` virtual workers, and the driver's state. Reusable, also after an interrupted search; close
+    when done.
+
+    trace_events: room for so many in each worker's log; with room `recorder` writes the last search to a file, also
+    one that was interrupted. driver: the kernels, `VIRTUAL` or the same with some replaced; a search with a policy of
+    the user's has that in their place.
+    """
+
+    def __init__(
+        self, workers: int, hash_mb: int, costs: Costs, trace_events: int = 0, driver: Group = VIRTUAL
+    ) -> None:
+        self.arena = Arena(workers, hash_mb, trace_events=trace_events)
+        self.recorder = Recorder(self.arena, virtual=True) if trace_events else None
+        self.costs = costs
+        self.simulation = np.zeros(1, simulation_dtype)
+        self.locks = np.zeros(len(self.arena.frames), lock_dtype)
+        self._driver = driver
+
+    def search(
+        self,
+        name: str,
+        board: chess.Board | Subject,
+        depth: int,
+        options: SearchOptions,
+        seed: int = 0,
+        validate: bool = False,
+        watch: Callable[[], None] | None = None,
+        history: int = 0,
+    ) -> VirtualSample:
+        """Search to a depth from an empty table. `watch` is called every million events.
+
+        history: seed of a perturbed history; 0: it is empty as well. With `validate` every invariant of the arena is
+        checked after every event (slow). Raises PsearchError when one does not hold.
+        """
+        if self.recorder is not None:
+            self.recorder.begin()
+        self._begin(board, Limits(depth=depth), options, seed, history=history)
+        try:
+            self._run(validate, watch)
+        finally:
+            if self.recorder is not None:
+                self.recorder.end(int(self.simulation[0]["now"]))
+        return replace(self._sample(name, board, depth, options, seed), history=history)
+
+    def play(self, board: chess.Board, seconds: float, options: SearchOptions) -> VirtualSample:
+        """Search for so much virtual time, with what is in the table and the history since `forget`.
+
+        The sample's depth is that of the iteration which time cut short. With a single legal move it is played at once.
+        """
+        limits = Limits(depth=1 if board.legal_moves.count() == 1 else None)
+        self._begin(board, limits, options, seed=0, deadline=max(1, round(seconds * TICKS_PER_SECOND)), keep=True)
+        self._run(validate=False, watch=None)
+        return self._sample("", board, int(self.arena.header[0]["depth"]), options, seed=0)
+
+    def begin(
+        self,
+        board: chess.Board | Subject,
+        options: SearchOptions,
+        seconds: float,
+    ) -> None:
+        """Begin what `play` does, with the clock at zero, to be driven by `advance_to`.
+
+        No time is saved where a single move is legal.
+        """
+        deadline = max(1, round(seconds * TICKS_PER_SECOND))
+        self._begin(board, Limits(), options, seed=0, deadline=deadline, keep=True)
+
+    def advance_to(self, clock: int) -> bool:
+        """Run every turn that begins before the clock shows so many ticks; returns whether the search is done."""
+        while not self._advance(_EVENTS_PER_CALL, max(clock, 1)):
+            if self._next_turn() >= clock:
+                return False
+        return True
+
+    def _next_turn(self) -> int:
+        """When it begins."""
+        record = self.simulation[0]
+        return int(record["base"]) + (int(record["heap"][0]) >> WORKER_BITS)
+
+    def forget(self) -> None:
+        """Empty the table and the history, as for another game."""
+        self.arena.forget()
+        self.arena.header["age"] = 0
+
+    def _sample(
+        self, name: str, board: chess.Board | Subject, depth: int, options: SearchOptions, seed: int
+    ) -> VirtualSample:
+        """What the search that has just ended did."""
+        arena = self.arena
+        record = self.simulation[0]
+        workers = arena.worker
+        seconds = int(record["now"]) / TICKS_PER_SECOND
+        asleep = record["sleeping"][: int(record["sleepers"])]
+        idle = int(record["idle_time"][: arena.workers].sum())
+        idle += int((int(record["now"]) - record["idle_since"][asleep]).clip(0).sum())
+        return VirtualSample(
+            position=name,
+            fen=board_text(board),
+            depth=depth,
+            policy=options.policy,
+            threads=arena.workers,
+            seed=seed,
+            seconds=seconds,
+            nodes=int(workers["nodes"].sum()),
+            score=int(arena.header[0]["score"]),
+            bestmove=int(arena.header[0]["best_move"]),
+            splits=int(workers["counters"]["splits"].sum()),
+            joins=int(workers["counters"]["joins"].sum()),
+            aborted_nodes=int(workers["counters"]["aborted_nodes"].sum()),
+            idle_share=idle / TICKS_PER_SECOND / (seconds * arena.workers),
+            wait_share=int(record["waited"]) / TICKS_PER_SECOND / (seconds * arena.workers),
+            pruning=options.pruning_words if isinstance(board, chess.Board) else "",
+        )
+
+    def iterations(
+        self,
+        board: chess.Board | Subject,
+        options: SearchOptions,
+        is_enough: Callable[[dict[int, int], int], bool],
+        history: int = 0,
+    ) -> dict[int, int]:
+        """Return nodes since the start of the search when each depth was finished, by depth.
+
+        Goes on until `is_enough`, which gets them and the nodes so far every few thousand events, or until the deepest
+        one. history: as in `search`.
+        """
+        self._begin(board, Limits(), options, seed=0, history=history)
+        found: dict[int, int] = {}
+        while True:
+            done = self._advance(_EVENTS_PER_LOOK)
+            reports = self.arena.header[0]["infos"][: min(int(self.arena.header[0]["info_count"]), INFO_RING)]
+            exact = reports["bound"] == BOUND_EXACT
+            depths, nodes = reports["depth"][exact].tolist(), reports["nodes"][exact].tolist()
+            found.update({depth: n for depth, n in zip(depths, nodes, strict=True) if depth not in found})
+            if done or is_enough(found, int(self.arena.worker["nodes"].sum())):
+                return found
+
+    def _begin(
+        self,
+        board: chess.Board | Subject,
+        limits: Limits,
+        options: SearchOptions,
+        seed: int,
+        deadline: int = 0,
+        keep: bool = False,
+        history: int = 0,
+    ) -> None:
+        """Everything as it is before a first search, but for the table and the history if they are to be kept."""
+        arena = self.arena
+        self._take_back_stacks()
+        if not keep:
+            self.forget()
+        if history:
+            perturb_history(arena, history)
+        if options.join_cost == 0:
+            options = replace(options, join_cost=self.costs.join_in_nodes)
+        arena.use_kernels(options.kernels, self._driver)
+        load_kernels(arena.driver)
+        write_search(arena, board, limits, options)
+        record = self.simulation[0]
+        self.costs.write(record, arena.stacks)
+        record["random"] = seed
+        record["deadline"] = deadline
+        self.locks[:] = 0
+        arena.driver.function("begin_virtual")(arena.context, self.simulation.ctypes.data)
+        self._run_virtual = arena.driver.function("run_virtual")
+
+    def _take_back_stacks(self) -> None:
+        """Free what an interrupted search was at. After a search that ended by itself there is nothing to do."""
+        stack, nodes = self.arena.stack, self.arena.frames["node"]
+        for number in np.flatnonzero(stack["state"] != STACK_FREE):
+            frames = slice(number * MAX_PLY, (number + 1) * MAX_PLY)
+            nodes["open"][frames] = 0
+            nodes["lock"][frames] = 0
+        stack["open_mask"] = 0
+        stack["state"] = STACK_FREE
+
+    def _run(self, validate: bool, watch: Callable[[], None] | None) -> None:
+        while True:
+            done = self._advance(1 if validate else _EVENTS_PER_CALL)
+            found = violations(self.arena) if validate else []
+            if found:
+                raise PsearchError("invariant violated: " + "; ".join(found) + "\n" + describe(self.arena))
+            if watch:
+                watch()
+            if done:
+                return
+
+    def _advance(self, events: int, pause: int = 0) -> bool:
+        """So many events more, or all that begin before the clock shows `pause`; whether the search is done."""
+        arguments = (self.arena.context, self.simulation.ctypes.data, self.locks.ctypes.data)
+        state = self._run_virtual(*arguments, events, pause)
+        if state < 0:
+            raise PsearchError("every virtual worker is idle and the search is not done\n" + describe(self.arena))
+        return bool(state == 1)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self.arena.close()
