@@ -43,9 +43,9 @@ def wheel(wheel_file: Path) -> set[str]:
         return set(archive.namelist())
 
 
-@pytest.mark.parametrize(("folder", "package"), [("parallel", "psearch"), ("core", "psearch/core")])
+@pytest.mark.parametrize(("folder", "package"), [("parallel", "psearch"), ("core", "psearch_core")])
 def test_no_module_is_missing(wheel: set[str], folder: str, package: str) -> None:
-    root = REPOSITORY / folder
+    root = REPOSITORY / folder / package
     files = [path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     names = {f"{package}/{path.relative_to(root).as_posix()}" for path in files}
     assert len(names) > 30
@@ -58,7 +58,7 @@ def test_it_is_not_the_psearch_of_others(wheel: set[str]) -> None:
 
 
 def test_nothing_else_is_in_it(wheel: set[str]) -> None:
-    assert {name.split("/")[0] for name in wheel if ".dist-info" not in name} == {"psearch"}
+    assert {name.split("/")[0] for name in wheel if ".dist-info" not in name} == {"psearch", "psearch_core"}
     rest = {name for name in wheel if Path(name).suffix not in (".py", ".typed") and ".dist-info" not in name}
     rest -= {"psearch/commit.txt", f"psearch_core/chess/evaluation/psearch-{default_network().name}.net"}
     assert not {name for name in rest if not name.startswith("psearch/faces/web/static/")}

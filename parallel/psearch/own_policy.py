@@ -6,8 +6,8 @@ what a stand-in gets when it calls the hook itself. Kernels are compiled by numb
 beside them.
 
 Hooks: `may_open`, `open_priority`, `child_type`, `null_child_type`, `refined_type`, `splits_nothing`, `skips_depth`,
-`claim_depth`; their docstrings say what each is asked. To go by: the fields of a node (`psearch_core/records/node_record.py`),
-and the functions from `prediction` and `words` below. A file may have memory of its own, that all workers share: see
+`claim_depth`; their docstrings say what each is asked. To go by: the fields of a node
+(`psearch_core/records/node_record.py`), and the functions from `prediction` and `words` below. A file may have memory of its own, that all workers share: see
 `word`.
 """
 

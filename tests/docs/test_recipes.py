@@ -97,12 +97,12 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         leave_out = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "parallel" / "psearch", folder / "psearch", ignore=leave_out)
-        shutil.copytree(ROOT / "core" / "psearch_core", folder / "psearch" / "core", ignore=leave_out)
+        for root in ("parallel", "core"):
+            shutil.copytree(ROOT / root, folder / root, ignore=leave_out)
 
     def insert(self, path: str, line: int, text: str) -> None:
         """Before a line, which counts from 1."""
-        file = self.folder / "psearch" / path
+        file = self.folder / path
         lines = file.read_text("utf-8").splitlines()
         lines[line - 1 : line - 1] = text.splitlines()
         file.write_text("\n".join(lines) + "\n", "utf-8")
@@ -115,11 +115,12 @@ class Copy:
         file.write_text(text.replace(old, new, 1), "utf-8")
 
     def tree(self, path: str) -> ast.Module:
-        return ast.parse((self.folder / "psearch" / path).read_text("utf-8"))
+        return ast.parse((self.folder / path).read_text("utf-8"))
 
     def run(self, program: str) -> str:
         """What a Python program prints that imports from here."""
-        environment = {**os.environ, "PYTHONPATH": f"{self.folder}:{SUPPORT}", "PYTHONDONTWRITEBYTECODE": "1"}
+        path = ":".join(map(str, (self.folder / "parallel", self.folder / "core", SUPPORT)))
+        environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
         words = [sys.executable, "-c", program]
         done = subprocess.run(words, capture_output=True, text=True, timeout=500, env=environment, cwd=self.folder)
         assert done.returncode == 0, done.stderr

@@ -1,5 +1,5 @@
-"""The evaluation, slow and from its definition (`psearch_core/terms.py`): counts by name, for White; Black's are those of the
-mirrored board."""
+"""The evaluation, slow and from its definition (`psearch_core/terms.py`): counts by name, for White; Black's are
+those of the mirrored board."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ learning_dtype = record(
         ("continuation", "i2", (MOVED, MOVED)),
         # Of captures: by `piece_to` and the type of what is taken
         ("capture", "i2", (MOVED, 8)),
-        # By how much searches differ from the static evaluation (`psearch_core/chess/search/correction.py`), by side to move
-        # and a hash; within +-1024
+        # By how much searches differ from the static evaluation (`correction` in `chess/search`), by side to move and a
+        # hash; within +-1024
         ("pawn_correction", "i2", (2, CORRECTIONS)),  # of the pawns
         ("piece_correction", "i2", (2, 2, CORRECTIONS)),  # of the pieces of a colour
         ("move_correction", "i2", (2, CORRECTIONS)),  # of the last two moves

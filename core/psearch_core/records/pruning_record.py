@@ -1,6 +1,6 @@
 """Selective search: switches and margins, declared once for the record that kernels read, Python, and the help.
 
-What each technique does: `psearch_core/chess/pruning`; which mode uses which: the values beside the defaults here. Where values
+What each technique does: `chess/pruning`; which mode uses which: the values beside the defaults here. Where values
 come from: those of Heinz's techniques from his papers (`ael`); those of the others began as common values of today's
 engines and were tuned by games (docs/decisions/017, 028 and 031 with the network; 010 for the mating nets).
 """

@@ -103,13 +103,13 @@ class Group:
 def functions_of(found: Object) -> dict[str, Any]:
     """Place machine code in this process; returns its entries. Raises KernelError when the system refuses."""
     try:
-        addresses = machine_code.place(found.code, [f"psearch_{name}" for name in found.entries])
+        addresses = machine_code.place(found.code, [f"entry_{name}" for name in found.entries])
     except OSError as error:
         raise KernelError(f"the kernels cannot be loaded: {error.strerror or error}") from error
     functions = {}
     for name, arguments in found.entries.items():
         prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * arguments)
-        functions[name] = prototype(addresses[f"psearch_{name}"])
+        functions[name] = prototype(addresses[f"entry_{name}"])
     return functions
 
 

@@ -60,7 +60,7 @@ def source_commit() -> str:
 
     Where neither is known, the version.
     """
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     if (root / ".git").exists():
         command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=10"]
         with contextlib.suppress(OSError, subprocess.SubprocessError):

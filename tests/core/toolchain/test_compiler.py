@@ -24,6 +24,7 @@ from kernel_types import suspicious
 from paths import REPOSITORY, SUPPORT
 
 import psearch
+import psearch_core
 from psearch_core.toolchain import groups, jit, machine_code
 from psearch_core.toolchain.compiler import build
 from psearch_core.toolchain.compiler.back_end import object_code
@@ -39,14 +40,11 @@ LIBC = {"abort", "memcpy", "memmove", "memset", "sched_yield", "usleep"}
 
 
 def copy_package(target: Path) -> Path:
-    """All sources as a wheel would hold them; returns the package's folder."""
-    outer = Path(str(psearch.__file__)).parent
-    core = Path(groups.__file__).parents[1]
-    ignore = shutil.ignore_patterns("__pycache__", "core" if core.parent != outer else "")
-    shutil.copytree(outer, target / "psearch", ignore=ignore)
-    if core.parent != outer:
-        shutil.copytree(core, target / "psearch" / "core", ignore=shutil.ignore_patterns("__pycache__"))
-    return target / "psearch"
+    """Copy all sources as a wheel would hold them; returns the folder of the packages."""
+    for package in (psearch, psearch_core):
+        folder = Path(package.__path__[0])
+        shutil.copytree(folder, target / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
+    return target
 
 
 class Builds:
@@ -57,7 +55,7 @@ class Builds:
         self.package = copy_package(folder / "sources")
 
     def environment(self, **more: str) -> dict[str, str]:
-        return {**os.environ, "PYTHONPATH": str(self.package.parent), "PSEARCH_CACHE_DIR": str(self.cache), **more}
+        return {**os.environ, "PYTHONPATH": str(self.package), "PSEARCH_CACHE_DIR": str(self.cache), **more}
 
     def start(self, *groups: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -240,7 +238,7 @@ def symbols(code: bytes, tmp_path: Path) -> tuple[set[str], set[str]]:
 @pytest.mark.skipif(shutil.which("nm") is None, reason="needs the binutils")
 def test_an_object_shows_its_entries_and_needs_libc_alone(search_object, tmp_path):
     defined, needed = symbols(search_object.code, tmp_path)
-    assert defined == {f"psearch_{name}" for name in search_object.entries}
+    assert defined == {f"entry_{name}" for name in search_object.entries}
     assert needed <= LIBC
 
 
@@ -384,9 +382,10 @@ import psearch, psearch_core
 from kernel_types import suspicious
 from psearch_core.toolchain import jit
 from psearch_core.toolchain.compiler.front_end import prepare, typed
-for package in (psearch, psearch_core):  # in a checkout the one does not lie inside the other
+for package in (psearch, psearch_core):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if not module.name.startswith(("psearch.remote", "psearch.faces.web")):  # no kernels; extras may be missing
+        # no kernels; extras may be missing
+        if not module.name.startswith(("psearch.remote", "psearch.faces.web", "psearch.core")):
             importlib.import_module(module.name)
 kernels = dict(jit.registry)
 prepare(kernels.values())

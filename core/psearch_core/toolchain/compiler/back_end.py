@@ -50,7 +50,7 @@ def _wrapper_module(entries: Iterable[Kernel]) -> ir.Module:
             raise AssertionError(f"{kernel.symbol}: an entry takes and returns int64 only")
         inner_type = ir.FunctionType(i32, [i64.as_pointer(), pointer.as_pointer(), *[i64] * count])
         inner = ir.Function(module, inner_type, kernel.symbol)
-        outer = ir.Function(module, ir.FunctionType(i64, [i64] * count), f"psearch_{kernel.py_func.__name__}")
+        outer = ir.Function(module, ir.FunctionType(i64, [i64] * count), f"entry_{kernel.py_func.__name__}")
         builder = ir.IRBuilder(outer.append_basic_block())
         value, exception = builder.alloca(i64), builder.alloca(pointer)
         builder.store(ir.Constant(i64, 0), value)
@@ -88,7 +88,7 @@ def object_code(bitcodes: Iterable[bytes], entries: list[Kernel], replaced: Mapp
         raise AssertionError("a group without kernels")
     module.link_in(llvm.parse_assembly(str(_wrapper_module(entries))))
     for function in module.functions:
-        if not function.is_declaration and not function.name.startswith("psearch_"):
+        if not function.is_declaration and not function.name.startswith("entry_"):
             function.linkage = "internal"
     machine = target_machine()
     module.data_layout = str(machine.target_data)

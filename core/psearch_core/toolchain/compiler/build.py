@@ -142,7 +142,7 @@ class Build:
         return sorted(
             file
             for name, file in files.items()
-            if name.partition(".")[0] == "psearch" or Path(file).parent in folders or name in of_user
+            if name.partition(".")[0] in ("psearch", "psearch_core") or Path(file).parent in folders or name in of_user
         )
 
     def bitcode_name(self, symbol: str) -> str:
