@@ -7,8 +7,8 @@ beside them.
 
 Hooks: `may_open`, `open_priority`, `child_type`, `null_child_type`, `refined_type`, `splits_nothing`, `skips_depth`,
 `claim_depth`; their docstrings say what each is asked. To go by: the fields of a node
-(`psearch_core/records/node_record.py`), and the functions from `prediction` and `words` below. A file may have memory of its own, that all workers share: see
-`word`.
+(`psearch_core/records/node_record.py`), and the functions from `prediction` and `words`
+below. A file may have memory of its own, that all workers share: see `word`.
 """
 
 from psearch.scheduler.policy import (

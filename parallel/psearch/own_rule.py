@@ -6,7 +6,8 @@ as the package does.
 
 Hooks: `prunes_move`, `reduction_of`, `extension_of`, `prune_node`, `evaluation_of`; their docstrings say what each is
 asked. To go by: the fields of a node (`psearch_core/records/node_record.py`) and of a position
-(`psearch_core/records/chess.py`), and the functions below. `count_tried(wk)` and `count_pruned(wk)` count for `psearch --stats`.
+(`psearch_core/records/chess.py`), and the functions below. `count_tried(wk)` and `count_pruned(wk)`
+count for `psearch --stats`.
 """
 
 from psearch.own_policy import (

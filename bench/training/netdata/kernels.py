@@ -1,7 +1,7 @@
 """Kernels that play a whole game of the search against itself, and that turn a game into records of positions.
 
 A move is kept as its *rank*: its place among the legal moves sorted by their codes (origin, target and kind;
-`psearch_core/chess/board/bits.py`). So a file of games does not depend on the order in which moves happen to be generated.
+`bits.py` of the board). So a file of games does not depend on the order in which moves happen to be generated.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Attack tables and what is read from them.
 
-Sliders are looked up by pext where the CPU has it, by magic multiplication elsewhere (`psearch_core/magics.py`); which of
+Sliders are looked up by pext where the CPU has it, by magic multiplication elsewhere (`magics`); which of
 the two is fixed when the kernels are compiled.
 """
 
