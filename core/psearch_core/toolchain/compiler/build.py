@@ -242,9 +242,9 @@ def share_out(work: Callable[[str], None], items: Sequence[str], most_processes:
             running = [process for process, code in zip(running, codes, strict=True) if code is None]
     finally:
         os.close(numbers)
-        for one in started:
-            one.kill()
-            one.join()
+        for each in started:
+            each.kill()
+            each.join()
 
 
 def _work_off(work: Callable[[str], None], items: Sequence[str], numbers: int, parent: int, report: Report) -> None:
