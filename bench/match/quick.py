@@ -55,7 +55,7 @@ class Table:
 def serial_search(pruning: Pruning, evaluation: str = DEFAULT_EVALUATION) -> SearchOptions:
     """Return the options of one side, whose one worker evaluates by the file of a network or by a named evaluation."""
     named, network = (evaluation, "") if evaluation in EVALUATIONS else (DEFAULT_EVALUATION, evaluation)
-    return SearchOptions(policy="serial", pruning=pruning, evaluation=named, network=network)
+    return SearchOptions(policy="serial", pruning=pruning, evaluation=named, net=network)
 
 
 def _make(first: SearchOptions, second: SearchOptions, nodes: int) -> Callable[[Opening], int]:

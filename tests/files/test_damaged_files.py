@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from psearch.batch.analysis.analysis_journal import AnalysisJournal
+from psearch.batch.analysis.analysis_files import AnalysisJournal
 from psearch.files.append_only import Journal
 from psearch.files.raw_log import RawLog
 from psearch.results import PsearchError

@@ -166,7 +166,7 @@ def test_names(path: str, name: str) -> None:
 
 
 def test_the_commit_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = tmp_path / "parallel" / "studies" / "raw_log.py"
+    module = tmp_path / "parallel" / "psearch" / "files" / "raw_log.py"
     monkeypatch.setattr(raw_log, "__file__", str(module))
     assert source_commit() == __version__, "an installed package has no commit"
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]

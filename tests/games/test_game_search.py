@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -195,6 +196,12 @@ def test_a_lost_worker_is_replaced(tic_tac_toe: Game) -> None:
     assert len(found.notes) == 1 and "worker 1" in found.notes[0]
 
 
+def kill_workers(supervisor: Supervisor) -> None:
+    """Kill all worker processes, as the system may."""
+    for worker in supervisor.pool.workers:
+        os.kill(worker.pid, signal.SIGKILL)
+
+
 def test_what_was_found_is_the_answer_where_no_others_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package's kernels, with which this process would go on, know no other game."""
     position = Game(TAKE_AWAY).start()
@@ -202,7 +209,7 @@ def test_what_was_found_is_the_answer_where_no_others_can_be_had(monkeypatch: py
 
         def lose_all(info: object) -> None:
             monkeypatch.setattr(pool, "launch", refuse)
-            supervisor.pool.kill()
+            kill_workers(supervisor)
 
         found = search_with(supervisor, position, Limits(depth=60), on_info=lose_all)
         assert found.depth >= 1 and found.bestmove in found.line
@@ -220,7 +227,7 @@ def test_others_are_waited_for_though_the_time_is_up(monkeypatch: pytest.MonkeyP
 
     with supervisor_for(position, 2, 1) as supervisor:
         monkeypatch.setattr(pool, "launch", late)
-        supervisor.pool.kill()
+        kill_workers(supervisor)
         assert search_with(supervisor, position, Limits(movetime_ms=1)).bestmove
 
 
@@ -237,7 +244,7 @@ def test_where_no_process_is_to_be_had_it_is_told(tic_tac_toe: Game, monkeypatch
     position = tic_tac_toe.start()
     with supervisor_for(position, 2, 1) as supervisor:
         monkeypatch.setattr(pool, "launch", refuse)
-        supervisor.pool.kill()
+        kill_workers(supervisor)
         with pytest.raises(PsearchError, match="by worker processes only"):
             search_with(supervisor, position, Limits(depth=5))
 

@@ -194,7 +194,7 @@ def test_one_search_at_a_time() -> None:
 
 def test_an_early_answer_fits_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Move and line belong together, though workers go on writing meanwhile; and the next search finds them ready."""
-    for name in ("_SETTLE_PATIENCE_S", "_LEAST_PATIENCE_S"):  # others may have the cores for longer than these
+    for name in ("SETTLE_S", "LEAST_SETTLE_S"):  # others may have the cores for longer than these
         monkeypatch.setattr(supervisor, name, 60.0)
     answers: list[Result] = []
     with Supervisor(2, 1) as engine:

@@ -18,7 +18,7 @@ from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.defaults import POLICY_NAMES
 from psearch.options import SearchOptions
-from psearch.processes.supervisor import Supervisor
+from psearch.processes.perft import count_leaves
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.text.fen import parse_position
@@ -73,8 +73,7 @@ def test_perft_has_room_for_positions_that_are_refused_elsewhere(tables: np.ndar
     room = MAX_MOVES + MAX_PLY
     assert offset_of(node_dtype, "pv") == offset_of(node_dtype, "moves") + 4 * MAX_MOVES
     assert node_dtype.itemsize >= offset_of(node_dtype, "moves") + 4 * room
-    with Supervisor(1, 1) as engine:
-        divide, _ = engine.perft(board, 2)
+    divide, _ = count_leaves(board, 2, 1)
     assert len(divide) == 270
     for move, nodes in divide.items():
         board.push(move)

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import chess
 from rich.console import Console, ConsoleDimensions, Group, RenderableType
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from psearch.results import Info, WorkerStats
+from psearch.terminal.shrinkable import ShrinkableLive
 from psearch.text.report import san_line, score_text
 
 MOST_WORKER_ROWS = 16
@@ -35,7 +35,7 @@ class LiveDisplay:
         self._lines: dict[int, Info] = {}
         self._finished: dict[int, Info] = {}
         """the best line of each depth, the last report of it"""
-        self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stderr=False)
+        self._live = ShrinkableLive(console=self._console, auto_refresh=False, transient=True, redirect_stderr=False)
 
     def __enter__(self) -> LiveDisplay:
         self._live.start()

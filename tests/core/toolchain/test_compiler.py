@@ -354,7 +354,7 @@ def test_kernels_that_call_each_other_are_linked_and_run():
     prepare(members.values())
     code = object_code([bitcode_of(member) for member in members.values()], [outer])
     call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
-    assert call(machine_code.place(code, ["psearch_outer"])["psearch_outer"])(10, 3) == 20 - 14
+    assert call(machine_code.place(code, ["entry_outer"])["entry_outer"])(10, 3) == 20 - 14
     jit.registry.pop(outer.symbol)
 
 

@@ -44,5 +44,5 @@ def test_a_stand_in_is_called_in_the_same_way() -> None:
 
 
 def test_what_nothing_calls_cannot_be_replaced() -> None:
-    with pytest.raises(AssertionError, match=r"nothing calls psearch\.core\.chess\.search\.enter_node\.gone"):
+    with pytest.raises(AssertionError, match=r"nothing calls psearch_core\.chess\.search\.enter_node\.gone"):
         closure([step], {"psearch_core.chess.search.enter_node.gone": enter.symbol})

@@ -7,15 +7,15 @@ import ctypes
 import gc
 import hashlib
 import json
-import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from multiprocessing.connection import wait
 from pathlib import Path
+from typing import Any
 
 from psearch_core.toolchain import jit, kernel_cache
 from psearch_core.toolchain.compiler.back_end import object_code, processor
@@ -25,6 +25,16 @@ from psearch_core.toolchain.compiler.plug_ins import Loaded, mistake_in
 from psearch_core.toolchain.groups import functions_of
 from psearch_core.toolchain.jit import EntryKernel, Kernel
 from psearch_core.toolchain.kernel_cache import KernelError, Object, PlugInError, Recipe
+
+try:
+    tempfile.gettempdir()
+except OSError:
+    tempfile.tempdir = (
+        "/"  # dill, which multiprocess imports, asks for a folder for temporary files, and makes none here
+    )
+
+import multiprocess
+from multiprocess.connection import wait
 
 Report = Callable[[str, str], None]
 """Tells the program what happens, by a kind and a text: `total`, how much there is to do; `done`, a part of it;
@@ -218,11 +228,11 @@ def share_out(work: Callable[[str], None], items: Sequence[str], most_processes:
     shared memory need a place to write to. Raises ProcessEnded; no process outlives this call, nor this process.
     """
     count = min(len(os.sched_getaffinity(0)), most_processes, len(items))
-    context = multiprocessing.get_context("fork")
+    context = multiprocess.get_context("fork")
     numbers, fill = os.pipe()
     with open(fill, "wb") as pipe:
         pipe.write(b"".join(number.to_bytes(_NUMBER_BYTES, "little") for number in range(len(items))))
-    started: list[multiprocessing.process.BaseProcess] = []
+    started: list[Any] = []
     try:
         with contextlib.suppress(OSError):
             while 1 < count != len(started):

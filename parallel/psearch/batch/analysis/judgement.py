@@ -141,7 +141,7 @@ def _summary_of(color: chess.Color, moves: Sequence[ScoredMove], weights: Sequen
     if not own:
         return PlayerSummary(0, None, None, marks)
     accuracies = [move.accuracy for move, _ in own]
-    weighted = statistics.fmean(accuracies, [weight for _, weight in own])
+    weighted = min(max(accuracies), statistics.fmean(accuracies, [weight for _, weight in own]))  # but for rounding
     harmonic = statistics.harmonic_mean([max(_LEAST_IN_HARMONIC_MEAN, value) for value in accuracies])
     average_loss = statistics.fmean(move.loss_cp for move, _ in own)
     return PlayerSummary(len(own), (weighted + harmonic) / 2, average_loss, marks)
