@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from psearch.batch.analysis.analysis_files import AnalysisJournal
+from psearch.batch.positions.answer import Answer, Choice, Line
 from psearch.files.append_only import Journal
 from psearch.files.raw_log import RawLog
 from psearch.results import PsearchError
@@ -18,7 +19,8 @@ from psearch.results import PsearchError
 def analysis(path: Path, count: int) -> None:
     with AnalysisJournal(path, {"input": ["x"]}) as target:
         for number in range(count):
-            target.add(f"line {number}", {"best": "e2e4", "cp": number})
+            line = Line(number, None, "exact", 1, 1, ["e2e4"])
+            target.add(f"line {number}", Answer("e2e4", [line], 1, 0.0, 0, 0, [Choice("e2e4", 0.0, 1, 1)]))
 
 
 def rows(path: Path, count: int) -> None:

@@ -245,7 +245,7 @@ def test_where_no_process_is_to_be_had_it_is_told(tic_tac_toe: Game, monkeypatch
     with supervisor_for(position, 2, 1) as supervisor:
         monkeypatch.setattr(pool, "launch", refuse)
         kill_workers(supervisor)
-        with pytest.raises(PsearchError, match="by worker processes only"):
+        with pytest.raises(PsearchError, match="others cannot be had: no more processes"):
             search_with(supervisor, position, Limits(depth=5))
 
 

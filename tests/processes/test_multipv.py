@@ -15,7 +15,7 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
 from psearch.options import SearchOptions
-from psearch.processes import supervisor
+from psearch.processes import patience
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
@@ -195,7 +195,7 @@ def test_one_search_at_a_time() -> None:
 def test_an_early_answer_fits_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Move and line belong together, though workers go on writing meanwhile; and the next search finds them ready."""
     for name in ("SETTLE_S", "LEAST_SETTLE_S"):  # others may have the cores for longer than these
-        monkeypatch.setattr(supervisor, name, 60.0)
+        monkeypatch.setattr(patience, name, 60.0)
     answers: list[Result] = []
     with Supervisor(2, 1) as engine:
         for number in range(1, 200):

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -23,6 +22,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from psearch.terminal.shrinkable import ShrinkableLive
 from psearch.terminal.streams import can_redraw, is_terminal, printable
 
 _LINE_INTERVAL_S = 30.0
@@ -54,7 +54,7 @@ class AnalysisProgress:
             speed_estimate_period=math.inf,
             disable=not self._shown,
         )
-        self._bar.live = Live(
+        self._bar.live = ShrinkableLive(
             console=Console(file=sys.stderr, force_terminal=self._shown or None),
             auto_refresh=False,
             transient=True,

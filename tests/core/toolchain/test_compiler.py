@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import multiprocessing
 import os
 import shutil
 import signal
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
+import multiprocess
 import numba
 import numpy as np
 import pytest
@@ -453,7 +453,7 @@ def share(work: Callable[[str], object], most_processes: int = 16) -> list[tuple
     """Share the items out; what is reported."""
     reports: list[tuple[str, str]] = []
     share_out(work, ITEMS, most_processes, lambda kind, text: reports.append((kind, text)))
-    assert multiprocessing.active_children() == []
+    assert multiprocess.active_children() == []
     return reports
 
 
@@ -477,14 +477,14 @@ def test_a_process_that_fails_reports_it_and_one_that_is_killed_hangs_nobody(don
     with pytest.raises(ProcessEnded, match="signal 9") as raised:
         share(lambda item: os.kill(os.getpid(), signal.SIGKILL) if item == "3" else time.sleep(0.01))
     assert raised.value.is_killed
-    assert multiprocessing.active_children() == []
+    assert multiprocess.active_children() == []
 
 
 @needs_two_cores
 @pytest.mark.parametrize("allowed", [0, 1])
 def test_where_no_process_can_be_had_the_work_is_done_with_fewer(monkeypatch, done, allowed):
     """As under a limit of processes, or of descriptors."""
-    kind = multiprocessing.get_context("fork").Process
+    kind = multiprocess.get_context("fork").Process
     start, started = kind.start, []
 
     def start_few(process):
