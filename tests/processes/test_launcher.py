@@ -136,7 +136,7 @@ from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
 if sys.argv[1] == "counting":
     from psearch.processes import child
-    from psearch.processes.perft import count_leaves
+    from psearch.processes.perft_tasks import count_leaves
     pids = []
     init = child.ChildProcess.__init__
     def born(one, index, pid, pipe, server=None):

@@ -24,7 +24,7 @@ from psearch.processes import child, patience, pool
 from psearch.processes.child import ChildProcess, Children
 from psearch.processes.control import SearchControl
 from psearch.processes.lifetime import process_state
-from psearch.processes.perft import count_leaves
+from psearch.processes.perft_tasks import count_leaves
 from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
 from psearch.processes.starting.fork_client import ForkServer

@@ -22,7 +22,7 @@ from psearch.arena.arena import Arena
 from psearch.arena.validate import describe, leftovers
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
-from psearch.processes.perft import count_leaves
+from psearch.processes.perft_tasks import count_leaves
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError
@@ -213,7 +213,7 @@ def test_an_exception_in_the_callback_stops_the_search() -> None:
 
 PARENT = """
 import sys, chess
-from psearch.processes.perft import count_leaves
+from psearch.processes.perft_tasks import count_leaves
 from psearch.processes.request import SearchRequest
 from psearch.results import Limits
 from psearch.processes.supervisor import Supervisor

@@ -18,7 +18,7 @@ from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.defaults import POLICY_NAMES
 from psearch.options import SearchOptions
-from psearch.processes.perft import count_leaves
+from psearch.processes.perft_tasks import count_leaves
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.text.fen import parse_position

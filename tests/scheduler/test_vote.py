@@ -17,8 +17,8 @@ from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
+from psearch.processes.result_words import to_score
 from psearch.processes.supervisor import Supervisor
-from psearch.processes.words import to_score
 from psearch.results import Info, Limits
 from psearch.scheduler.scheduler_entries import load_kernels, request_stop
 from psearch.simulation.costs import Costs

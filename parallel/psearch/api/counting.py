@@ -9,7 +9,7 @@ import chess.engine
 import numpy as np
 
 from psearch.api.checked_arguments import Place, board_of
-from psearch.processes.perft import count_leaves
+from psearch.processes.perft_tasks import count_leaves
 from psearch.settings import DEPTH, THREADS
 from psearch_core.chess.board.bridge import set_position
 from psearch_core.chess.chess_entries import CHESS, evaluate_position, evaluate_position_by_network

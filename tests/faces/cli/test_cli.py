@@ -97,7 +97,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
     stand_in = StandInEngine()
     modules: dict[str, dict[str, object]] = {
         "psearch.searcher.searcher": {"Supervisor": stand_in},
-        "psearch.processes.perft": {"count_leaves": stand_in.perft},
+        "psearch.processes.perft_tasks": {"count_leaves": stand_in.perft},
         "psearch.scheduler.scheduler_entries": {"load_kernels": lambda *groups, progress=None: 0.0},
         "psearch.bench": {
             "run_bench": lambda progress, options: (123456, 0.5),

@@ -9,7 +9,7 @@ import chess
 from psearch.api.counting import static_evaluation
 from psearch.faces.uci.uci_messages import perft_lines
 from psearch.options import SearchOptions
-from psearch.processes.perft import count_leaves
+from psearch.processes.perft_tasks import count_leaves
 from psearch.processes.supervisor import Supervisor
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch_core.chess.chess_entries import PERFT

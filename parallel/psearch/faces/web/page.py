@@ -26,7 +26,7 @@ from psearch.faces.web.reviewing import Review
 from psearch.faces.web.shared_engine import EngineSettings, SharedEngine
 from psearch.results import PsearchError
 
-T = TypeVar("T", bound="Part")
+T = TypeVar("T", bound="PagePart")
 SHOW_S = 0.05
 """Least time between two messages about the same state, in seconds."""
 PATIENCE_S = 3.0
@@ -53,7 +53,7 @@ class Socket(Protocol):
         """End it."""
 
 
-class Part(Protocol):
+class PagePart(Protocol):
     """What a tab has of its own for a page."""
 
     def stop(self) -> None:

@@ -76,7 +76,7 @@ def _divide(depth: int, fen: list[str], threads: int) -> int:
         from psearch_core.chess.chess_entries import PERFT
 
         prepare_kernels(PERFT)
-        from psearch.processes.perft import count_leaves
+        from psearch.processes.perft_tasks import count_leaves
 
         divide, seconds = count_leaves(board, depth, threads)
     for move, nodes in sorted((board.uci(move), nodes) for move, nodes in divide.items()):
@@ -96,7 +96,7 @@ def _check_suite(options: argparse.Namespace) -> int:
     from psearch_core.chess.chess_entries import PERFT
 
     prepare_kernels(PERFT)
-    from psearch.processes.perft import count_leaves
+    from psearch.processes.perft_tasks import count_leaves
 
     checks: list[PerftCheck] = []
     failures: list[str] = []
