@@ -2,8 +2,8 @@
 
 Begin with `supervisor`, which runs one search at a time; then `watch`, one search seen from the program, and
 `worker_main`, the same from the child. A search is a `request`; what the workers find comes through `search_reports`,
-in the `result_words` of chess or of another game; its last lines are made whole by `line_completion`. `control` steers it from
-outside, and `time_manager` is its clock.
+in the `result_words` of chess or of another game; its last lines are made whole by `line_completion`. `control` steers
+it from outside, and `time_manager` is its clock.
 
 `pool` has the workers and the memory that they share: when one is lost, or stalls, all are replaced by others with the
 same table, and where no process can be had this one searches alone. `wake` ends its waits from outside. `tasks` has
