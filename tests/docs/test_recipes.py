@@ -109,7 +109,7 @@ class Copy:
 
     def replace(self, path: str, old: str, new: str) -> None:
         """The first place of a text."""
-        file = self.folder / "psearch" / path
+        file = self.folder / path
         text = file.read_text("utf-8")
         assert old in text
         file.write_text(text.replace(old, new, 1), "utf-8")
@@ -228,7 +228,7 @@ import asyncio, inspect, json, sys
 import chess, chess.engine
 import psearch
 from psearch.faces.web.analysing import PAGE_SETTINGS
-from psearch.faces.web.payloads import setting_facts, setting_of
+from psearch.faces.web.messages import setting_facts, setting_of
 
 LIMIT = chess.engine.Limit(depth=4)
 
@@ -269,7 +269,7 @@ def test_a_setting_of_all_faces_costs_three_files(tmp_path: Path) -> None:
     declared, recorded, read, *_ = steps_of("A setting of the search")
     copy = Copy(tmp_path)
     paths = [paths_of(step.text)[0].relative_to(ROOT).as_posix() for step in (declared, recorded, read)]
-    settings, header, kernel = (path.removeprefix("parallel/") for path in paths)
+    settings, header, kernel = paths
     for name, line in zip(("SearchSettings", "SearchKeywords"), declared.block.splitlines(), strict=True):
         (owner,) = (one for one in copy.tree(settings).body if isinstance(one, ast.ClassDef) and one.name == name)
         assert owner.end_lineno is not None
