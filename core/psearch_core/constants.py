@@ -47,9 +47,9 @@ takes some 10 ms then."""
 UNLIMITED = 1 << 62
 
 CLUSTER_BYTES = 64
-"""Of the transposition table: one cache line of four entries."""
+"""Size of a cluster of the transposition table: a cache line with four entries."""
 ENTRY_BYTES = 16
-"""Of an entry of the table."""
+"""Size of an entry of the transposition table."""
 AGES = 64
 """Of table entries: searches are numbered modulo this."""
 

@@ -31,7 +31,7 @@ _PATIENCE_S = 300.0
 _IMPORT_S = 30.0
 """Longest time for the import of a user's file."""
 _LOCKS = ("lock", "lock-2", "lock-3")
-"""Of those who wait for a holder that is stopped, too, only one shall compile."""
+"""Names of the locks: where a holder is stopped, the next lock lets only one of those that wait compile."""
 _LOCK_PATIENCE_S = 30.0
 """A holder that compiles shows it sooner. File systems of a network may show it many seconds late."""
 _MOST_WORDS = 400

@@ -24,7 +24,7 @@ from psearch.text.wdl import pov_wdl
 
 @dataclass(frozen=True)
 class Question:
-    """What to search, how, and what of it is reported; `ask` makes it."""
+    """A search to be done: of what, how, and what of it is reported. `ask` makes one."""
 
     board: chess.Board
     """a copy: the caller's may change"""

@@ -23,7 +23,7 @@ PROVED_DEPTH = 7
 """From here on null windows prove the value of the root, where they do. Below it, one worker is soon through."""
 
 _LARGEST_LUCK = 32
-"""Of the random numbers: a sixty-fourth of what one deep cutoff adds."""
+"""Largest random number in a perturbed history: a sixty-fourth of what one deep cutoff adds."""
 
 
 def perturb_history(arena: Arena, seed: int) -> None:

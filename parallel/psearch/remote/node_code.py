@@ -28,10 +28,10 @@ def identity() -> dict[str, str]:
 def _digest() -> str:
     """Return a digest of every source file and of the network: names and bytes."""
     files = {}
-    for name in ("psearch", "psearch_core"):  # in a checkout they lie beside each other
+    for name in ("psearch", "psearch_core"):
         folder = Path(importlib.import_module(name).__path__[0])
         for path in [*folder.rglob("*.py"), *folder.rglob("*.net")]:
-            files[(*name.split("."), *path.relative_to(folder).parts)] = hashlib.sha256(path.read_bytes()).digest()
+            files[(name, *path.relative_to(folder).parts)] = hashlib.sha256(path.read_bytes()).digest()
     return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:12]
 
 

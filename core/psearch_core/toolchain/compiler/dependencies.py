@@ -161,7 +161,7 @@ _sources = _Sources()
 
 
 def _enclosed(function: Callable[..., Any]) -> list[str]:
-    """What a function takes from those that it is defined in, as text."""
+    """Return what a function takes from those that it is defined in, as text."""
     found = []
     for cell in function.__closure__ or ():
         value = cell.cell_contents
