@@ -13,6 +13,8 @@ from psearch.faces.cli.main import main
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```\w*\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+SHORTER = {"game": ["--depth", "2"], "simulate": ["--tree-nodes", "2000", "--positions", "1"]}
+"""What makes a command short, by its name; `--nodes 500` for all others."""
 COMMANDS = [line for block in BLOCKS for line in block.splitlines() if line.startswith("psearch")]
 
 
@@ -24,12 +26,12 @@ def test_there_are_commands() -> None:
 def test_it_runs_as_printed(
     line: str, kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Only for less long."""
+    """Run it with a smaller limit."""
     for name in ("docs", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)  # what is written does not stay
     words = shlex.split(line, comments=True)[1:]
-    words += ["--depth", "2"] if words[0] == "game" else ["--nodes", "500"]
+    words += SHORTER.get(words[0], ["--nodes", "500"])
     status = main(words)
     captured = capsys.readouterr()
     assert (status, captured.out + captured.err != "") == (0, True), captured.err
