@@ -26,7 +26,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import multiprocessing
 import os
 import random
 import signal
@@ -36,67 +35,30 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from functools import partial
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 from matchplay.elo import MODELS, Sprt
 from matchplay.engines import EngineSpec, TimeControl, parse_engine, parse_limit
-from matchplay.errors import EXIT_BAD_INPUT, MatchError, Parser
 from matchplay.game import Pairing, Record, Rules
 from matchplay.journal import MatchJournal
 from matchplay.openings import Opening, read_book
-from matchplay.sharing import add_where, share_on
-from matchplay.slot import Failed, Ready, make_seat, run_slot
+from matchplay.scripts import MatchError, Parser, run_script, share
+from matchplay.seat import make_seat
 from matchplay.tally import Tally
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from psearch.faces.cli.numbers import whole_number
 from psearch.files.raw_log import machine
-from psearch.processes.program_signals import signals_blocked
 from psearch.results import PsearchError
 
 EXIT_COMPLAINTS = EXIT_FAILED = 1
 EXIT_SIGNAL = 128
-_LOOK_S = 0.25
-_END_S = 15.0
-"""for a slot to end its engines; then it is killed, and they with it"""
 _MOST_CONCURRENT = 256
 _ELO_LIMIT = {"logistic": 500.0, "normalised": 100.0}
 _REPORT_EVERY = 10
 """games between lines of progress where stderr is no terminal"""
-
-
-class _Slot:
-    """A process that plays, and the game it plays."""
-
-    def __init__(self, specs: tuple[EngineSpec, EngineSpec], rules: Rules) -> None:
-        context = multiprocessing.get_context("spawn")  # a fork would hold the other slots' connections open
-        self.connection, other = context.Pipe()
-        self.process = context.Process(target=run_slot, args=(other, specs, rules))
-        resource_tracker.ensure_running()  # else the start does it, which ends the block too soon
-        with signals_blocked({signal.SIGINT}):
-            self.process.start()
-        other.close()
-        self.pairing: Pairing | None = None
-        self.idle = False
-
-    def play(self, pairing: Pairing) -> None:
-        self.pairing, self.idle = pairing, False
-        self.connection.send(pairing)
-
-    def receive(self) -> Ready | Failed | Record:
-        """Raises MatchError when the process is gone."""
-        try:
-            report: Ready | Failed | Record = self.connection.recv()
-        except (EOFError, OSError):
-            self.process.join(_END_S)
-            raise MatchError(f"a game's process ended with status {self.process.exitcode}; --resume goes on") from None
-        if not isinstance(report, Failed):
-            self.pairing, self.idle = None, True
-        return report
 
 
 class Match:
@@ -118,94 +80,35 @@ class Match:
             self.tally.add(record)
         done = {record.number for record in journal.records}
         self.to_play = [number for number in range(options.games) if number not in done]
-        self.slots: list[_Slot] = []
         self.signal = 0
         self.date = time.strftime("%Y.%m.%d")
 
     def pairing(self, number: int) -> Pairing:
+        """Return a game that is to be played."""
         opening = self.openings[number // 2 % len(self.openings)]
         return Pairing(number, number % 2, opening, f"{number // 2 + 1}.{number % 2 + 1}", self.date)
 
-    @property
-    def finished(self) -> bool:
-        """Whether nothing more will be dealt out."""
-        return bool(self.signal) or not self.to_play or self.tally.decision is not None
-
     def play(self) -> None:
-        """All games. Raises MatchError; no process is left in any case."""
-        if self.options.on is not None:
-            self._play_on_cluster()
+        """Play all games. Raises MatchError, and PsearchError when a game's process is lost; no process is left."""
+        if self.signal or not self.to_play or self.tally.decision is not None:
             return
-        try:
-            if not self.finished:
-                for _ in range(min(self.options.concurrency, len(self.to_play))):
-                    self.slots.append(_Slot(self.specs, self.options.rules))
-                with _progress(self) as report:
-                    while not self.finished or (not self.signal and self.tally.decision is None and self._under_way()):
-                        self._look(report)
-        finally:
-            self._end()
-
-    def _play_on_cluster(self) -> None:
-        if self.finished:
-            return
-        answers = share_on(
-            self.options.on,
-            partial(make_seat, self.specs, self.options.rules),
-            map(self.pairing, self.to_play),
-            self.options.concurrency,
-            lambda: bool(self.signal),
-        )
-        try:
-            with _progress(self) as report, closing(answers) as finished:
-                for _, (names, record) in finished:
-                    self.journal.name(names)
-                    self._add(record, report)
-                    if self.tally.decision is not None:
-                        return
-        except PsearchError as error:
-            raise MatchError(str(error)) from None
-
-    def _add(self, record: Record, report: Any) -> None:
-        self.journal.add(record)
-        self.tally.add(record)
-        report(record)
-
-    def _under_way(self) -> bool:
-        return any(slot.pairing is not None for slot in self.slots)
-
-    def _look(self, report: Any) -> None:
-        waiting: list[Connection] = [slot.connection for slot in self.slots]
-        readable = wait(waiting, _LOOK_S)
-        for slot in self.slots:
-            if slot.connection in readable:
-                self._receive(slot, report)
-            if slot.idle and not self.finished:
-                slot.play(self.pairing(self.to_play.pop(0)))
-        report(None)
-
-    def _receive(self, slot: _Slot, report: Any) -> None:
-        received = slot.receive()
-        if isinstance(received, Failed):
-            raise MatchError(received.text)
-        if isinstance(received, Ready):
-            self.journal.name(received.names)
-            return
-        self._add(received, report)
-
-    def _end(self) -> None:
-        for slot in self.slots:
-            slot.connection.close()
-        for slot in self.slots:
-            slot.process.join(_END_S)
-            if slot.process.is_alive():
-                slot.process.kill()
-                slot.process.join()
+        options = self.options
+        make = partial(make_seat, self.specs, options.rules)
+        tasks = list(map(self.pairing, self.to_play))
+        answers = share(make, tasks, options.concurrency, options.on, lambda: bool(self.signal))
+        with _progress(self) as report, closing(answers) as finished:
+            for _, (names, record) in finished:
+                self.journal.name(names)
+                self.journal.add(record)
+                self.tally.add(record)
+                report(record)
+                if self.tally.decision is not None:
+                    return
 
 
 @contextmanager
 def _progress(match: Match) -> Iterator[Any]:
-    """A function to call with each finished game (None: nothing new), which keeps stderr up to date."""
+    """Yield a function to call with each finished game, which keeps stderr up to date."""
     console = Console(stderr=True)
     tally, games = match.tally, match.options.games
 
@@ -216,9 +119,7 @@ def _progress(match: Match) -> Iterator[Any]:
 
     if not console.is_terminal:
 
-        def report(record: Record | None) -> None:
-            if record is None:
-                return
+        def report(record: Record) -> None:
             complain(record)
             if len(tally.records) % _REPORT_EVERY == 0:
                 print(f"{len(tally.records)}/{games}  {tally.short()}", file=sys.stderr, flush=True)
@@ -235,10 +136,9 @@ def _progress(match: Match) -> Iterator[Any]:
     with Progress(*columns, console=console, refresh_per_second=2) as progress:
         task = progress.add_task(tally.short(), total=games, completed=len(tally.records))
 
-        def show(record: Record | None) -> None:
-            if record is not None:
-                complain(record)
-                progress.update(task, completed=len(tally.records), description=tally.short())
+        def show(record: Record) -> None:
+            complain(record)
+            progress.update(task, completed=len(tally.records), description=tally.short())
 
         yield show
 
@@ -279,7 +179,7 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="N",
         help="games at the same time (1; on a cluster: its cores)",
     )
-    add_where(parser)
+    parser.add_where()
     parser.add_argument("--book", type=Path, metavar="FILE", help="EPD, FEN or PGN; default: ten short openings")
     parser.add_argument(
         "--seed", type=whole_number(0, 2**63 - 1), metavar="N", help="shuffle the book with this; default: its order"
@@ -325,7 +225,7 @@ def read_options(arguments: list[str] | None) -> tuple[argparse.Namespace, tuple
             default = parse_limit(key, getattr(options, key))
     first, second = parse_engine(options.first, default), parse_engine(options.second, default)
     if first.name == second.name:
-        first, second = (_renamed(spec, f"{spec.name}-{number}") for spec, number in ((first, 1), (second, 2)))
+        first, second = (replace(spec, name=f"{spec.name}-{number}") for spec, number in ((first, 1), (second, 2)))
     if options.sprt_model is not None and options.sprt is None:
         parser.error("--sprt-model needs --sprt")
     if options.sprt is not None:
@@ -347,10 +247,6 @@ def read_options(arguments: list[str] | None) -> tuple[argparse.Namespace, tuple
         most_moves=options.most_moves,
     )
     return options, (first, second)
-
-
-def _renamed(spec: EngineSpec, name: str) -> EngineSpec:
-    return EngineSpec(name, spec.command, spec.protocol, spec.limit, spec.options, spec.directory)
 
 
 def settings_of(
@@ -390,14 +286,16 @@ def run(arguments: list[str] | None = None) -> int:
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, stop)
-        failure = None
+        failure: str | None = None
         try:
             match.play()
+        except PsearchError as error:
+            failure = f"{error}; --resume goes on"
         except MatchError as error:
-            if journal.id_names is None:  # nothing was played
+            if not journal.records:
                 journal.remove()
                 raise
-            failure = error
+            failure = str(error)
     if match.tally.records:
         print("\n".join(match.tally.lines()))
     summary = {
@@ -416,7 +314,7 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         path.write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
     except OSError as error:
-        failure = failure or MatchError(f"cannot write {path}: {error.strerror}")
+        failure = failure or f"cannot write {path}: {error.strerror}"
     if failure is not None:
         print(f"match.py: {failure}", file=sys.stderr)
         return EXIT_FAILED
@@ -427,14 +325,5 @@ def run(arguments: list[str] | None = None) -> int:
     return EXIT_COMPLAINTS if any(names[engine].lower().startswith("psearch") for engine in at_fault) else 0
 
 
-def main() -> int:
-    """Bad input is one line."""
-    try:
-        return run()
-    except MatchError as error:
-        print(f"match.py: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_script("match"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from gate import _read, cells, rounds, run
-from matchplay.errors import MatchError
+from matchplay.scripts import MatchError
 from programs import run_bench
 
 SMALL = ("--workers", "2", "--nodes", "200", "--hash", "1", "--second", "lazy", "--round", "2")

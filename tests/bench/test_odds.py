@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matchplay.errors import MatchError
+from matchplay.scripts import MatchError
 from matchplay.time_odds import report, worth
 from odds import run
 from programs import run_bench

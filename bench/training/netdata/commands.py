@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from matchplay.errors import MatchError
+from matchplay.scripts import MatchError
 
 from psearch.results import PsearchError
 

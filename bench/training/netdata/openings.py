@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import chess
-from matchplay.errors import MatchError as MatchError
 from matchplay.openings import read_book
+from matchplay.scripts import MatchError as MatchError
 
 from psearch.text.fen import check_position
 
