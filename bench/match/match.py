@@ -31,8 +31,7 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -40,18 +39,17 @@ from typing import Any
 
 from matchplay.elo import MODELS, Sprt
 from matchplay.engines import EngineSpec, TimeControl, parse_engine, parse_limit
-from matchplay.game import Pairing, Record, Rules
+from matchplay.game import Pairing, Rules
 from matchplay.journal import MatchJournal
 from matchplay.openings import Opening, read_book
 from matchplay.scripts import MatchError, Parser, run_script, share
 from matchplay.seat import make_seat
 from matchplay.tally import Tally
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from psearch.faces.cli.numbers import whole_number
 from psearch.files.raw_log import machine
 from psearch.results import PsearchError
+from psearch.terminal.status import StatusLine
 
 EXIT_COMPLAINTS = EXIT_FAILED = 1
 EXIT_SIGNAL = 128
@@ -96,51 +94,22 @@ class Match:
         make = partial(make_seat, self.specs, options.rules)
         tasks = list(map(self.pairing, self.to_play))
         answers = share(make, tasks, options.concurrency, options.on, lambda: bool(self.signal))
-        with _progress(self) as report, closing(answers) as finished:
+        with closing(answers) as finished, StatusLine(only_terminal=True) as status:
             for _, (names, record) in finished:
                 self.journal.name(names)
                 self.journal.add(record)
                 self.tally.add(record)
-                report(record)
+                for complaint in record.complaints:
+                    status.make_room()
+                    name = self.tally.names[complaint.engine]
+                    print(f"game {record.number + 1}: {name}: {complaint.kind}: {complaint.text}", file=sys.stderr)
+                done = len(self.tally.records)
+                text = f"{done}/{options.games}  {self.tally.short()}"
+                status(text, done, options.games)
+                if done % _REPORT_EVERY == 0 and not sys.stderr.isatty():
+                    print(text, file=sys.stderr, flush=True)
                 if self.tally.decision is not None:
                     return
-
-
-@contextmanager
-def _progress(match: Match) -> Iterator[Any]:
-    """Yield a function to call with each finished game, which keeps stderr up to date."""
-    console = Console(stderr=True)
-    tally, games = match.tally, match.options.games
-
-    def complain(record: Record) -> None:
-        for complaint in record.complaints:
-            text = f"game {record.number + 1}: {tally.names[complaint.engine]}: {complaint.kind}: {complaint.text}"
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-    if not console.is_terminal:
-
-        def report(record: Record) -> None:
-            complain(record)
-            if len(tally.records) % _REPORT_EVERY == 0:
-                print(f"{len(tally.records)}/{games}  {tally.short()}", file=sys.stderr, flush=True)
-
-        yield report
-        return
-    columns = (
-        BarColumn(20),
-        MofNCompleteColumn(),
-        TextColumn("{task.description}", markup=False),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, refresh_per_second=2) as progress:
-        task = progress.add_task(tally.short(), total=games, completed=len(tally.records))
-
-        def show(record: Record) -> None:
-            complain(record)
-            progress.update(task, completed=len(tally.records), description=tally.short())
-
-        yield show
 
 
 def _wholes(text: str, what: str, ranges: tuple[tuple[int, int], ...]) -> tuple[int, ...]:

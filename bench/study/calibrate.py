@@ -26,8 +26,7 @@ from typing import Any
 
 import chess
 import numpy as np
-from cost_kernels import micro_costs
-from cost_kernels.cost_entries import MICRO_COSTS, TIMED_LOCKS
+from cost_kernels import MICRO_COSTS, TIMED_LOCKS, micro_costs
 from scipy.optimize import nnls
 from sharing_costs import MEANINGS, SharingCosts, measure_sharing
 
@@ -141,7 +140,7 @@ def calibrate(
 ) -> Calibration:
     """Measure everything: a minute with the defaults. Smaller numbers are for tests: on small trees a
     node costs more, for the table is cold."""
-    report = progress or _ignore
+    report = progress or (lambda text, done=0, total=0: None)
     boards = [chess.Board(fen, chess960=True) for fen in BENCH_POSITIONS[:positions]]
     report("calibrate: time stamp counter")
     cycles_per_ns = _cycles_per_ns()
@@ -165,10 +164,6 @@ def calibrate(
         **{name: round(value, 4) for name, value in sharing.costs.items()},
     )
     return Calibration(costs, error, slices, joins, len(boards), nodes / len(boards), sharing)
-
-
-def _ignore(text: str, done: float = 0, total: float = 0) -> None:
-    pass
 
 
 def _cycles_per_ns() -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import keyword
 import tokenize
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 
 LONGEST = 1 << 16
@@ -29,7 +29,7 @@ WORDS = (
 def mutated(text: str, others: Sequence[str], dice: Random) -> str:
     """The text after one to eight mutations; others: texts to take parts from."""
     for _ in range(1 + min(dice.getrandbits(3) for _ in range(3))):
-        text = dice.choice(_MUTATIONS)(text, others, dice)[:LONGEST]
+        text = _mutated_once(text, others, dice)[:LONGEST]
     return text
 
 
@@ -86,55 +86,27 @@ def _range(length: int, dice: Random) -> tuple[int, int]:
     return begin, min(length, begin + int(dice.expovariate(0.1)))
 
 
-def _insert_word(text: str, others: Sequence[str], dice: Random) -> str:
-    at = dice.randint(0, len(text))
-    return text[:at] + dice.choice(WORDS) + text[at:]
-
-
-def _replace_by_word(text: str, others: Sequence[str], dice: Random) -> str:
+def _mutated_once(text: str, others: Sequence[str], dice: Random) -> str:
+    kind = dice.randrange(9)
     begin, end = _range(len(text), dice)
-    return text[:begin] + dice.choice(WORDS) + text[end:]
-
-
-def _delete(text: str, others: Sequence[str], dice: Random) -> str:
-    begin, end = _range(len(text), dice)
-    return text[:begin] + text[end:]
-
-
-def _repeat(text: str, others: Sequence[str], dice: Random) -> str:
-    begin, end = _range(len(text), dice)
-    return text[:begin] + text[begin:end] * int(2 ** dice.uniform(1, 12)) + text[end:]
-
-
-def _change_letter(text: str, others: Sequence[str], dice: Random) -> str:
-    at = dice.randint(0, len(text))
-    return text[:at] + chr(dice.choice((dice.randrange(128), dice.randrange(0x3000)))) + text[at + 1 :]
-
-
-def _swap_words(text: str, others: Sequence[str], dice: Random) -> str:
-    words = text.split(" ")
-    a, b = dice.randrange(len(words)), dice.randrange(len(words))
-    words[a], words[b] = words[b], words[a]
-    return " ".join(words)
-
-
-def _splice(text: str, others: Sequence[str], dice: Random) -> str:
-    other = dice.choice(others) if others else ""
-    return text[: dice.randint(0, len(text))] + other[dice.randint(0, len(other)) :]
-
-
-def _cut(text: str, others: Sequence[str], dice: Random) -> str:
-    return text[: dice.randint(0, len(text))]
-
-
-_MUTATIONS: tuple[Callable[[str, Sequence[str], Random], str], ...] = (
-    _insert_word,
-    _insert_word,
-    _replace_by_word,
-    _delete,
-    _repeat,
-    _change_letter,
-    _swap_words,
-    _splice,
-    _cut,
-)
+    match kind:
+        case 0 | 1:
+            return text[:begin] + dice.choice(WORDS) + text[begin:]
+        case 2:
+            return text[:begin] + dice.choice(WORDS) + text[end:]
+        case 3:
+            return text[:begin] + text[end:]
+        case 4:
+            return text[:begin] + text[begin:end] * int(2 ** dice.uniform(1, 12)) + text[end:]
+        case 5:
+            return text[:begin] + chr(dice.choice((dice.randrange(128), dice.randrange(0x3000)))) + text[begin + 1 :]
+        case 6:
+            words = text.split(" ")
+            a, b = dice.randrange(len(words)), dice.randrange(len(words))
+            words[a], words[b] = words[b], words[a]
+            return " ".join(words)
+        case 7:
+            other = dice.choice(others) if others else ""
+            return text[:begin] + other[dice.randint(0, len(other)) :]
+        case _:
+            return text[:begin]

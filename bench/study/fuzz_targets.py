@@ -13,12 +13,8 @@ import importlib
 import io
 import json
 import lzma
-import os
-import shutil
-import signal
 import sys
 import tempfile
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,8 +39,9 @@ from psearch.games import Game
 from psearch.games.game_file import run_file
 from psearch.lab.studies.speedup_study import Sample, summarise, table
 from psearch.options import pruning_named
+from psearch.processes.tasks.task_sharing import share_out
 from psearch.processes.time_manager import GameClock, allot
-from psearch.results import PsearchError
+from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler import scheduler_entries
 from psearch.simulation.costs import Costs
 from psearch.terminal.streams import printable
@@ -59,15 +56,13 @@ from psearch.text.syzygy import RootProber
 from psearch_core.toolchain import jit
 from psearch_core.toolchain.compiler.build import Build
 from psearch_core.toolchain.compiler.front_end import prepare
-from psearch_core.toolchain.kernel_cache import PlugInError, content_hash
+from psearch_core.toolchain.kernel_cache import content_hash
 from psearch_core.toolchain.kernel_sets import KernelSet
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
 EXAMPLES = DATA.parents[1] / "docs" / "examples"
 GAMES = ("tic_tac_toe", "connect_four", "othello")
-_LONGEST_COMPILING_S = 240
-SUPPORT = DATA.parent / "support"
-"""What the tests insist on after each line of a UCI session is asked for here, too."""
+sys.path.append(str(DATA.parent / "support"))  # what the tests insist on is asked for here, too
 _ABOUT = {"input": "abc", "depth": 7}
 
 
@@ -96,16 +91,6 @@ class Target:
         return text.encode(encoding, "surrogatepass" if encoding == "utf-8" and dice.random() < 0.1 else "replace")
 
 
-@contextlib.contextmanager
-def _support() -> Iterator[None]:
-    """Inside, what supports the tests can be imported."""
-    sys.path.append(str(SUPPORT))
-    try:
-        yield
-    finally:
-        sys.path.pop()
-
-
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
@@ -118,12 +103,10 @@ def _check_shown(text: str) -> None:
 
 @contextlib.contextmanager
 def _file(data: bytes, name: str = "input") -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="psearch-fuzz-"))
-    try:
-        (folder / name).write_bytes(data)
-        yield folder / name
-    finally:
-        shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(prefix="psearch-fuzz-") as folder:
+        path = Path(folder, name)
+        path.write_bytes(data)
+        yield path
 
 
 @contextlib.contextmanager
@@ -155,8 +138,8 @@ def run_fen(data: bytes) -> None:
 
 def run_odd_fen(data: bytes) -> None:
     """A FEN and a number that says in which odd way it is written: that is the same position."""
-    with _support():
-        from odd_fens import oddly_written
+    from odd_fens import oddly_written
+
     fen, _, number = _text(data).partition("\t")
     board = parse_position(fen)
     text = oddly_written(board, Random(number))
@@ -243,17 +226,8 @@ def run_journal(data: bytes) -> None:
                 raise AssertionError("a file that was refused was changed") from None
 
 
-def run_log(data: bytes) -> None:
-    """The raw log of a study, to its table."""
-    _read_log(data, "log.jsonl")
-
-
-def run_packed_log(data: bytes) -> None:
-    """A compressed one."""
-    _read_log(data, "log.jsonl.xz")
-
-
-def _read_log(data: bytes, name: str) -> None:
+def run_log(data: bytes, name: str = "log.jsonl") -> None:
+    """Read the raw log of a study, to its table."""
     with _file(data, name) as path:
         samples, _ = read_log(path, Sample)
         _check_shown(table(summarise(samples)))
@@ -356,8 +330,8 @@ def run_clock(data: bytes) -> None:
 
 def run_uci(data: bytes) -> None:
     """Lines for the UCI engine, with a stand-in for what searches."""
-    with _support():
-        from uci_sessions import check_reader
+    from uci_sessions import check_reader
+
     check_reader([line for line in _text(data).split("\n")[:50] if "quit" not in line])
 
 
@@ -389,40 +363,24 @@ def run_kernels(data: bytes) -> None:
         for module in (*scheduler_entries.SEARCH.recipe.modules, "psearch.games.plain_functions", "psearch.own_rule"):
             importlib.import_module(module)  # here, once
         kernels = KernelSet(str(path), "", content_hash(data), adapter=adapter)
-        ours, theirs = os.pipe()
-        child = os.fork()
-        if child == 0:
-            _compile_and_exit(kernels, theirs)
-        os.close(theirs)
-        with open(ours, encoding="utf-8", errors="surrogateescape") as pipe:
-            said = pipe.read()
-        _, status = os.waitpid(child, 0)
-    if status:
-        raise AssertionError(f"status {status}: {said}")
-    if said:
-        raise PsearchError(said)
-
-
-def _compile_and_exit(kernels: KernelSet, pipe: int) -> None:
-    status, said = 1, ""
-    try:
-        signal.setitimer(signal.ITIMER_REAL, _LONGEST_COMPILING_S)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         try:
-            group = kernels.group(scheduler_entries.SEARCH)
-            build = Build("", {group.name: group.recipe})
-            prepare(jit.registry.values())
-            for symbol, kernel in build.closures[group.name].items():
-                if build._is_users(kernel):
-                    build.front_end(symbol)
-        except PlugInError as error:
-            said = str(error)
-        status = 0
-    except BaseException:
-        said = traceback.format_exc()
-    finally:
-        os.write(pipe, said[-4000:].encode("utf-8", "surrogateescape"))
-        os._exit(status)
+            list(share_out(_compiler, [kernels], 1))
+        except WorkerDied as error:
+            raise AssertionError(str(error)) from None
+
+
+def _compiler() -> Callable[[KernelSet], None]:
+    return _compile
+
+
+def _compile(kernels: KernelSet) -> None:
+    """Find the types of a user's kernels, in a process apart. Raises PlugInError."""
+    group = kernels.group(scheduler_entries.SEARCH)
+    build = Build("", {group.name: group.recipe})
+    prepare(jit.registry.values())
+    for symbol, kernel in build.closures[group.name].items():
+        if build._is_users(kernel):
+            build.front_end(symbol)
 
 
 # -- all -------------------------------------------------------------------------------------------------------------
@@ -456,16 +414,6 @@ _EPD_LINES = [
         b"id BACK.01; c0 two words; ce -+; eval +M5;", b"bm Rd8# id \"c\"; am Td1;", b"bm Td8; acd 99; pv Rd8#;",
     )
 ]  # fmt: skip
-
-
-def _odd_games() -> list[bytes]:
-    """Malformed files of which anybody can count the games."""
-    sys.path.append(str(SUPPORT))
-    try:
-        from odd_pgn import odd_file
-    finally:
-        sys.path.pop()
-    return [odd_file(Random(seed))[0] for seed in range(40)]
 
 
 _GAME_POSITIONS = [
@@ -518,6 +466,9 @@ def targets() -> list[Target]:
         *(b"position fen " + fen + b" moves e2e4\ngo infinite\nstop\nd" for fen in fens[::16]),
         *(b"position startpos moves " + move for move in moves),
     ]
+    from odd_pgn import odd_file
+
+    odd_games = [odd_file(Random(seed))[0] for seed in range(40)]
     tables = [(DATA / "syzygy" / f"KRvK.{kind}").read_bytes() for kind in ("rtbw", "rtbz")]
     perft = _lines("perft/standard6_cpw.epd") + _lines("perft/tricky_shakmaty.epd")[:9]
     fens += [line.split(b";")[0].strip() for line in perft + _lines("perft/fischer_960_ethereal.epd")[:40]] * 2
@@ -528,10 +479,10 @@ def targets() -> list[Target]:
         Target("moves", run_moves, moves, 4),
         Target("epd", run_epd, [*epds, *_EPD_LINES, b"\n".join(epds[:3] + _EPD_LINES)], 20),
         Target("perft suite", run_perft_suite, perft, 4),
-        Target("pgn", run_pgn, [_GAME, _GAME[:250], b"1. e4 e5 2. Nf3 *\n", *_odd_games()], 20),
+        Target("pgn", run_pgn, [_GAME, _GAME[:250], b"1. e4 e5 2. Nf3 *\n", *odd_games], 20),
         Target("journal", run_journal, [_journal_seed()], 8),
         Target("log", run_log, [log], 3),
-        Target("packed log", run_packed_log, [lzma.compress(log)], 1, is_text=False),
+        Target("packed log", functools.partial(run_log, name="log.jsonl.xz"), [lzma.compress(log)], 1, is_text=False),
         Target("costs", run_costs, [json.dumps(asdict(Costs())).encode()], 3),
         Target("book", run_book, [(DATA / "polyglot" / "lasker-trap.bin").read_bytes()], 3, is_text=False),
         Target("tables", run_tables, tables, 3, is_text=False),

@@ -2,24 +2,21 @@
 
     python bench/study/python_engine.py
 
-It knows `setoption` for Threads and Hash, `position fen F [moves ...]` and `position startpos [moves ...]`, `go` with
-`movetime`, `nodes` and `depth`, `isready` and `quit`. What a search reports is printed as it comes; what it raises, as
-an `info string`, and the answer is `bestmove (none)` then.
+It knows `setoption` for Threads and Hash, `position`, `go` with `movetime`, `nodes` and `depth`, `isready` and `quit`.
+What a search reports is printed as it comes; what it raises, as an `info string`, and the answer is `bestmove (none)`.
 """
 
 from __future__ import annotations
 
 import sys
 
-import chess
 import chess.engine
 
 from psearch.api.blocking import Engine
 from psearch.faces.uci.position_command import CurrentPosition
 from psearch.results import PsearchError
+from psearch.settings import HASH, THREADS
 from psearch.text.report import uci_line
-
-_LIMITS = {"movetime": "time", "nodes": "nodes", "depth": "depth"}
 
 
 def say(*words: object) -> None:
@@ -27,18 +24,14 @@ def say(*words: object) -> None:
     print(*words, flush=True)
 
 
-def read_limit(words: list[str]) -> chess.engine.Limit:
-    """The limits of a `go` command."""
-    found = dict(zip(words[::2], map(int, words[1::2]), strict=False))
-    fields = {_LIMITS[word]: value / 1000 if word == "movetime" else value for word, value in found.items()}
-    return chess.engine.Limit(**fields)
-
-
-def search(engine: Engine, board: chess.Board, limit: chess.engine.Limit) -> None:
-    """Search, print what is found, and the answer."""
+def search(engine: Engine, board: chess.Board, words: list[str]) -> None:
+    """Search to the limits of a `go` command, print what is found, and the answer."""
+    limits = dict(zip(words[::2], map(int, words[1::2]), strict=False))
+    if "movetime" in limits:
+        limits["time"] = limits.pop("movetime") / 1000
     move: chess.Move | None = None
     try:
-        with engine.analysis(board, limit) as analysis:
+        with engine.analysis(board, chess.engine.Limit(**limits)) as analysis:
             for info in analysis:
                 say("info depth", info["depth"], "nodes", info["nodes"], "pv", *uci_line(info["pv"]))
             move = analysis.wait().move
@@ -50,29 +43,22 @@ def search(engine: Engine, board: chess.Board, limit: chess.engine.Limit) -> Non
 def main() -> None:
     """Obey what comes on stdin."""
     position = CurrentPosition()
-    settings = {"Threads": 1, "Hash": 16}
-    engine: Engine | None = None
-    for line in sys.stdin:
-        words = line.split()
-        if words[:1] == ["uci"]:
-            say("uciok")
-        elif words[:1] == ["setoption"]:
-            settings[words[2]] = int(words[4])
-            if engine is not None:
-                engine.close()
-                engine = None
-        elif words[:1] == ["position"]:
-            position.set_up(words[1:], chess960=False)
-        elif words[:1] == ["quit"]:
-            break
-        elif words:
-            engine = engine or Engine(settings["Threads"], settings["Hash"])
-            if words[0] == "isready":
-                say("readyok")
-            elif words[0] == "go":
-                search(engine, position.board(chess960=False), read_limit(words[1:]))
-    if engine is not None:
-        engine.close()
+    with Engine(1, 16) as engine:
+        for line in sys.stdin:
+            match line.split():
+                case ["uci"]:
+                    say("\n".join([THREADS.declaration(), HASH.declaration(), "uciok"]))
+                case ["isready"]:
+                    engine.ping()
+                    say("readyok")
+                case ["setoption", "name", name, "value", value]:
+                    engine.configure({name: value})
+                case ["position", *words]:
+                    position.set_up(words, chess960=False)
+                case ["go", *words]:
+                    search(engine, position.board(chess960=False), words)
+                case ["quit"]:
+                    return
 
 
 if __name__ == "__main__":

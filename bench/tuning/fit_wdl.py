@@ -38,7 +38,7 @@ from typing import Any
 import chess
 import numpy as np
 from fitting.positions import board_codes, read  # finds bench/training
-from fitting.weights_file import check_ours
+from fitting.weights import check_ours
 from netdata.reader import shuffled
 from scipy.optimize import minimize
 from scipy.special import expit

@@ -29,13 +29,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from fitting.columns import N_PSQT, PIECES, Array, material_only
 from fitting.data import Data, load, sources
 from fitting.fit import Fit, centred, fit, fit_k, normalise, rounded
-from fitting.model import expected, predict
-from fitting.occurrence import occurrence, table_means
+from fitting.model import expected, occurrence, predict, table_means
 from fitting.pulls import PULL_MATERIAL
-from fitting.weights_file import check_ours, render, weights_in_use
+from fitting.weights import N_PSQT, PIECES, Array, check_ours, material_only, render, weights_in_use
 
 from psearch.results import PsearchError
 

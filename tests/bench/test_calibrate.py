@@ -9,7 +9,7 @@ from pathlib import Path
 import calibrate
 import chess
 import pytest
-from cost_kernels.cost_entries import MICRO_COSTS, TIMED_LOCKS
+from cost_kernels import MICRO_COSTS, TIMED_LOCKS
 from programs import run_bench
 from sharing_costs import SharingCosts, measure_sharing
 

@@ -8,18 +8,15 @@ from pathlib import Path
 import chess
 import numpy as np
 import pytest
+from matchplay.scripts import EXIT_BAD_INPUT
 from netdata.blocks import Appender
-from netdata.commands import EXIT_BAD_INPUT
-from netdata.openings import Book
-from netdata.playing import Settings, Table
+from netdata.playing import Book, Settings, Table
 from netdata.reader import board_codes
 from netdata.records import sample_dtype
-from netfit.fit import Plan, error, expected, targets
-from netfit.fit import train as fit
 from netfit.gradients import Gradient, values
-from netfit.inference import UNIT, write_network
-from netfit.lessons import read_lessons
-from netfit.network import Net, bucket, features, load, random_net, value
+from netfit.lessons import Plan, error, expected, read_lessons, targets
+from netfit.lessons import train as fit
+from netfit.network import UNIT, Net, bucket, features, load, random_net, value, write_network
 from paths import REPOSITORY
 from programs import run_bench
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pack_logs
 import pytest
-from fitting.weights_file import check_ours
+from fitting.weights import check_ours
 from matchplay.game import Record
 from matchplay.journal import MatchJournal
 from matchplay.scripts import MatchError

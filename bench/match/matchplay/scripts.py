@@ -52,6 +52,8 @@ def run_script(name: str) -> int:
     except (OSError, ValueError, MatchError, PsearchError) as error:
         print(f"{name}.py: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
 
 
 def share(

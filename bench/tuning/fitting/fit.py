@@ -17,11 +17,10 @@ from scipy.optimize import minimize, minimize_scalar
 
 from psearch_core.terms import DANGER_STEPS, TERMS, UNIT_COUNT
 
-from .columns import DANGER_COLUMN, KING, KNIGHT, MOBILITY, N_COLUMNS, N_PSQT, PAWN, Array
 from .data import Data
-from .model import backward, danger_backward, expected, predict
-from .occurrence import occurrence, row_shares, table_means
+from .model import backward, danger_backward, expected, occurrence, predict, row_shares, table_means
 from .pulls import pull_tables, pull_terms
+from .weights import DANGER_COLUMN, KING, KNIGHT, MOBILITY, N_COLUMNS, N_PSQT, PAWN, Array
 
 K_STEP = 0.01  # the optimiser's unit for log K, so that its curvature resembles the weights'
 UNIT_STEP = 3.0  # and for units of danger

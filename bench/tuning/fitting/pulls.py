@@ -17,8 +17,8 @@ import numpy as np
 
 from psearch_core.terms import TERMS
 
-from .columns import KING, MATERIAL, MOBILITY, N_PSQT, PAWN, QUEEN, Array
-from .occurrence import row_shares, table_means
+from .model import row_shares, table_means
+from .weights import KING, MATERIAL, MOBILITY, N_PSQT, PAWN, QUEEN, Array
 
 # Strength of the pulls: added to the mean squared error per squared centipawn.
 PULL_MATERIAL = 2e-8  # a piece's mean in the data, to MATERIAL
