@@ -173,7 +173,7 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "24 games" in done.stdout and "900 for the first stage" in done.stdout
-    assert "evaluation by hand" in done.stdout
+    assert "handwritten evaluation" in done.stdout
     found = [json.loads(line) for line in rows.read_text().splitlines()]
     assert [(row["hidden"], row["positions"]) for row in found] == [
         (4, 300),

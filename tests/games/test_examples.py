@@ -7,11 +7,18 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
-from compiled_game import ExampleGame, load_game, load_plain
-from naive_games import NaiveConnectFour, NaiveOthello, naive_negamax
+from example_games import (
+    ExampleGame,
+    NaiveConnectFour,
+    NaiveOthello,
+    Serial,
+    load_game,
+    load_plain,
+    naive_negamax,
+    serial,
+)
 from paths import DATA as ALL_DATA
 from paths import REPOSITORY
-from serial_games import Serial, serial
 
 DATA = ALL_DATA / "examples"
 EXAMPLES = REPOSITORY / "docs" / "examples"

@@ -1,4 +1,4 @@
-"""Limits of the system, lowered for a while."""
+"""Limits of the system, lowered for a while, and what a process has of it."""
 
 from __future__ import annotations
 
@@ -39,3 +39,11 @@ def next_descriptor() -> int:
     descriptor = os.dup(1)
     os.close(descriptor)
     return descriptor
+
+
+PEAK_KIB = """
+def peak_kib():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+"""
+"""Source of a function. Of the program alone: `getrusage` remembers what the process had been before `exec`, a test."""
