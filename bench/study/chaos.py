@@ -11,10 +11,13 @@ of the first. The positions are those of `psearch bench` that have a choice of m
 
 Of every answer is asked: it comes (within 30 s of its time), it is a legal move that was searched to some depth and the
 first of the latest line reported, and it is not later than the time plus the overhead. Of the engine: it is ready again
-(within 30 s), its memory, descriptors, threads and processes are flat, by the rule of endurance.py; in the end it
-leaves with status 0 and no process of it is left. The log has a line for each search; the last says how late the
-answers were, with and without signals. The exit status is 1 if anything was wrong; late answers count as wrong if the
-engine in peace had fewer.
+(within 30 s), what it holds is flat; in the end it leaves with status 0 and no process of it is left. The log has a
+line for each search; the last says how late the answers were, with and without signals. The exit status is 1 if
+anything was wrong; late answers count as wrong if the engine in peace had fewer.
+
+What an engine holds is flat when a straight line through the second half of the measurements, one in ten searches,
+rises by less than 1 MiB for pages of the program, for those of each worker and for shared memory, and by nothing, to
+the nearest whole, for descriptors, processes and threads.
 """
 
 from __future__ import annotations
@@ -38,7 +41,6 @@ from typing import Any
 import chess
 import chess.engine
 import numpy as np
-from endurance import some_of, verdict
 from processes import PSEARCH, holdings, in_session, pid_of, start, stop, workers_of
 
 from psearch.bench import BENCH_POSITIONS
@@ -53,6 +55,10 @@ LEAVING_S = 5.0
 _MEASURED_EVERY = 10
 _PERCENTILES = (50, 90, 99, 100)
 POSITIONS = [fen for fen in BENCH_POSITIONS if chess.Board(fen, chess960=True).legal_moves.count() > 1]
+
+
+_MOST = dict.fromkeys(("program_kb", "workers_kb", "shared_kb"), 1024.0)
+"""By how much a figure may grow and still be called flat; any other not at all, to the nearest whole."""
 
 
 class Tormentor(threading.Thread):
@@ -225,6 +231,27 @@ class Trial:
         return problems
 
 
+def verdict(rows: Sequence[dict[str, int]], workers: int) -> dict[str, Any]:
+    """Return, by figure: what it was at first, in the middle and last, its growth, and whether that is flat.
+
+    It grows by what a straight line through the second half of the measurements rises by, from end to end.
+    """
+    found: dict[str, Any] = {}
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        half = np.array(values[len(values) // 2 :], float)
+        grown = 0.0 if len(half) < 2 else float(np.polyfit(np.arange(len(half)), half, 1)[0] * (len(half) - 1))
+        most = _MOST.get(name, 0.5) * (workers if name == "workers_kb" else 1)
+        found[name] = {
+            "first": values[0],
+            "middle": values[len(values) // 2],
+            "last": values[-1],
+            "growth": round(grown, 1),
+            "flat": grown < most,
+        }
+    return found
+
+
 def lateness(answers: Sequence[Answer], overhead_ms: float) -> dict[str, Any]:
     """Of some answers: how late they were in milliseconds, by percentile."""
     late = [answer.late_ms for answer in answers if answer.late_ms is not None]
@@ -305,7 +332,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--movetime", type=int, default=600, metavar="MS")
     parser.add_argument("--overhead", type=float, default=30.0, metavar="MS", help="an answer may come so late")
     parser.add_argument("--interval", type=float, default=200.0, metavar="MS", help="from one signal to the next")
-    parser.add_argument("--signals", type=some_of(SIGNALS), default=["KILL"], metavar="NAME,NAME")
+    parser.add_argument("--signals", nargs="+", choices=SIGNALS, default=["KILL"], metavar="NAME")
     parser.add_argument("--stopped", type=float, default=5.0, metavar="S", help="from STOP to CONT")
     parser.add_argument("--restless", action="store_true", help="signals between the searches, too")
     parser.add_argument("--alone", action="store_true", help="without the engine in peace")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import chess.engine
 import pytest
 from chaos import Answer, judge
 from paths import BENCH
-from processes import pid_of, start, stop, workers_of
+from processes import family, holdings, in_session, pid_of, start, stop, workers_of
 
 START_AFTER_E4 = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
 STUB = """
@@ -125,3 +127,56 @@ def test_late_answers_count_unless_it_is_the_machine() -> None:
     assert not chaos.is_good({**good, "problems": {"not a legal move": 1}})
     assert not chaos.is_good({**good, "leaving": ["processes left behind: [7]"]})
     assert not chaos.is_good({**good, "holdings": {"descriptors": {"flat": False}}})
+
+
+def rows(**series: list[int]) -> list[dict[str, int]]:
+    return [dict(zip(series, values, strict=True)) for values in zip(*series.values(), strict=True)]
+
+
+def grows(**series: list[int]) -> set[str]:
+    """The figures that the verdict does not call flat, with two workers."""
+    found = chaos.verdict(rows(**series), 2)
+    return {name for name, values in found.items() if not values["flat"]}
+
+
+def test_the_verdict() -> None:
+    ready = [1000 * min(step, 15) for step in range(40)]  # grows at first, as anything does
+    leak = [40_000 + 60 * step for step in range(40)]  # 1.2 MB in the second half
+    noise = [40_000 + 700 * (step % 2) for step in range(40)]
+    assert grows(program_kb=ready, workers_kb=ready, shared_kb=noise) == set()
+    assert grows(program_kb=leak, shared_kb=leak) == {"program_kb", "shared_kb"}
+    assert grows(workers_kb=leak) == set(), "two workers, half of it each"
+    assert grows(descriptors=[39] * 39 + [40], threads=[6] * 40) == set(), "one more at the end is seen by the next run"
+    assert grows(descriptors=[39 + (step > 30) for step in range(40)]) == {"descriptors"}
+    assert grows(processes=[4] * 40, threads=[6 + step // 20 for step in range(40)]) == set()
+    assert grows(threads=[6 + step // 10 for step in range(40)]) == {"threads"}
+
+
+def test_a_family_and_what_it_holds(tmp_path: Path) -> None:
+    program = (
+        "import os, sys, subprocess\n"
+        "memory = os.memfd_create('x'); os.write(memory, bytes(8 << 20)); again = os.dup(memory)\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; print(1, flush=True); time.sleep(60)'],"
+        " pass_fds=[memory])\n"
+        "sys.stdin.read(); child.kill(); child.wait()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"1\n"
+        pids = family(process.pid)
+        held = holdings(process.pid)
+        assert pids[0] == process.pid and len(pids) == 2 and sorted(in_session(process.pid)) == sorted(pids)
+        assert workers_of(process.pid) == pids[1:]
+        assert (held["processes"], held["threads"]) == (2, 2)
+        assert held["shared_kb"] == 8 << 10, "each file once"
+        assert held["descriptors"] >= 9 and held["program_kb"] > 1000 and held["workers_kb"] > 1000
+        process.stdin.close()  # type: ignore[union-attr]  # it has one
+        process.wait(60)
+    assert family(process.pid) == [] and in_session(process.pid) == []
+    assert family(os.getppid())[0] == os.getppid()
+
+
+def test_an_engine_that_leaves() -> None:
+    with pytest.raises(chess.engine.EngineTerminatedError):
+        start([sys.executable, "-c", "import sys; sys.exit(3)"], {})

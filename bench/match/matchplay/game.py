@@ -50,7 +50,6 @@ class Pairing:
     opening: Opening
     round: str
     date: str
-    event: str = "bench/match/match.py"
 
 
 @dataclass
@@ -228,26 +227,11 @@ class Game:
         self.last_score: list[int | None] = [None, None]
         self.adjudication = Adjudication(rules)
         self.record = Record(pairing.number, pairing.white, "*", "")
-        self.start()
-
-    def start(self) -> None:
-        """The PGN up to the end of the book."""
-        pairing = self.pairing
         pgn = chess.pgn.Game.from_board(self.board)
-        names = [engine.spec.name for engine in self.engines]
-        pgn.headers["Event"] = pairing.event
-        pgn.headers["Site"] = "?"
-        pgn.headers["Date"] = pairing.date
-        pgn.headers["Round"] = pairing.round
-        pgn.headers["White"] = names[pairing.white]
-        pgn.headers["Black"] = names[1 - pairing.white]
+        pgn.headers.update(Event="bench/match/match.py", Site="?", Date=pairing.date, Round=pairing.round)
         for colour, number in (("White", pairing.white), ("Black", 1 - pairing.white)):
-            limit = self.engines[number].spec.limit
-            pgn.headers[f"{colour}TimeControl"] = (
-                f"{f'{limit.moves}/' if limit.moves else ''}{limit.base_s:g}+{limit.increment_s:g}"
-                if limit.base_s is not None
-                else str(limit)
-            )
+            spec = self.engines[number].spec
+            pgn.headers[colour], pgn.headers[f"{colour}TimeControl"] = spec.name, str(spec.limit)
         self.pgn = pgn
         self.node: chess.pgn.GameNode = pgn.end()
 
