@@ -31,11 +31,11 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from matchplay.elo import MODELS, Sprt
 from matchplay.engines import EngineSpec, TimeControl, parse_engine, parse_limit
@@ -59,59 +59,6 @@ _REPORT_EVERY = 10
 """games between lines of progress where stderr is no terminal"""
 
 
-class Match:
-    """Deals out games until there is no more to play, or no more to learn."""
-
-    def __init__(
-        self,
-        options: argparse.Namespace,
-        specs: tuple[EngineSpec, EngineSpec],
-        openings: list[Opening],
-        journal: MatchJournal,
-    ) -> None:
-        self.options = options
-        self.specs = specs
-        self.openings = openings
-        self.journal = journal
-        self.tally = Tally((specs[0].name, specs[1].name), options.sprt)
-        for record in journal.records:
-            self.tally.add(record)
-        done = {record.number for record in journal.records}
-        self.to_play = [number for number in range(options.games) if number not in done]
-        self.signal = 0
-        self.date = time.strftime("%Y.%m.%d")
-
-    def pairing(self, number: int) -> Pairing:
-        """Return a game that is to be played."""
-        opening = self.openings[number // 2 % len(self.openings)]
-        return Pairing(number, number % 2, opening, f"{number // 2 + 1}.{number % 2 + 1}", self.date)
-
-    def play(self) -> None:
-        """Play all games. Raises MatchError, and PsearchError when a game's process is lost; no process is left."""
-        if self.signal or not self.to_play or self.tally.decision is not None:
-            return
-        options = self.options
-        make = partial(make_seat, self.specs, options.rules)
-        tasks = list(map(self.pairing, self.to_play))
-        answers = share(make, tasks, options.concurrency, options.on, lambda: bool(self.signal))
-        with closing(answers) as finished, StatusLine(only_terminal=True) as status:
-            for _, (names, record) in finished:
-                self.journal.name(names)
-                self.journal.add(record)
-                self.tally.add(record)
-                for complaint in record.complaints:
-                    status.make_room()
-                    name = self.tally.names[complaint.engine]
-                    print(f"game {record.number + 1}: {name}: {complaint.kind}: {complaint.text}", file=sys.stderr)
-                done = len(self.tally.records)
-                text = f"{done}/{options.games}  {self.tally.short()}"
-                status(text, done, options.games)
-                if done % _REPORT_EVERY == 0 and not sys.stderr.isatty():
-                    print(text, file=sys.stderr, flush=True)
-                if self.tally.decision is not None:
-                    return
-
-
 def _wholes(text: str, what: str, ranges: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
     words = text.split(",")
     if len(words) != len(ranges):
@@ -131,8 +78,8 @@ def _sprt(text: str) -> tuple[float, ...]:
     return numbers
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The command line."""
+def read_options(words: Sequence[str] | None) -> tuple[argparse.Namespace, tuple[EngineSpec, EngineSpec]]:
+    """Read the command line. Raises MatchError, or SystemExit after --help."""
     parser = Parser(__doc__)
     parser.add_argument("--first", default="", metavar="ENGINE", help="default: this psearch")
     parser.add_argument("--second", default="", metavar="ENGINE", help="default: this psearch")
@@ -181,13 +128,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, metavar="PREFIX", help="of the files; default: match-DATE-TIME")
     parser.add_argument("--resume", action="store_true", help="go on with the match at --out")
-    return parser
-
-
-def read_options(arguments: list[str] | None) -> tuple[argparse.Namespace, tuple[EngineSpec, EngineSpec]]:
-    """Raises MatchError, or SystemExit after --help."""
-    parser = make_parser()
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(words)
     default: TimeControl | None = None
     for key in ("tc", "nodes", "depth", "movetime"):
         if getattr(options, key) is not None:
@@ -208,20 +149,58 @@ def read_options(arguments: list[str] | None) -> tuple[argparse.Namespace, tuple
         if options.resume:
             parser.error("--resume needs --out")
         options.out = Path(time.strftime("match-%Y%m%d-%H%M%S"))
-    options.rules = Rules(
-        margin_s=options.margin / 1000,
-        stall_s=float(options.stall),
-        resign=options.resign,
-        draw=options.draw,
-        most_moves=options.most_moves,
-    )
+    rest = options.resign, options.draw, options.most_moves
+    options.rules = Rules(options.margin / 1000, float(options.stall), *rest)
     return options, (first, second)
 
 
-def settings_of(
-    options: argparse.Namespace, specs: tuple[EngineSpec, EngineSpec], openings: list[Opening]
-) -> dict[str, Any]:
-    """What makes two matches the same, as JSON has it."""
+def play(
+    options: argparse.Namespace,
+    specs: tuple[EngineSpec, EngineSpec],
+    openings: list[Opening],
+    journal: MatchJournal,
+    tally: Tally,
+    signals: list[int],
+) -> None:
+    """Play games until there is no more to play, or no more to learn, or a signal has come.
+
+    Raises MatchError, and PsearchError when a game's process is lost; no process is left.
+    """
+    done = {record.number for record in journal.records}
+    date = time.strftime("%Y.%m.%d")
+    pairings = [
+        Pairing(number, number % 2, openings[number // 2 % len(openings)], f"{number // 2 + 1}.{number % 2 + 1}", date)
+        for number in range(options.games)
+        if number not in done
+    ]
+    if signals or not pairings or tally.decision is not None:
+        return
+    make = partial(make_seat, specs, options.rules)
+    answers = share(make, pairings, options.concurrency, options.on, lambda: bool(signals))
+    with closing(answers) as finished, StatusLine(only_terminal=True) as status:
+        for _, (names, record) in finished:
+            journal.name(names)
+            journal.add(record)
+            tally.add(record)
+            for complaint in record.complaints:
+                status.make_room()
+                name = tally.names[complaint.engine]
+                print(f"game {record.number + 1}: {name}: {complaint.kind}: {complaint.text}", file=sys.stderr)
+            count = len(tally.records)
+            text = f"{count}/{options.games}  {tally.short()}"
+            status(text, count, options.games)
+            if count % _REPORT_EVERY == 0 and not sys.stderr.isatty():
+                print(text, file=sys.stderr, flush=True)
+            if tally.decision is not None:
+                return
+
+
+def run(words: Sequence[str] | None = None) -> int:
+    """Play the match; returns the exit status. Raises MatchError when nothing was played."""
+    options, specs = read_options(words)
+    openings = read_book(options.book, options.chess960)
+    if options.seed is not None:
+        random.Random(options.seed).shuffle(openings)
     digest = hashlib.sha256("\n".join(str(opening) for opening in openings).encode()).hexdigest()[:16]
     settings = {
         "first": asdict(specs[0]),
@@ -229,35 +208,20 @@ def settings_of(
         "openings": {"book": str(options.book), "number": len(openings), "sha256": digest, "seed": options.seed},
         "rules": asdict(options.rules),
     }
-    plain: dict[str, Any] = json.loads(json.dumps(settings))
-    return plain
-
-
-def _loads() -> list[float]:
-    return [round(load, 2) for load in os.getloadavg()]
-
-
-def run(arguments: list[str] | None = None) -> int:
-    """The match; the exit status. Raises MatchError."""
-    options, specs = read_options(arguments)
-    openings = read_book(options.book, options.chess960)
-    if options.seed is not None:
-        random.Random(options.seed).shuffle(openings)
-    settings = settings_of(options, specs, openings)
-    begun, loads = time.time(), _loads()
+    settings = json.loads(json.dumps(settings))  # as the journal has it
+    begun, load_before = time.time(), os.getloadavg()
+    signals: list[int] = []
+    failure: str | None = None
     with MatchJournal(options.out, settings, resume=options.resume) as journal:
-        match = Match(options, specs, openings, journal)
+        tally = Tally((specs[0].name, specs[1].name), options.sprt)
+        for record in journal.records:
+            tally.add(record)
         if len(openings) < (pairs := (options.games + 1) // 2):
             print(f"match.py: {pairs} pairs from {len(openings)} openings: openings are repeated", file=sys.stderr)
-
-        def stop(number: int, frame: object) -> None:
-            match.signal = number
-
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, stop)
-        failure: str | None = None
+            signal.signal(number, lambda number, frame: signals.append(number))
         try:
-            match.play()
+            play(options, specs, openings, journal, tally, signals)
         except PsearchError as error:
             failure = f"{error}; --resume goes on"
         except MatchError as error:
@@ -265,18 +229,18 @@ def run(arguments: list[str] | None = None) -> int:
                 journal.remove()
                 raise
             failure = str(error)
-    if match.tally.records:
-        print("\n".join(match.tally.lines()))
+    if tally.records:
+        print("\n".join(tally.lines()))
     summary = {
-        **match.tally.summary(),
+        **tally.summary(),
         "id_names": journal.id_names,
         "settings": settings,
         "concurrency": options.concurrency,
         "machine": machine(),
-        "load_before": loads,
-        "load_after": _loads(),
+        "load_before": load_before,
+        "load_after": os.getloadavg(),
         "seconds": round(time.time() - begun, 1),
-        "interrupted": bool(match.signal),
+        "interrupted": bool(signals),
         "written": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }
     path = options.out.with_name(options.out.name + ".json")
@@ -287,10 +251,10 @@ def run(arguments: list[str] | None = None) -> int:
     if failure is not None:
         print(f"match.py: {failure}", file=sys.stderr)
         return EXIT_FAILED
-    if match.signal:
-        return EXIT_SIGNAL + match.signal
-    names = journal.id_names or match.tally.names
-    at_fault = {complaint.engine for _, complaint in match.tally.complaints}
+    if signals:
+        return EXIT_SIGNAL + signals[0]
+    names = journal.id_names or tally.names
+    at_fault = {complaint.engine for _, complaint in tally.complaints}
     return EXIT_COMPLAINTS if any(names[engine].lower().startswith("psearch") for engine in at_fault) else 0
 
 

@@ -6,26 +6,22 @@ per call of the benchmark, and `extra_info` (in `--benchmark-json`) how many ope
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import chess
 import numpy as np
 import pytest
 
-from psearch.arena.arena import Arena
 from psearch_core.chess.board.bridge import set_position
 from psearch_core.chess.board.movegen import generate_captures, generate_quiets
 from psearch_core.chess.board.position import find_pins, make_move
 from psearch_core.chess.evaluation.evaluate import evaluate
 from psearch_core.chess.evaluation.network import network_value
 from psearch_core.chess.ordering.see import see_at_least
-from psearch_core.chess.search.tt import probe, store
 from psearch_core.chess.tables import make_tables
 from psearch_core.records import FRAME_SIZE, MAX_PLY, PAWN_ENTRIES, evaluation_dtype, frame_dtype
-from psearch_core.splitmix import splitmix64
 from psearch_core.toolchain.jit import entry
-from psearch_core.views import context_at, evaluation_at, frame_at, i64, tables_at
+from psearch_core.views import evaluation_at, frame_at, i64, tables_at
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 OPERATIONS = 100_000
@@ -111,19 +107,6 @@ def repeat_see(tables, frame, times):
     return passed
 
 
-@entry(i64(i64, i64))
-def repeat_table(context, times):
-    """Store and probe at random places: two cache misses each, nothing prefetched."""
-    ctx = context_at(context)
-    hits = 0
-    for i in range(times):
-        key = splitmix64(np.uint64(i))
-        store(ctx, 1, key, 1, 0, 0, 5, 3)
-        if probe(ctx, splitmix64(np.uint64(i >> 1))) != np.uint64(0):
-            hits += 1
-    return hits
-
-
 # -- fixtures ------------------------------------------------------------------------------------------------
 
 
@@ -138,13 +121,6 @@ def frames(tables: np.ndarray) -> np.ndarray:
     set_position(tables, made["position"][:1], chess.Board(KIWIPETE))
     repeat_generate(tables.ctypes.data, made.ctypes.data, 1)
     return made
-
-
-@pytest.fixture
-def arena(tables: np.ndarray) -> Iterator[Arena]:
-    made = Arena(workers=1, hash_mb=HASH_MB)
-    yield made
-    made.close()
 
 
 # -- benchmarks ----------------------------------------------------------------------------------------------
@@ -184,8 +160,3 @@ def test_network(benchmark: Any, tables: np.ndarray, stage: str) -> None:
     scratch = np.zeros(1, evaluation_dtype)
     benchmark.extra_info["operations"] = OPERATIONS
     assert benchmark(repeat_network, tables.ctypes.data, scratch.ctypes.data, made.ctypes.data, OPERATIONS) != 0
-
-
-def test_table(benchmark: Any, arena: Arena) -> None:
-    benchmark.extra_info["operations"] = OPERATIONS
-    assert benchmark(repeat_table, arena.context, OPERATIONS) > 0.9 * OPERATIONS

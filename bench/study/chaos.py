@@ -2,7 +2,6 @@
 
     python bench/study/chaos.py --log chaos.jsonl
     python bench/study/chaos.py --log stop.jsonl --signals STOP --interval 1000 --searches 50
-    python bench/study/chaos.py --log python.jsonl --engine "python bench/study/python_engine.py"
 
 An engine with many workers searches positions for a fixed time each, while every now and then one of its workers,
 drawn at random, gets a signal: KILL, SEGV, BUS, TERM, or STOP, with CONT some seconds later. Beside it a second engine,

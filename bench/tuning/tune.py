@@ -85,10 +85,10 @@ def main() -> None:
     args = read_options()
     check_ours(args.out, '"""The evaluation\'s weights')
     train, held = load(args.files, args.seed)
-    k_score = [fit_k(train.score[part], train.result[part]) for part in sources(train)]
+    k_score = np.array([fit_k(train.score[part], train.result[part]) for part in sources(train)])
 
     def target(data: Data) -> Array:
-        by_score = expected(data.score, np.array(k_score)[data.source])  # type: ignore[arg-type]  # numpy scalars among floats
+        by_score = expected(data.score, k_score[data.source])
         return args.mix * data.result + (1.0 - args.mix) * by_score
 
     t_train, t_held = target(train), target(held)

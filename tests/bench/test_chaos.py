@@ -14,11 +14,9 @@ import chaos
 import chess
 import chess.engine
 import pytest
-from chaos import Answer, judge
-from paths import BENCH
-from processes import family, holdings, in_session, pid_of, start, stop, workers_of
+from chaos import Answer
+from processes import family, holdings, in_session, start, workers_of
 
-START_AFTER_E4 = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
 STUB = """
 import sys
 searched = False
@@ -62,28 +60,12 @@ def run_until_struck(tmp_path: Path, words: str, signals: int) -> tuple[list[dic
     raise AssertionError(f"{found['signals']} signals in {searches} searches")
 
 
-@pytest.mark.parametrize("engine", ["psearch uci", "psearch.Engine"])
-def test_workers_are_killed_and_the_answers_are_right(tmp_path: Path, engine: str) -> None:
-    words = "--workers 2 --hash 1 --movetime 300 --interval 100"
-    if engine == "psearch.Engine":
-        words += f" --alone --engine '{sys.executable} {BENCH / 'study' / 'python_engine.py'}'"
-    rows, found = run_until_struck(tmp_path, words, 3)
-    assert len(rows) == found["searches"] * (2 if engine == "psearch uci" else 1)
+def test_workers_are_killed_and_the_answers_are_right(tmp_path: Path) -> None:
+    rows, found = run_until_struck(tmp_path, "--workers 2 --hash 1 --movetime 300 --interval 100", 3)
+    assert len(rows) == found["searches"] * 2
     for row in rows:
         assert chess.Move.from_uci(row["bestmove"]) in chess.Board(row["position"]).legal_moves
         assert row["depth"] > 0 and (row["tormented"] or not row["signals"])
-
-
-def test_an_engine_in_a_python_program() -> None:
-    engine = start([sys.executable, str(BENCH / "study" / "python_engine.py")], {"Threads": 2, "Hash": 1})
-    board = chess.Board(START_AFTER_E4)
-    played = engine.play(board, chess.engine.Limit(depth=4), info=chess.engine.INFO_ALL)
-    answer = Answer("x", 1, False)
-    judge(answer, played.move, dict(played.info))
-    assert (answer.problems, answer.depth) == ([], 4) and answer.nodes > 50
-    assert len(workers_of(pid_of(engine))) == 2
-    assert engine.play(chess.Board("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"), chess.engine.Limit(time=0.05)).move is None
-    assert stop(engine) == 0
 
 
 def test_a_stopped_worker_is_continued(tmp_path: Path) -> None:

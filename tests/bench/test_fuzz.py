@@ -37,7 +37,7 @@ def test_thousands_of_mutated_inputs() -> None:
 
 
 @pytest.mark.parametrize("name", [target.name for target in TARGETS if target.is_text])
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_pieces_in_any_order(name: str, data: st.DataObject) -> None:
     """Read or refused: of pieces of good inputs, words of the formats, and anything."""

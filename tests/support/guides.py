@@ -10,15 +10,15 @@ limit of nodes. What does, times, and the version are masked. After a change of 
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from paths import DATA, REPOSITORY
-from programs import PSEARCH
+from programs import PSEARCH, run_here
 from terminals import on_terminal, what_stays
 
 
@@ -39,8 +39,8 @@ def check_command(block: str, folder: Path, status: int = 0) -> None:
     """Run a command, and see that the lines printed below it come in this order; `...` stands for others, and for the
     end of a line."""
     command, *wanted = block.rstrip("\n").split("\n")
-    words = [*PSEARCH, *shlex.split(command)[2:]]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=200, cwd=folder)
+    with contextlib.chdir(folder):
+        done = run_here(*shlex.split(command)[2:])
     said = (done.stdout or done.stderr).replace(str(folder), "/home/me").split("\n")
     assert done.returncode == status, done.stderr
     for line in wanted:

@@ -8,6 +8,7 @@ files stay.
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -48,7 +49,7 @@ class GameLog:
         self.path = path
         opening = b'{"%s": {' % head.encode()
         try:
-            self._lines = Journal(path, opening, **({"sync_interval_s": 0} if every else {}))
+            self._lines = Journal(path, opening, sync_interval_s=0 if every else math.inf)
         except BlockingIOError:
             raise MatchError(f"{path}: this {self.what} is being played") from None
         except OSError as error:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -34,7 +35,7 @@ _DIGITS = 3
 
 
 @numba.njit
-def _fresh_pawn_slot(tb, ev, pos):  # type: ignore[no-untyped-def]  # numba finds the types
+def _fresh_pawn_slot(tb: Any, ev: Any, pos: Any) -> int:
     """The position's entry in the pawn hash, filled anew: weights change between calls."""
     slot = pawn_slot(tb, ev, pos)
     fill_pawn_entry(tb, ev.pawns[slot], pos)
@@ -196,10 +197,11 @@ def load(paths: list[Path], seed: int) -> tuple[Data, Data]:
         alive = data.scales.max(axis=1) > 0
         parts.append((data[alive & ~held], data[alive & held]))
         print(f"{path.name}: {len(outcome)} positions, {int(alive.sum())} not drawn by rule")
-    return tuple(  # type: ignore[return-value]  # two of them
+    train, held = (
         Data(*(np.concatenate([getattr(part[k], name) for part in parts]) for name in Data.__dataclass_fields__))
         for k in range(2)
     )
+    return train, held
 
 
 def sources(data: Data) -> list[Array]:

@@ -106,7 +106,7 @@ def predict(data: Data, weights: Array, units: Array, smooth: bool = False) -> t
     return out * scales, scales
 
 
-def expected(cp: Array, k: float) -> Array:
+def expected(cp: Array, k: float | Array) -> Array:
     """Expected score (0..1) of a centipawn score."""
     return 1.0 / (1.0 + 10.0 ** (-k / 400.0 * cp))
 

@@ -36,7 +36,7 @@ _QUIESCENCE_PLIES = 16
 
 
 @numba.njit
-def _quiesce(tables, evaluation, frames, ply, alpha, beta, leaf):  # type: ignore[no-untyped-def]  # numba finds the types
+def _quiesce(tables: int, evaluation: int, frames: int, ply: int, alpha: int, beta: int, leaf: Array) -> int:
     """The engine's quiescence as far as it has no check to answer; the line's last position goes to leaf[ply]."""
     tb = tables_at(tables)
     frame = frame_at(frames + ply * FRAME_SIZE)
