@@ -39,11 +39,10 @@ from pathlib import Path
 
 from matchplay.elo import MODELS, Sprt
 from matchplay.engines import EngineSpec, TimeControl, parse_engine, parse_limit
-from matchplay.game import Pairing, Rules
+from matchplay.game import Pairing, Rules, make_seat
 from matchplay.journal import MatchJournal
 from matchplay.openings import Opening, read_book
 from matchplay.scripts import MatchError, Parser, run_script, share
-from matchplay.seat import make_seat
 from matchplay.tally import Tally
 
 from psearch.faces.cli.numbers import whole_number

@@ -10,13 +10,12 @@ weights, and what came out.
 The method, each step said in full at the head of its module in `bench/tuning/fitting/`:
 
 1. `positions`: a position is replaced by the one at the end of its captures; the evaluation is for quiet ones.
-2. `features`: the evaluation's own kernel says how often a position has each term, so there is no second version of it.
-3. `data`: a tenth is held out, and the errors reported are of that tenth.
+2. `data`: the evaluation's own kernel says how often a position has each term, so there is no second version of it.
+3. The same: a tenth is held out, and the errors reported are of that tenth.
 4. `model`: the weights and the features make E, and E the expected score.
 5. `fit`: L-BFGS on the squared error against a mix of the game's result and the engine's score, once with units of
    danger that need not be whole, then with them rounded.
-6. `pulls`: what is added to the error, so that what the data hardly shows stays sensible.
-7. `weights_file`: whole numbers, as the text of `psearch_core/chess/evaluation/weights.py`.
+6. `weights`: whole numbers, as the text of `psearch_core/chess/evaluation/weights.py`.
 """
 
 from __future__ import annotations
@@ -30,9 +29,8 @@ from pathlib import Path
 
 import numpy as np
 from fitting.data import Data, load, sources
-from fitting.fit import Fit, centred, fit, fit_k, normalise, rounded
+from fitting.fit import PULL_MATERIAL, Fit, centred, fit, fit_k, normalise, rounded
 from fitting.model import expected, occurrence, predict, table_means
-from fitting.pulls import PULL_MATERIAL
 from fitting.weights import N_PSQT, PIECES, Array, check_ours, material_only, render, weights_in_use
 
 from psearch.results import PsearchError
