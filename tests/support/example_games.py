@@ -1,178 +1,19 @@
-"""The games of docs/examples without the searcher: compiled by numba as they come, and twins in slow, plain Python."""
+"""The games of docs/examples in slow, plain Python: their files as they are, and twins on lists of squares."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType, ModuleType
-from typing import NamedTuple
-
-import numba
-import numpy as np
-
-PLAIN = ("move_text", "board_text", "read_position")
-"""The functions of a game that stay Python."""
+from typing import Any
 
 
-class ExampleGame(NamedTuple):
-    """A game that Python can play; its module has the functions that compiled code calls."""
-
-    module: ModuleType
-
-    def position(self) -> np.void:
-        """Return a position at the start of the game."""
-        pos = np.zeros(1, self.module.POSITION)[0]
-        self.module.start(pos)
-        return pos
-
-    def legal(self, pos: np.void) -> list[int]:
-        """Return the legal moves, best guess first; none when the game is over."""
-        if self.module.ended(pos):
-            return []
-        found = np.zeros(self.module.MOST_MOVES, np.uint16)
-        return [int(move) for move in found[: self.module.moves(pos, found)]]
-
-    def after(self, pos: np.void, move: int) -> np.void:
-        """Return the position after a move."""
-        after = pos.copy()
-        self.module.make(after, np.uint16(move))
-        return after
-
-    def read(self, text: str) -> np.void:
-        """Return the position that a text stands for: by the game's own reader, else by the texts of its moves."""
-        pos = self.position()
-        if hasattr(self.module, "read_position"):
-            self.module.read_position(pos, text)
-            return pos
-        while text:
-            texts = {self.module.move_text(pos, move): move for move in self.legal(pos)}
-            word = next((word for word in texts if text.startswith(word)), None)
-            if word is None:
-                raise ValueError(f"no legal move begins {text}")
-            pos, text = self.after(pos, texts[word]), text[len(word) :]
-        return pos
-
-
-def load_plain(path: Path) -> ExampleGame:
-    """Return the game in a file as Python runs it."""
+def plain_game(path: Path) -> Any:
+    """Return the module of a game's file as Python runs it."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return ExampleGame(module)
-
-
-def load_game(path: Path) -> ExampleGame:
-    """Return the game in a file, with every function that is not plain Python compiled at its first call."""
-    game = load_plain(path)
-    for name, function in list(vars(game.module).items()):
-        if isinstance(function, FunctionType) and name not in PLAIN:
-            setattr(game.module, name, numba.njit(error_model="numpy")(function))
-    return game
-
-
-TABLE_SLOTS = 1 << 20
-INFINITE = 20_000
-"""Above every score."""
-LOWER, UPPER = 1, 2
-"""Bounds; an exact score is both."""
-
-
-class Serial(NamedTuple):
-    """What compiled code says of a position."""
-
-    perft: Callable[[np.void, int], int]
-    """(position, depth) -> lines of that length; a line ends with its game"""
-    search: Callable[..., tuple[int, int, int]]
-    """(position, one depth after another) -> score, best move, nodes"""
-
-
-def serial(game: ExampleGame) -> Serial:
-    """Return perft and search for a game."""
-    dtype, most_moves = game.module.POSITION, game.module.MOST_MOVES
-    moves, make, ended = game.module.moves, game.module.make, game.module.ended
-    result, evaluate, key = game.module.result, game.module.evaluate, game.module.key
-
-    @numba.njit(numba.int64(numba.typeof(np.zeros(1, dtype)), numba.uint16[:, ::1], numba.int64))
-    def count_lines(line, found, depth):
-        if depth == 0:
-            return 1
-        here, total = len(line) - 1 - depth, 0
-        if ended(line[here]):
-            return 0
-        for i in range(moves(line[here], found[here])):
-            line[here + 1] = line[here]
-            make(line[here + 1], found[here, i])
-            total += count_lines(line, found, depth - 1)
-        return total
-
-    @numba.njit(
-        numba.int64(
-            numba.typeof(np.zeros(1, dtype)),
-            numba.uint16[:, ::1],
-            numba.uint64[:, ::1],
-            numba.int64[::1],
-            *[numba.int64] * 4,
-        )
-    )
-    def negamax(line, found, table, nodes, ply, depth, alpha, beta):
-        nodes[0] += 1
-        here = line[ply]
-        if ended(here):
-            return result(here)
-        if depth == 0:
-            return evaluate(here)
-        hashed = key(here)
-        slot, known = np.int64(hashed & np.uint64(TABLE_SLOTS - 1)), 65535
-        if table[slot, 0] == hashed:
-            entry = np.int64(table[slot, 1])  # move, depth, bound, score
-            known, bound, score = entry & 65535, entry >> 24 & 255, (entry >> 32) - INFINITE
-            enough = (entry >> 16 & 255) == depth and ply > 0
-            if enough and ((bound & LOWER and score >= beta) or (bound & UPPER and score <= alpha) or bound == 3):
-                return score
-        number = moves(here, found[ply])
-        for i in range(1, number):  # the move of the table goes first
-            if found[ply, i] == known:
-                found[ply, 1 : i + 1] = found[ply, :i].copy()
-                found[ply, 0] = known
-        best, best_move, low = -INFINITE, 65535, alpha
-        for i in range(number):
-            line[ply + 1] = line[ply]
-            make(line[ply + 1], found[ply, i])
-            if i and beta > low + 1:
-                score = -negamax(line, found, table, nodes, ply + 1, depth - 1, -low - 1, -low)
-                if low < score < beta:
-                    score = -negamax(line, found, table, nodes, ply + 1, depth - 1, -beta, -low)
-            else:
-                score = -negamax(line, found, table, nodes, ply + 1, depth - 1, -beta, -low)
-            if score > best:
-                best, best_move = score, np.int64(found[ply, i])
-                if ply == 0:
-                    nodes[1] = best_move
-            low = max(low, best)
-            if low >= beta:
-                break
-        bound = (LOWER if best > alpha else 0) | (UPPER if best < beta else 0)
-        table[slot, 0] = hashed
-        table[slot, 1] = np.uint64(best + INFINITE << 32 | bound << 24 | depth << 16 | best_move)
-        return best
-
-    def perft(pos: np.void, depth: int) -> int:
-        line = np.zeros(depth + 2, dtype)
-        line[1] = pos
-        return int(count_lines(line, np.zeros((depth + 2, most_moves), np.uint16), depth))
-
-    def search(pos: np.void, *depths: int) -> tuple[int, int, int]:
-        line, nodes = np.zeros(max(depths) + 2, dtype), np.zeros(2, np.int64)
-        line[0] = pos
-        found, table = np.zeros((len(line), most_moves), np.uint16), np.zeros((TABLE_SLOTS, 2), np.uint64)
-        score = 0
-        for depth in depths:
-            score = int(negamax(line, found, table, nodes, 0, depth, -INFINITE, INFINITE))
-        return score, int(nodes[1]), int(nodes[0])
-
-    return Serial(perft, search)
+    return module
 
 
 Square = tuple[int, int]
