@@ -86,20 +86,20 @@ def in_session(session: int) -> list[int]:
 
 
 def workers_of(engine: int) -> list[int]:
-    """Return the worker processes of a psearch program: its children, or those of its fork server."""
+    """Return the worker processes of a psearch program: the children of its fork server, else its own."""
     processes = _all_fields()
 
     def children(parent: int) -> list[int]:
         return [pid for pid, fields in processes.items() if int(fields[_PARENT]) == parent]
 
-    found = []
-    for child in children(engine):
+    def is_server(pid: int) -> bool:
         try:
-            is_server = b"fork_server" in (_PROC / str(child) / "cmdline").read_bytes()
+            return b"fork_server" in (_PROC / str(pid) / "cmdline").read_bytes()
         except OSError:
-            continue
-        found += children(child) if is_server else [child]
-    return found
+            return False
+
+    servers = list(filter(is_server, children(engine)))
+    return [worker for server in servers for worker in children(server)] if servers else children(engine)
 
 
 def holdings(root: int) -> dict[str, int]:
