@@ -67,6 +67,8 @@ class Tormentor(threading.Thread):
         super().__init__(daemon=True)
         self.engine = 0
         """process number of the engine"""
+        self.spared: set[int] = set()
+        """processes of it that are no workers"""
         self.is_let_loose = threading.Event()
         self.sent: list[tuple[float, str, int]] = []
         """signals of this search: when, on `time.perf_counter`, which, and to whom"""
@@ -104,7 +106,7 @@ class Tormentor(threading.Thread):
                 os.kill(self._stopped.popleft()[1], signal.SIGCONT)
 
     def _strike(self) -> None:
-        workers = workers_of(self.engine)
+        workers = [pid for pid in workers_of(self.engine) if pid not in self.spared]
         if not workers:
             return
         worker, which = self._random.choice(workers), self._random.choice(self._signals)

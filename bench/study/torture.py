@@ -34,6 +34,7 @@ if __name__ == "__main__":
 
 import chess
 from chaos import Tormentor
+from processes import family
 
 from psearch.arena import setup
 from psearch.arena.arena import Arena
@@ -120,8 +121,10 @@ class Torture:
         self.counts: Counter[str] = Counter()
         self.killer: Tormentor | None = None
         if kill_ms:  # before the workers: beside a thread a fork server starts them
+            if game is not None:
+                game.start()  # by a process for its rules, which is no worker
             self.killer = Tormentor(["KILL"], kill_ms / 1000, 0.0, seed=1)
-            self.killer.engine = os.getpid()
+            self.killer.engine, self.killer.spared = os.getpid(), set(family(os.getpid()))
             self.killer.start()
         self.supervisor = Supervisor(workers, 1, kernels=kernels)
 

@@ -9,8 +9,8 @@ all finish the step they are at, and `violations` looks at the arena.
 from __future__ import annotations
 
 import ctypes
-import random
 from dataclasses import dataclass, replace
+from random import Random
 
 import numba
 import numpy as np
@@ -185,7 +185,7 @@ class Case:
 
 
 def case_of(seed: int) -> Case:
-    dice = random.Random(seed)
+    dice = Random(seed)
     how = dice.choice((2, 8, 30)), dice.choice((10, 40, 160)), dice.choice((0, 0, 5, 30))
     if dice.randrange(4) == 0:
         return Case(seed, Shape(4, 4, seed), dice.choice(("knuth", "garms", "kannan")), *how[:2], 0)
