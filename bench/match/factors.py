@@ -29,10 +29,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from matchplay.errors import EXIT_INTERRUPTED, MatchError, Parser, run_script
 from matchplay.in_process import add_arguments, openings_of
 from matchplay.openings import Opening
-from matchplay.sharing import add_where, share
+from matchplay.scripts import EXIT_INTERRUPTED, MatchError, Parser, run_script, share
 from quick import Table, serial_search
 
 from psearch.faces.cli.numbers import whole_number
@@ -123,7 +122,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--second", metavar="MODE[,NAME=VALUE...]", help="default: as --first")
     parser.add_argument("changes", nargs="*", metavar="NAME=LOW:HIGH[+...]")
     add_arguments(parser, games=2000, book_is_needed=False)
-    add_where(parser)
+    parser.add_where()
     parser.add_argument("--skip", type=whole_number(0, 10**7), default=0, metavar="N", help="openings (0)")
     parser.add_argument("--log", type=Path, metavar="FILE", help="of what is played")
     parser.add_argument("--read", nargs="+", type=Path, metavar="FILE", help="logs: nothing is played")
@@ -155,7 +154,7 @@ def run(words: Sequence[str] | None = None) -> int:
     facts = {name: getattr(options, name) for name in ("changes", "first", "second", "nodes", "seed", "skip")}
     rows: list[tuple[list[int], int]] = []
     status = 0
-    answers = share(options, partial(_make, first, second, changes, options.nodes), tasks)
+    answers = share(partial(_make, first, second, changes, options.nodes), tasks, options.jobs, options.on)
     try:
         with options.log.open("x", encoding="utf-8") as log:
             log.write(json.dumps(facts) + "\n")

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from matchplay.elo import strength
-from matchplay.errors import EXIT_INTERRUPTED, MatchError, Parser, run_script
+from matchplay.scripts import EXIT_INTERRUPTED, MatchError, Parser, run_script
 from matchplay.tally import elo_text
 from odds import Game, pair_counts
 from odds import run as play_odds

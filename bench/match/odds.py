@@ -36,23 +36,21 @@ from typing import Any
 
 import chess
 from matchplay.elo import PAIR_SCORES
-from matchplay.errors import EXIT_INTERRUPTED, MatchError, Parser, run_script
 from matchplay.in_process import Finished, play
+from matchplay.journal import GameLog
 from matchplay.openings import Opening, read_books
-from matchplay.sharing import add_where, share
+from matchplay.scripts import EXIT_INTERRUPTED, MatchError, Parser, run_script, share
 from matchplay.time_odds import report
 
 from psearch.defaults import DEFAULT_DRIVER, DEFAULT_POLICY, DRIVERS, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
 from psearch.faces.cli.numbers import whole_number
-from psearch.files.append_only import DamagedLine, Journal
-from psearch.files.raw_log import OPENING, machine, read_log, source_commit
+from psearch.files.raw_log import machine, read_log, source_commit
 from psearch.options import SearchOptions
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
-from psearch.text.values import shown
 from psearch_core.chess.board.bridge import to_chess_move
 
 _MOST_ODDS = 1000.0
@@ -114,10 +112,8 @@ class Game:
 
     @property
     def half_points(self) -> int:
-        """Of the first side."""
-        if self.result == "1/2-1/2":
-            return 1
-        return 2 * int((self.result == "1-0") == (self.white == 0))
+        """Return those of the first side."""
+        return 1 if self.result == "1/2-1/2" else 2 * int((self.result == "1-0") == (self.white == 0))
 
 
 class VirtualPlayer:
@@ -137,78 +133,45 @@ class VirtualPlayer:
         return to_chess_move(found.bestmove, board), found.score
 
 
-class Table:
-    """Where a process plays its games."""
-
-    def __init__(self, sides: Sequence[Side], nodes: int, hash_mb: int, costs: Costs) -> None:
-        self._players = [VirtualPlayer(side, hash_mb, costs) for side in sides]
-        self._nodes = nodes
-
-    def play(self, task: Task) -> Finished:
-        self._players[0].nodes = self._nodes
-        self._players[1].nodes = self._nodes * task.odds
-        return play(self._players, task.opening, task.white)
-
-
 def _make(sides: Sequence[Side], nodes: int, hash_mb: int, costs: Costs) -> Callable[[Task], Finished]:
-    return Table(sides, nodes, hash_mb, costs).play
+    players = [VirtualPlayer(side, hash_mb, costs) for side in sides]
+
+    def play_game(task: Task) -> Finished:
+        players[0].nodes = nodes
+        players[1].nodes = nodes * task.odds
+        return play(players, task.opening, task.white)
+
+    return play_game
 
 
-class OddsLog:
+class OddsLog(GameLog):
     """The games of a run on disk, open and locked; a context manager."""
 
     def __init__(self, path: Path, settings: dict[str, Any], *, resume: bool) -> None:
         """Begin a run, or go on with one of the same settings. Raises MatchError."""
-        if path.exists() != resume:
-            raise MatchError(f"{path} does not exist" if resume else f"{path} exists: --resume goes on with it")
         self.games: list[Game] = []
-        self._path = path
-        try:
-            self._lines = Journal(path, OPENING)
-        except BlockingIOError:
-            raise MatchError(f"{path}: this run is being played") from None
-        except OSError as error:
-            raise MatchError(f"cannot write {path}: {error.strerror}") from None
-        begun = self._read()
-        for name, value in settings.items():
-            if begun is not None and begun.get(name) != value:
-                raise MatchError(f"{path} is another run: {name} was {shown(begun.get(name))}, is {value}")
-        self._lines.cut()
-        facts = {"commit": source_commit(), "machine": machine(), "written": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
-        self._append({"about": {**settings, **facts}} if begun is None else {"resumed": facts})
+        self._settings = settings
+        super().__init__(path, "about", settings, resume=resume)
 
     def __enter__(self) -> OddsLog:
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        self._lines.close()
+    def is_setting(self, key: str) -> bool:
+        return key.partition(".")[0] in self._settings
 
-    def _read(self) -> dict[str, Any] | None:
-        """Take the games; the settings, None of an empty log."""
-        begun: dict[str, Any] | None = None
-        number = 0
-        try:
-            for number, _, entry in self._lines.lines():
-                if number == 1:
-                    begun = dict(entry["about"])
-                elif "resumed" not in entry:
-                    self.games.append(Game(**entry))
-        except DamagedLine as error:
-            raise MatchError(f"{self._path}, line {error.number}: not a line of such a log") from None
-        except (ValueError, LookupError, TypeError, AttributeError):
-            raise MatchError(f"{self._path}, line {number}: not a line of such a log") from None
-        return begun
+    def take(self, entry: dict[str, Any]) -> None:
+        if "resumed" not in entry:
+            self.games.append(Game(**entry))
 
-    def _append(self, entry: dict[str, Any]) -> None:
-        try:
-            self._lines.append(entry)
-        except OSError as error:
-            raise MatchError(f"cannot write {self._path}: {error.strerror}") from None
+    def begin(self, is_new: bool) -> None:
+        super().begin(is_new)
+        facts = {"commit": source_commit(), "machine": machine(), "written": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
+        self.append({"about": {**self._settings, **facts}} if is_new else {"resumed": facts})
 
     def add(self, game: Game) -> None:
-        """A finished game."""
+        """Keep a finished game."""
         self.games.append(game)
-        self._append(asdict(game))
+        self.append(asdict(game))
 
 
 def pair_counts(games: Iterable[Game]) -> dict[float, list[int]]:
@@ -265,7 +228,7 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--costs", type=Path, metavar="FILE", help="of virtual time, as `psearch simulate` has it")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of the openings (1)")
     parser.add_argument("--jobs", type=whole_number(1, 256), default=1, metavar="N", help="processes (1)")
-    add_where(parser)
+    parser.add_where()
     parser.add_argument("--out", type=Path, metavar="LOG.jsonl", help="where the games go")
     parser.add_argument("--resume", action="store_true", help="go on with --out")
     parser.add_argument("--from-log", nargs="+", type=Path, metavar="LOG.jsonl", help="play nothing")
@@ -294,17 +257,12 @@ def _tasks(openings: dict[float, list[Opening]], played: Iterable[Game]) -> list
     return [task for task in games if (task.odds, task.pair, task.white) not in done]
 
 
-def _facts(side: Side) -> dict[str, Any]:
-    """Return a side as logs have it."""
-    facts = asdict(side)
-    return facts if side.changes else {name: facts[name] for name in ("workers", "policy", "driver")}
-
-
 def _settings(options: argparse.Namespace, costs: Costs) -> dict[str, Any]:
     """Return what must be the same in a run that goes on."""
+    sides = {"first": options.first, "second": options.second}
     return {
-        "first": _facts(options.first),
-        "second": _facts(options.second),
+        # logs name changes where there are any
+        **{name: {key: value for key, value in asdict(side).items() if value != ""} for name, side in sides.items()},
         **({} if options.costs is None else {"costs": asdict(costs)}),
         "nodes": options.nodes,
         "hash_mb": options.hash,
@@ -325,7 +283,7 @@ def _play(options: argparse.Namespace) -> int:
         tasks = _tasks(openings, log.games)
         load_kernels(VIRTUAL)  # compiled once, not by every process
         make = partial(_make, (first, second), options.nodes, options.hash, costs)
-        answers = share(options, make, tasks)
+        answers = share(make, tasks, options.jobs, options.on)
         try:
             for place, finished in answers if tasks else ():
                 task = tasks[place]
@@ -363,7 +321,7 @@ def _report(paths: Sequence[Path]) -> int:
 def run(words: Sequence[str] | None = None) -> int:
     """Play, or print what logs say."""
     options = _read(words)
-    return _play(options) if options.from_log is None else _report(options.from_log)
+    return _report(options.from_log) if options.from_log else _play(options)
 
 
 if __name__ == "__main__":

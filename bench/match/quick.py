@@ -22,10 +22,9 @@ from dataclasses import replace
 from functools import partial
 
 from matchplay.elo import Sprt
-from matchplay.errors import Parser, run_script
 from matchplay.in_process import Player, add_arguments, openings_of, play_all, play_pair
 from matchplay.openings import Opening
-from matchplay.sharing import add_where, share
+from matchplay.scripts import Parser, run_script, share
 
 from psearch.defaults import DEFAULT_EVALUATION, EVALUATIONS
 from psearch.options import SearchOptions, pruning_named
@@ -80,14 +79,14 @@ def run(words: Sequence[str] | None = None) -> int:
     for side in ("first", "second"):
         parser.add_argument(f"--{side}-evaluation", default=DEFAULT_EVALUATION, metavar="NAME|FILE.net")
     add_arguments(parser, games=2000)
-    add_where(parser)
+    parser.add_where()
     parser.add_argument("--sprt", type=_sprt, metavar="ELO0,ELO1")
     options = parser.parse_args(words)
     openings = openings_of(options)
     first = serial_search(pruning_named(options.first), options.first_evaluation)
     second = serial_search(pruning_named(options.second), options.second_evaluation)
     load_kernels()  # compiled once, not by every process
-    answers = share(options, partial(_make, first, second, options.nodes), openings)
+    answers = share(partial(_make, first, second, options.nodes), openings, options.jobs, options.on)
     return play_all(options, answers, _PAIRS_A_LINE, options.sprt)
 
 

@@ -56,13 +56,9 @@ class Installation:
         return time.perf_counter() - start, done.stdout
 
     def cold(self) -> float:
+        """Return the seconds of a search from an empty cache."""
         shutil.rmtree(self.cache, ignore_errors=True)
         return self.run(SEARCH)[0]
-
-    def bench(self) -> tuple[int, int]:
-        """Nodes, and nodes per second."""
-        words = self.run(BENCH)[1].splitlines()[-1].split()
-        return int(words[0]), int(words[2])
 
 
 def measure(pair: tuple[Installation, Installation], counts: argparse.Namespace) -> Iterator[tuple[str, list[float]]]:
@@ -74,10 +70,10 @@ def measure(pair: tuple[Installation, Installation], counts: argparse.Namespace)
         yield "uci", [one.run(UCI, "uci\nisready\nquit\n")[0] for one in pair]
         yield "python", [one.run(PYTHON)[0] for one in pair]
     for _ in range(counts.bench):
-        (old_nodes, old), (new_nodes, new) = (one.bench() for one in pair)
+        (old_nodes, *old), (new_nodes, *new) = (one.run(BENCH)[1].splitlines()[-1].split() for one in pair)
         if old_nodes != new_nodes:
             raise SystemExit(f"not the same search: {old_nodes} and {new_nodes} nodes")
-        yield "bench", [old, new]
+        yield "bench", [float(old[1]), float(new[1])]
 
 
 def summary(rows: list[tuple[str, list[float]]]) -> str:

@@ -1,4 +1,4 @@
-"""Micro-benchmarks of the compiled code: `pytest bench -n 0 --benchmark-only`.
+"""Micro-benchmarks of the compiled code: `pytest bench -n 0 --benchmark-only`. Whole searches: `psearch bench`.
 
 Calls from Python cost about a microsecond each, so what is faster than that is repeated inside: the table shows time
 per call of the benchmark, and `extra_info` (in `--benchmark-json`) how many operations or nodes a call holds.
@@ -6,32 +6,22 @@ per call of the benchmark, and `extra_info` (in `--benchmark-json`) how many ope
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import chess
 import numpy as np
 import pytest
 
-from psearch.arena.arena import Arena
-from psearch.arena.setup import write_search
-from psearch.options import SearchOptions
-from psearch.processes.supervisor import Supervisor
-from psearch.processes.worker_main import work_alone
-from psearch.results import Limits
 from psearch_core.chess.board.bridge import set_position
 from psearch_core.chess.board.movegen import generate_captures, generate_quiets
 from psearch_core.chess.board.position import find_pins, make_move
-from psearch_core.chess.chess_entries import perft
 from psearch_core.chess.evaluation.evaluate import evaluate
 from psearch_core.chess.evaluation.network import network_value
 from psearch_core.chess.ordering.see import see_at_least
-from psearch_core.chess.search.tt import probe, store
 from psearch_core.chess.tables import make_tables
 from psearch_core.records import FRAME_SIZE, MAX_PLY, PAWN_ENTRIES, evaluation_dtype, frame_dtype
-from psearch_core.splitmix import splitmix64
 from psearch_core.toolchain.jit import entry
-from psearch_core.views import context_at, evaluation_at, frame_at, i64, tables_at
+from psearch_core.views import evaluation_at, frame_at, i64, tables_at
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 OPERATIONS = 100_000
@@ -117,19 +107,6 @@ def repeat_see(tables, frame, times):
     return passed
 
 
-@entry(i64(i64, i64))
-def repeat_table(context, times):
-    """Store and probe at random places: two cache misses each, nothing prefetched."""
-    ctx = context_at(context)
-    hits = 0
-    for i in range(times):
-        key = splitmix64(np.uint64(i))
-        store(ctx, 1, key, 1, 0, 0, 5, 3)
-        if probe(ctx, splitmix64(np.uint64(i >> 1))) != np.uint64(0):
-            hits += 1
-    return hits
-
-
 # -- fixtures ------------------------------------------------------------------------------------------------
 
 
@@ -146,22 +123,7 @@ def frames(tables: np.ndarray) -> np.ndarray:
     return made
 
 
-@pytest.fixture
-def arena(tables: np.ndarray) -> Iterator[Arena]:
-    made = Arena(workers=1, hash_mb=HASH_MB)
-    yield made
-    made.close()
-
-
 # -- benchmarks ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("depth", "leaves"), [(4, 4_085_603), (5, 193_690_690)])
-def test_perft(benchmark: Any, tables: np.ndarray, frames: np.ndarray, depth: int, leaves: int) -> None:
-    benchmark.extra_info["leaves"] = leaves
-    rounds = 20 if depth == 4 else 3
-    run = (tables.ctypes.data, frames.ctypes.data, depth)
-    assert benchmark.pedantic(perft, run, rounds=rounds, warmup_rounds=1) == leaves
 
 
 @pytest.mark.parametrize("loop", [repeat_generate, repeat_make, repeat_see], ids=lambda loop: loop.__name__)
@@ -198,35 +160,3 @@ def test_network(benchmark: Any, tables: np.ndarray, stage: str) -> None:
     scratch = np.zeros(1, evaluation_dtype)
     benchmark.extra_info["operations"] = OPERATIONS
     assert benchmark(repeat_network, tables.ctypes.data, scratch.ctypes.data, made.ctypes.data, OPERATIONS) != 0
-
-
-def test_table(benchmark: Any, arena: Arena) -> None:
-    benchmark.extra_info["operations"] = OPERATIONS
-    assert benchmark(repeat_table, arena.context, OPERATIONS) > 0.9 * OPERATIONS
-
-
-def test_serial_search(benchmark: Any, arena: Arena) -> None:
-    """From an empty table to a fixed depth: nodes in `extra_info`, the same in every round."""
-
-    def prepare() -> None:
-        arena.forget()
-        write_search(arena, chess.Board(KIWIPETE), Limits(depth=SEARCH_DEPTH), SearchOptions(policy="serial"))
-
-    def run() -> int:
-        work_alone(arena)
-        return int(arena.worker[0]["nodes"])
-
-    benchmark.extra_info["nodes"] = benchmark.pedantic(run, setup=prepare, rounds=5)
-
-
-@pytest.mark.timeout(0)  # its timer is a thread
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize(("method", "threads"), [("fork", 1), ("fork", 4), ("forkserver", 1), ("forkserver", 4)])
-def test_start_and_end_of_a_supervisor(benchmark: Any, tables: np.ndarray, method: str, threads: int) -> None:
-    """Arena, worker processes, first answer, and all of it gone again; kernels already loaded here."""
-
-    def run() -> None:
-        with Supervisor(threads=threads, hash_mb=HASH_MB, start_method=method):
-            pass
-
-    benchmark.pedantic(run, rounds=3)

@@ -26,8 +26,7 @@ from typing import Any
 
 import chess
 import numpy as np
-from cost_kernels import micro_costs
-from cost_kernels.cost_entries import MICRO_COSTS, TIMED_LOCKS
+from cost_kernels import MICRO_COSTS, TIMED_LOCKS, micro_costs
 from scipy.optimize import nnls
 from sharing_costs import MEANINGS, SharingCosts, measure_sharing
 
@@ -37,7 +36,6 @@ from psearch.bench import BENCH_POSITIONS
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.files.raw_log import machine, machine_name
 from psearch.lab.studies import StudyProgress
-from psearch.lab.studies.speedup_study import hardware_ceiling
 from psearch.lab.studies.tree_sizes import scale_line
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
@@ -47,7 +45,6 @@ from psearch.scheduler.scheduler_entries import read_cycles, work
 from psearch.simulation.costs import QUIET_LOAD, Costs
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
-from psearch.text.epd_text import SuitePosition
 from psearch_core.constants import ALL_NODE
 from psearch_core.records import CACHE_LINE
 
@@ -66,8 +63,6 @@ _POOLS = (stack_pool_size(2), stack_pool_size(128))
 """Sizes of the stack pool for the two points of a poll's line."""
 _UNWOUND_PLIES = 6
 """From a helper's node to the split node, typically."""
-_CEILING_S = 0.5
-_CEILING_ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -94,7 +89,7 @@ class Calibration:
             ("open", "open a node"),
             ("join", f"join that succeeds; mean of {self.joins:,} by two worker processes"),
             ("leave", "leave an open node"),
-            ("lock", f"lock and unlock a node; {costs.lock_contended:.0f} when another core does the same"),
+            ("lock", "lock and unlock a node"),
             ("poll", "look for work and pause"),
             ("poll_stack", "more for each stack of the pool"),
             ("poll_line", "more for each line that another core has written since"),
@@ -109,7 +104,6 @@ class Calibration:
             f"{scale_line(self.positions, self.tree_nodes)}; ns: nanoseconds that `psearch simulate` charges each time",
             f"crowd: a node takes x{1 + costs.crowd:.3f} while a second worker shares the search, long after a join; "
             f"default x{1 + defaults.crowd:.3f}",
-            f"side by side: a node takes x{costs.side_by_side:.3f} while a second search runs (not charged)",
             f"machine: {costs.machine}, {costs.measured}, load {costs.system_load:.1f}",
         ]
         return f"{table}\n\n" + "\n".join(notes)
@@ -141,7 +135,7 @@ def calibrate(
 ) -> Calibration:
     """Measure everything: a minute with the defaults. Smaller numbers are for tests: on small trees a
     node costs more, for the table is cold."""
-    report = progress or _ignore
+    report = progress or (lambda text, done=0, total=0: None)
     boards = [chess.Board(fen, chess960=True) for fen in BENCH_POSITIONS[:positions]]
     report("calibrate: time stamp counter")
     cycles_per_ns = _cycles_per_ns()
@@ -150,25 +144,17 @@ def calibrate(
     node, qnode, error, slices, nodes = _node_costs(boards, depth, report)
     join, joins = _join_cost(boards, join_depth, cycles_per_ns, report)
     sharing = measure_sharing(boards, depth, cycles_per_ns, report)
-    report("calibrate: two searches side by side")
-    suite = [SuitePosition(board.fen(), board) for board in boards[:_CEILING_ROUNDS]]
-    ceiling = hardware_ceiling(suite, 2, _HASH_MB, _CEILING_S, min(_CEILING_ROUNDS, positions))
     costs = Costs(
         node=round(node, 1),
         qnode=round(qnode, 1),
         # virtual time charges a join's lock beside it
         join=round(max(join - micro["lock"], 0.0), 1),
-        side_by_side=round(2 / ceiling, 3),
         machine=machine_name(machine()),
         measured=time.strftime("%Y-%m-%d"),
         **{name: round(value, 2) for name, value in micro.items()},
         **{name: round(value, 4) for name, value in sharing.costs.items()},
     )
     return Calibration(costs, error, slices, joins, len(boards), nodes / len(boards), sharing)
-
-
-def _ignore(text: str, done: float = 0, total: float = 0) -> None:
-    pass
 
 
 def _cycles_per_ns() -> float:
@@ -268,17 +254,6 @@ def _least_ns(measure: Callable[[], Any], cycles_per_ns: float) -> float:
     return float(min(measure() for _ in range(_REPEATS))) / _ROUNDS / cycles_per_ns
 
 
-def _contended_lock_ns(context: int, frame: int, cycles_per_ns: float) -> float:
-    """Nanoseconds of locking and unlocking a node that a second thread locks and unlocks all the time: the median."""
-    times = []
-    for _ in range(_REPEATS):
-        other = threading.Thread(target=micro_costs.time_locks, args=(context, 1, frame, 4 * _ROUNDS))
-        other.start()
-        times.append(micro_costs.time_locks(context, 0, frame, _ROUNDS) / _ROUNDS / cycles_per_ns)
-        other.join()
-    return float(statistics.median(times))
-
-
 def _word_on_a_line() -> tuple[np.ndarray, int]:
     """A word that is zero, alone on its cache line: what it lies in, which is to be kept, and its address."""
     room = np.zeros(2 * CACHE_LINE // 8, np.int64)
@@ -328,7 +303,6 @@ def _micro_costs(board: chess.Board, cycles_per_ns: float) -> dict[str, float]:
         "lock": _least_ns(partial(micro_costs.time_locks, context, 0, frame, _ROUNDS), cycles_per_ns),
         "open": _least_ns(partial(micro_costs.time_opens, context, 0, frame, _ROUNDS), cycles_per_ns),
         "leave": _least_ns(partial(micro_costs.time_leaves, context, 0, frame, _ROUNDS), cycles_per_ns),
-        "lock_contended": _contended_lock_ns(context, frame, cycles_per_ns),
         "poll": max(polls[0] - per_stack * _POOLS[0], 0.0),
         "poll_stack": per_stack,
         "abort": _least_ns(partial(micro_costs.time_aborts, context, 0, _UNWOUND_PLIES, _ROUNDS), cycles_per_ns),

@@ -2,7 +2,6 @@
 
     python bench/study/chaos.py --log chaos.jsonl
     python bench/study/chaos.py --log stop.jsonl --signals STOP --interval 1000 --searches 50
-    python bench/study/chaos.py --log python.jsonl --engine "python bench/study/python_engine.py"
 
 An engine with many workers searches positions for a fixed time each, while every now and then one of its workers,
 drawn at random, gets a signal: KILL, SEGV, BUS, TERM, or STOP, with CONT some seconds later. Beside it a second engine,
@@ -11,10 +10,13 @@ of the first. The positions are those of `psearch bench` that have a choice of m
 
 Of every answer is asked: it comes (within 30 s of its time), it is a legal move that was searched to some depth and the
 first of the latest line reported, and it is not later than the time plus the overhead. Of the engine: it is ready again
-(within 30 s), its memory, descriptors, threads and processes are flat, by the rule of endurance.py; in the end it
-leaves with status 0 and no process of it is left. The log has a line for each search; the last says how late the
-answers were, with and without signals. The exit status is 1 if anything was wrong; late answers count as wrong if the
-engine in peace had fewer.
+(within 30 s), what it holds is flat; in the end it leaves with status 0 and no process of it is left. The log has a
+line for each search; the last says how late the answers were, with and without signals. The exit status is 1 if
+anything was wrong; late answers count as wrong if the engine in peace had fewer.
+
+What an engine holds is flat when a straight line through the second half of the measurements, one in ten searches,
+rises by less than 1 MiB for pages of the program, for those of each worker and for shared memory, and by nothing, to
+the nearest whole, for descriptors, processes and threads.
 """
 
 from __future__ import annotations
@@ -29,17 +31,16 @@ import signal
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import chess
+import chess.engine
 import numpy as np
-from endurance import verdict
-from processes import holdings, in_session, workers_of
-from uci_session import PSEARCH, Line, NoAnswer, UciSession
+from processes import PSEARCH, holdings, in_session, pid_of, start, stop, workers_of
 
 from psearch.bench import BENCH_POSITIONS
 from psearch.files.raw_log import RawLog
@@ -55,6 +56,10 @@ _PERCENTILES = (50, 90, 99, 100)
 POSITIONS = [fen for fen in BENCH_POSITIONS if chess.Board(fen, chess960=True).legal_moves.count() > 1]
 
 
+_MOST = dict.fromkeys(("program_kb", "workers_kb", "shared_kb"), 1024.0)
+"""By how much a figure may grow and still be called flat; any other not at all, to the nearest whole."""
+
+
 class Tormentor(threading.Thread):
     """Sends signals to workers of an engine while `is_let_loose` is set. A context manager."""
 
@@ -62,6 +67,8 @@ class Tormentor(threading.Thread):
         super().__init__(daemon=True)
         self.engine = 0
         """process number of the engine"""
+        self.spared: set[int] = set()
+        """processes of it that are no workers"""
         self.is_let_loose = threading.Event()
         self.sent: list[tuple[float, str, int]] = []
         """signals of this search: when, on `time.perf_counter`, which, and to whom"""
@@ -99,7 +106,7 @@ class Tormentor(threading.Thread):
                 os.kill(self._stopped.popleft()[1], signal.SIGCONT)
 
     def _strike(self) -> None:
-        workers = workers_of(self.engine)
+        workers = [pid for pid in workers_of(self.engine) if pid not in self.spared]
         if not workers:
             return
         worker, which = self._random.choice(workers), self._random.choice(self._signals)
@@ -126,34 +133,25 @@ class Answer:
     """what the `isready` behind it took"""
     signals: list[tuple[float, str]] = field(default_factory=list)
     """milliseconds from `go`"""
-    notes: list[str] = field(default_factory=list)
-    """the `info string` lines"""
+    note: str = ""
+    """the last `info string` line"""
     problems: list[str] = field(default_factory=list)
 
 
-def judge(answer: Answer, board: chess.Board, lines: Sequence[Line]) -> None:
-    """Fill in what the lines of a search say, up to its `bestmove`."""
-    first = None
-    for line in lines[:-1]:
-        words = line.text.split()
-        if words[:2] == ["info", "string"]:
-            answer.notes.append(line.text.removeprefix("info string "))
-        elif "pv" in words:
-            first = words[words.index("pv") + 1]
-            answer.depth = int(words[words.index("depth") + 1])
-        if "nodes" in words and words[:2] != ["info", "string"]:
-            answer.nodes = int(words[words.index("nodes") + 1])
-    answer.bestmove = lines[-1].text.split()[1]
-    try:
-        board.parse_uci(answer.bestmove)
-    except ValueError:
+def judge(answer: Answer, move: chess.Move | None, info: Mapping[str, Any]) -> None:
+    """Fill in what a search has said: its move, which is a legal one, and the latest of each figure."""
+    answer.bestmove = "" if move is None else move.uci()
+    answer.depth, answer.nodes = info.get("depth", 0), info.get("nodes", 0)
+    answer.note = info.get("string", "")
+    line = info.get("pv")
+    if move is None:
         answer.problems.append("not a legal move")
-    if first is None:
+    if not line:
         answer.problems.append("no line was reported")
     elif answer.depth == 0:
         answer.problems.append("not searched")
-    elif first != answer.bestmove:
-        answer.problems.append(f"not the move of the latest line, {first}")
+    elif line[0] != move:
+        answer.problems.append(f"not the move of the latest line, {line[0]}")
 
 
 class Trial:
@@ -167,66 +165,92 @@ class Trial:
         self.tormented = self._start()
         self.quiet = None if options.alone else self._start()
 
-    def _start(self) -> UciSession:
+    def _start(self) -> chess.engine.SimpleEngine:
         command = shlex.split(self._options.engine) if self._options.engine else PSEARCH
-        return UciSession(command, {"Threads": self._options.workers, "Hash": self._hash_mb})
+        return start(command, {"Threads": self._options.workers, "Hash": self._hash_mb}, PATIENCE_S)
 
     def searches(self, number: int) -> list[Answer]:
-        """The next position: searched by both."""
+        """Have both search the next position."""
         fen = POSITIONS[number % len(POSITIONS)]
         found = []
         if self.quiet is not None:
-            found.append(self._ask(self.quiet, fen, tormented=False))
-        self._tormentor.engine, self._tormentor.sent = self.tormented.pid, []
+            found.append(self._ask(self.quiet, Answer(fen, self._hash_mb, False)))
+        self._tormentor.engine, self._tormentor.sent = pid_of(self.tormented), []
         self._tormentor.is_let_loose.set()
+        answer = Answer(fen, self._hash_mb, True)
         try:
-            found.append(self._ask(self.tormented, fen, tormented=True))
-        except NoAnswer as error:
-            found.append(Answer(fen, self._hash_mb, True, problems=[str(error)]))
-            self.tormented.close(0.0)
+            found.append(self._ask(self.tormented, answer))
+        except (chess.engine.EngineTerminatedError, TimeoutError) as error:
+            answer.problems.append(str(error) or f"no answer within {PATIENCE_S:g} s of its time")
+            found.append(answer)
+            stop(self.tormented, 0.0)
             self.tormented = self._start()
         finally:
             self._tormentor.is_let_loose.clear()
         if number % _MEASURED_EVERY == _MEASURED_EVERY - 1:
-            self.holdings.append(self._measure())
+            # pages of the table come as they are touched: what is beside it counts
+            held = holdings(pid_of(self.tormented))
+            self.holdings.append({**held, "shared_kb": max(0, held["shared_kb"] - 1024 * self._hash_mb)})
         return found
 
-    def _measure(self) -> dict[str, int]:
-        """What the tormented engine holds. Pages of the table come as they are touched: what is beside it counts."""
-        held = holdings(self.tormented.pid).as_dict()
-        return {**held, "shared_kb": max(0, held["shared_kb"] - 1024 * self._hash_mb)}
-
-    def _ask(self, engine: UciSession, fen: str, tormented: bool) -> Answer:
-        """One search. Raises NoAnswer when the tormented engine hangs or leaves."""
+    def _ask(self, engine: chess.engine.SimpleEngine, answer: Answer) -> Answer:
+        """Search once. Raises TimeoutError when the engine hangs, and EngineTerminatedError when it leaves."""
         movetime_ms = self._options.movetime
-        answer = Answer(fen, self._hash_mb, tormented)
-        sent, lines = engine.go(f"fen {fen}", f"movetime {movetime_ms}", movetime_ms / 1000 + PATIENCE_S)
+        board, limit = chess.Board(answer.position), chess.engine.Limit(time=movetime_ms / 1000)
+        sent = time.perf_counter()
+        try:
+            played = engine.play(board, limit, game="before", info=chess.engine.INFO_ALL)
+            judge(answer, played.move, dict(played.info))
+        except chess.engine.EngineTerminatedError:
+            raise
+        except chess.engine.EngineError:  # python-chess refuses an illegal move
+            answer.problems.append("not a legal move")
+        answer.late_ms = round((time.perf_counter() - sent) * 1000 - movetime_ms, 2)
         if not self._options.restless:
             self._tormentor.is_let_loose.clear()
-        answer.late_ms = round((lines[-1].at - sent) * 1000 - movetime_ms, 2)
-        judge(answer, chess.Board(fen), lines)
         if answer.late_ms > self._options.overhead:
             answer.problems.append("late")
-        answer.ready_ms = round(engine.ready(PATIENCE_S) * 1000, 2)
-        if tormented:
+        asked = time.perf_counter()
+        engine.ping()
+        answer.ready_ms = round((time.perf_counter() - asked) * 1000, 2)
+        if answer.tormented:
             answer.signals = [(round((when - sent) * 1000, 1), name) for when, name, _ in self._tormentor.sent]
         return answer
 
     def close(self) -> list[str]:
-        """End both; what is wrong with the way they left."""
+        """End both; return what is wrong with the way they left."""
         problems = []
-        for engine in (self.tormented, self.quiet):
-            if engine is None:
-                continue
-            status = engine.close()
+        for engine in filter(None, (self.tormented, self.quiet)):
+            pid, status = pid_of(engine), stop(engine)
             if status != 0:
                 problems.append(f"the engine left with status {status}")
             deadline = time.monotonic() + LEAVING_S
-            while in_session(engine.pid) and time.monotonic() < deadline:
+            while (left := in_session(pid)) and time.monotonic() < deadline:
                 time.sleep(0.01)
-            if left := in_session(engine.pid):
+            if left:
                 problems.append(f"processes left behind: {left}")
         return problems
+
+
+def verdict(rows: Sequence[dict[str, int]], workers: int) -> dict[str, Any]:
+    """Return, by figure: what it was at first, in the middle and last, its growth, and whether that is flat.
+
+    It grows by what a straight line through the second half of the measurements rises by, from end to end.
+    """
+    found: dict[str, Any] = {}
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        half = np.array(values[len(values) // 2 :], float)
+        grown = 0.0 if len(half) < 2 else float(np.polyfit(np.arange(len(half)), half, 1)[0] * (len(half) - 1))
+        most = _MOST.get(name, 0.5) * (workers if name == "workers_kb" else 1)
+        found[name] = {
+            "first": values[0],
+            "middle": values[len(values) // 2],
+            "last": values[-1],
+            "growth": round(grown, 1),
+            "flat": grown < most,
+        }
+    return found
 
 
 def lateness(answers: Sequence[Answer], overhead_ms: float) -> dict[str, Any]:
@@ -242,16 +266,11 @@ def lateness(answers: Sequence[Answer], overhead_ms: float) -> dict[str, Any]:
 def summary(answers: Sequence[Answer], overhead_ms: float) -> dict[str, Any]:
     """What came out: counts, and the lateness with and without signals."""
     tormented = [answer for answer in answers if answer.tormented]
-    problems: dict[str, int] = {}
-    for answer in tormented:
-        for problem in answer.problems:
-            kind = problem.split(",")[0]
-            problems[kind] = problems.get(kind, 0) + 1
     return {
         "searches": len(tormented),
         "signals": sum(len(answer.signals) for answer in tormented),
         "struck": sum(bool(answer.signals) for answer in tormented),
-        "problems": problems,
+        "problems": dict(Counter(text.split(",")[0] for answer in tormented for text in answer.problems)),
         "late_ms": lateness(tormented, overhead_ms),
         "late_in_peace_ms": lateness([answer for answer in answers if not answer.tormented], overhead_ms),
         "ready_ms": round(max((answer.ready_ms or 0.0 for answer in tormented), default=0.0), 1),
@@ -281,62 +300,47 @@ def run_trial(
     return found
 
 
+def grown(found: Mapping[str, Any]) -> list[str]:
+    """Return what the engine holds more and more of."""
+    return [name for name, values in found.get("holdings", {}).items() if not values["flat"]]
+
+
 def is_good(found: dict[str, Any]) -> bool:
-    """Whether nothing was wrong; late answers count unless the engine in peace was late as often."""
+    """Return whether nothing was wrong; late answers count unless the engine in peace was late as often."""
     wrong = {kind: count for kind, count in found["problems"].items() if kind != "late"}
     late = found["late_ms"].get("after_overhead", 0) > found["late_in_peace_ms"].get("after_overhead", 0)
-    grown = [name for name, values in found.get("holdings", {}).items() if not values["flat"]]
-    return not (wrong or late or grown or found["leaving"])
+    return not (wrong or late or grown(found) or found["leaving"])
 
 
 def report(found: dict[str, Any]) -> str:
-    """What came out, as text."""
-    grown = [name for name, values in found.get("holdings", {}).items() if not values["flat"]]
-    return "\n".join(
-        [
-            f"hash {found['hash_mb']} MiB: {found['searches']} searches, {found['signals']} signals",
-            f"  problems         {found['problems'] or 'none'} {' '.join(found['leaving'])}",
-            f"  late, ms         {found['late_ms']}",
-            f"  late in peace    {found['late_in_peace_ms']}",
-            f"  ready at most    {found['ready_ms']} ms",
-            f"  grows            {', '.join(grown) or 'nothing'}",
-        ]
-    )
+    """Return what came out, as text."""
+    return f"""hash {found["hash_mb"]} MiB: {found["searches"]} searches, {found["signals"]} signals
+  problems         {found["problems"] or "none"} {" ".join(found["leaving"])}
+  late, ms         {found["late_ms"]}
+  late in peace    {found["late_in_peace_ms"]}
+  ready at most    {found["ready_ms"]} ms
+  grows            {", ".join(grown(found)) or "nothing"}"""
 
 
-def _list_of(read: Callable[[str], Any]) -> Callable[[str], list[Any]]:
-    """Values separated by commas."""
-    return lambda text: [read(word) for word in text.split(",")]
-
-
-def _signal_name(word: str) -> str:
-    if word not in SIGNALS:
-        raise argparse.ArgumentTypeError(f"choose from {','.join(SIGNALS)}")
-    return word
-
-
-def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run; 0 if nothing was wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--searches", type=int, default=500, metavar="N", help="with each size of the table")
-    parser.add_argument("--hash", type=_list_of(int), default=[16, 2048], metavar="MIB,MIB")
+    parser.add_argument(
+        "--hash", type=lambda text: [int(word) for word in text.split(",")], default=[16, 2048], metavar="MIB,MIB"
+    )
     parser.add_argument("--workers", type=int, default=8, metavar="N")
     parser.add_argument("--movetime", type=int, default=600, metavar="MS")
     parser.add_argument("--overhead", type=float, default=30.0, metavar="MS", help="an answer may come so late")
     parser.add_argument("--interval", type=float, default=200.0, metavar="MS", help="from one signal to the next")
-    parser.add_argument("--signals", type=_list_of(_signal_name), default=["KILL"], metavar="NAME,NAME")
+    parser.add_argument("--signals", nargs="+", choices=SIGNALS, default=["KILL"], metavar="NAME")
     parser.add_argument("--stopped", type=float, default=5.0, metavar="S", help="from STOP to CONT")
     parser.add_argument("--restless", action="store_true", help="signals between the searches, too")
     parser.add_argument("--alone", action="store_true", help="without the engine in peace")
     parser.add_argument("--engine", metavar="COMMAND", help="another than psearch uci")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log", type=Path, required=True, metavar="FILE", help="JSON lines; one there is replaced")
-    return parser.parse_args(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run; 0 if nothing was wrong."""
-    options = read_options(arguments)
+    options = parser.parse_args(arguments)
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))  # SEGV: the table is not to be written to a disk
     settings = {name: value for name, value in vars(options).items() if name != "log"}
@@ -354,7 +358,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (PsearchError, NoAnswer) as error:
+    except (PsearchError, chess.engine.EngineError, TimeoutError) as error:
         sys.exit(f"chaos: {error}")
     except KeyboardInterrupt:
         sys.exit(130)

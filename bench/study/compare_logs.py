@@ -1,13 +1,14 @@
-"""Speedups of several virtual-time studies side by side, and paired where they searched the same positions.
+"""Speedups of several studies side by side, and paired where they searched the same positions.
 
     python bench/study/compare_logs.py plain=plain.jsonl modern=modern.jsonl [--plot speedup.png]
     python bench/study/compare_logs.py ecm.jsonl ecm-ybw.jsonl
+    python bench/study/compare_logs.py real=speedup.jsonl virtual=simulate.jsonl
 
-Each LABEL=LOG is the raw log of a `psearch simulate`, FILE or FILE#RUN; without a label it is called by its run or its
-file. The table has a row for each log, policy and worker count. Below it stands each log's speedup over the first one's
-at the same count, position by position (the two may have searched it to different depths), with 95% bootstrap
-intervals. So two policies are compared on many trees, or one policy on trees that were pruned differently. Last
-comes by which rule each log's depths were chosen.
+Each LABEL=LOG is the raw log of a `psearch simulate` or `psearch speedup`, FILE or FILE#RUN; without a label it is
+called by its run or its file. The table has a row for each log, policy and worker count. Below it stands each log's
+speedup over the first one's at the same count, position by position (the two may have searched it to different depths),
+with 95% bootstrap intervals. So two policies are compared on many trees, one policy on trees that were pruned
+differently, or virtual time with real time. Last comes by which rule each log's depths were chosen.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from psearch.files.raw_log import log_name, read_log
 from psearch.lab.studies.comparisons import paired, speedups
 from psearch.lab.studies.depths import depth_rule
 from psearch.lab.studies.plots import check_plot, plot_simulation
-from psearch.lab.studies.speedup_study import Row, summarise
+from psearch.lab.studies.speedup_study import Row, Sample, summarise
 from psearch.results import PsearchError
 from psearch.simulation.simulator import VirtualSample
 from psearch.terminal.table import text_table
@@ -31,25 +33,15 @@ _COLUMNS = ("log", "policy", "workers", "positions", "speedup", "95% interval", 
 def table(rows: dict[str, list[Row]]) -> str:
     """All logs together, as text."""
     cells = [
-        [
-            label,
-            row.policy,
-            str(row.threads),
-            str(row.positions),
-            f"{row.speedup:.2f}",
-            row.interval,
-            f"{row.nps_scaling:.2f}",
-            f"{row.node_overhead:.2f}",
-            f"{row.idle_share:.1%}",
-            f"{row.aborted_share:.2%}",
-        ]
+        f"{label}|{row.policy}|{row.threads}|{row.positions}|{row.speedup:.2f}|{row.interval}|{row.nps_scaling:.2f}|"
+        f"{row.node_overhead:.2f}|{row.idle_share:.1%}|{row.aborted_share:.2%}".split("|")
         for label, of_log in rows.items()
         for row in of_log
     ]
     return text_table(_COLUMNS, cells, left=2)
 
 
-def comparisons(logs: dict[str, list[VirtualSample]]) -> list[str]:
+def comparisons(logs: dict[str, list[Any]]) -> list[str]:
     """Each log against the first, at the counts that both have; also policies within the first log."""
     of_logs = {label: speedups(samples) for label, samples in logs.items()}
     first_label, *_ = of_logs
@@ -73,16 +65,24 @@ def named(text: str) -> tuple[str, Path]:
     return (label, Path(path)) if equals and "/" not in label else (log_name(Path(text)), Path(text))
 
 
+def _read(path: Path) -> tuple[list[Any], dict[str, Any]]:
+    """Return the searches of a log, of virtual time or of real time, and its facts. Raises PsearchError."""
+    try:
+        return read_log(path, VirtualSample)
+    except PsearchError:
+        return read_log(path, Sample)
+
+
 def run(options: argparse.Namespace) -> str:
     """The whole output. Raises PsearchError."""
     if options.plot:
         check_plot(options.plot)
-    logs: dict[str, list[VirtualSample]] = {}
+    logs: dict[str, list[Any]] = {}
     rules: dict[str, str] = {}
     for label, path in map(named, options.logs):
         if label in logs:
             raise PsearchError(f"two logs are called {label}: name them LABEL=LOG")
-        logs[label], facts = read_log(path, VirtualSample)
+        logs[label], facts = _read(path)
         rules[label] = depth_rule(facts)
     rows = {label: summarise(samples) for label, samples in logs.items()}
     if options.plot:

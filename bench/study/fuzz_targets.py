@@ -12,13 +12,11 @@ import functools
 import importlib
 import io
 import json
+import keyword
 import lzma
-import os
-import shutil
-import signal
 import sys
 import tempfile
-import traceback
+import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,7 +25,6 @@ from random import Random
 import chess
 import chess.engine
 import chess.pgn
-from fuzz_mutations import mutated, mutated_bytes, mutated_source
 
 from psearch.api.question import time_manager, to_limits
 from psearch.batch.analysis.analysis_files import AnalysisJournal
@@ -43,8 +40,9 @@ from psearch.games import Game
 from psearch.games.game_file import run_file
 from psearch.lab.studies.speedup_study import Sample, summarise, table
 from psearch.options import pruning_named
+from psearch.processes.tasks.task_sharing import share_out
 from psearch.processes.time_manager import GameClock, allot
-from psearch.results import PsearchError
+from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler import scheduler_entries
 from psearch.simulation.costs import Costs
 from psearch.terminal.streams import printable
@@ -59,15 +57,117 @@ from psearch.text.syzygy import RootProber
 from psearch_core.toolchain import jit
 from psearch_core.toolchain.compiler.build import Build
 from psearch_core.toolchain.compiler.front_end import prepare
-from psearch_core.toolchain.kernel_cache import PlugInError, content_hash
+from psearch_core.toolchain.kernel_cache import content_hash
 from psearch_core.toolchain.kernel_sets import KernelSet
+
+LONGEST = 1 << 16
+"""Characters of a mutated text: parts are repeated, and the time a program takes must show in seconds."""
+
+WORDS = (
+    "\0", "\n", "\r\n", "\r", "\t", " ", "  ", "\x1b[31m", "\x1b]0;x\x07", "\x85", "\u2028", "\u202e", "\ufeff",
+    "\ud800", "é", "٣", "²", "_", "-", "--", "+", "=", "0", "-1", "1e9", "nan", "inf", "9" * 9, "9" * 19, "9" * 400,
+    "9" * 5000, "18446744073709551616", "1_000", "0x10", "#", ";", "%", "$", "$" + "9" * 30, "\\", "\"", "'", "{", "}",
+    "(", ")", "[", "]", "{}", "()", "((", "))", "{ ", " }", "[[", "<", ">", "*", "1-0", "1/2-1/2", "null", "true", "[]",
+    "startpos", "moves", "fen", "position", "go", "infinite", "w", "b", "KQkq", "HAha", "e3", "e9", "8/8/8/8/8/8/8/8",
+    "k7/8/8/8/8/8/8/7K", "e2e4", "e7e8q", "0000", "O-O", "Nf3", "Qxf7#", "e8=Q+", "--", "Z0", "@@@@", "P@e4", "bm",
+    "am", "id", "c0", "c8", "c9", "hmvc", "fmvn", "pv", "acd", "D1 20", "[FEN \"", "[Variant \"", "[Event \"x\"]\n",
+    "[SetUp \"1\"]\n", "[%eval 1.0]", "/dev/zero", "/dev/null", "..", "~", "--depth", "--nodes", "--threads", "--help",
+    "--json", "--out", "=", "#2", "dm", "BM", "//", ";;", "<>", "Sf3", "Nb d7", "e8(Q)", "e.p.", "\r\r\n", "\f", "\x1a",
+    "1.", "1...", "[White \"x", "[Event \"y\"] ", "[%clk 0:01]", "\n\n\n", "{\n\n[Event \"z\"]\n", "½-½",
+)  # fmt: skip
+"""Pieces of the formats, and what programs trip over."""
+
+
+def mutated(text: str, others: Sequence[str], dice: Random) -> str:
+    """The text after one to eight mutations; others: texts to take parts from."""
+    for _ in range(1 + min(dice.getrandbits(3) for _ in range(3))):
+        text = _mutated_once(text, others, dice)[:LONGEST]
+    return text
+
+
+def mutated_source(text: str, others: Sequence[str], dice: Random) -> str:
+    """A Python file after one to four names, numbers or operators were exchanged for others of such files; now and then
+    a text as any."""
+    if dice.random() < 0.1:
+        return mutated(text, others, dice)
+    words = [token for each in (text, *others) for token in _tokens(each)]
+    lines = text.splitlines(True)
+    chosen = dice.sample(_tokens(text), 1 + dice.getrandbits(2))
+    for token in sorted(chosen, key=lambda token: token.start, reverse=True):  # from behind: places stay
+        (row, begin), (_, end) = token.start, token.end
+        word = dice.choice([other.string for other in words if other.type == token.type])
+        word = word if dice.random() < 0.8 else dice.choice(("0", "-1", "(1 << 62)", "None", "0.5", "()"))
+        lines[row - 1] = lines[row - 1][:begin] + word + lines[row - 1][end:]
+    return "".join(lines)
+
+
+def _tokens(text: str) -> list[tokenize.TokenInfo]:
+    """The names, numbers and operators of a file of Python, without what would rarely leave it one."""
+    return [
+        token
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type in (tokenize.NAME, tokenize.NUMBER, tokenize.OP)
+        and token.string not in "()[]{},:."
+        and not keyword.iskeyword(token.string)
+    ]
+
+
+def mutated_bytes(data: bytes, dice: Random) -> bytes:
+    """Of a binary file: bits turned, ranges cut out, repeated or filled."""
+    changed = bytearray(data)
+    for _ in range(1 + dice.getrandbits(2)):
+        begin, end = _range(len(changed), dice)
+        kind = dice.randrange(6)
+        if kind == 0 and changed:
+            changed[dice.randrange(len(changed))] ^= 1 << dice.randrange(8)
+        elif kind == 1:
+            del changed[begin:end]
+        elif kind == 2:
+            changed[begin:begin] = changed[begin:end][: 1 << 12]
+        elif kind == 3:
+            changed[begin:end] = bytes([dice.choice((0, 255, dice.getrandbits(8)))]) * (end - begin)
+        elif kind == 4:
+            del changed[begin:]
+        else:
+            changed[begin:end] = dice.randbytes(min(end - begin, 64))
+    return bytes(changed)
+
+
+def _range(length: int, dice: Random) -> tuple[int, int]:
+    begin = dice.randint(0, length)
+    return begin, min(length, begin + int(dice.expovariate(0.1)))
+
+
+def _mutated_once(text: str, others: Sequence[str], dice: Random) -> str:
+    kind = dice.randrange(9)
+    begin, end = _range(len(text), dice)
+    match kind:
+        case 0 | 1:
+            return text[:begin] + dice.choice(WORDS) + text[begin:]
+        case 2:
+            return text[:begin] + dice.choice(WORDS) + text[end:]
+        case 3:
+            return text[:begin] + text[end:]
+        case 4:
+            return text[:begin] + text[begin:end] * int(2 ** dice.uniform(1, 12)) + text[end:]
+        case 5:
+            return text[:begin] + chr(dice.choice((dice.randrange(128), dice.randrange(0x3000)))) + text[begin + 1 :]
+        case 6:
+            words = text.split(" ")
+            a, b = dice.randrange(len(words)), dice.randrange(len(words))
+            words[a], words[b] = words[b], words[a]
+            return " ".join(words)
+        case 7:
+            other = dice.choice(others) if others else ""
+            return text[:begin] + other[dice.randint(0, len(other)) :]
+        case _:
+            return text[:begin]
+
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
 EXAMPLES = DATA.parents[1] / "docs" / "examples"
 GAMES = ("tic_tac_toe", "connect_four", "othello")
-_LONGEST_COMPILING_S = 240
-SUPPORT = DATA.parent / "support"
-"""What the tests insist on after each line of a UCI session is asked for here, too."""
+sys.path.append(str(DATA.parent / "support"))  # what the tests insist on is asked for here, too
 _ABOUT = {"input": "abc", "depth": 7}
 
 
@@ -96,16 +196,6 @@ class Target:
         return text.encode(encoding, "surrogatepass" if encoding == "utf-8" and dice.random() < 0.1 else "replace")
 
 
-@contextlib.contextmanager
-def _support() -> Iterator[None]:
-    """Inside, what supports the tests can be imported."""
-    sys.path.append(str(SUPPORT))
-    try:
-        yield
-    finally:
-        sys.path.pop()
-
-
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
@@ -118,12 +208,10 @@ def _check_shown(text: str) -> None:
 
 @contextlib.contextmanager
 def _file(data: bytes, name: str = "input") -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="psearch-fuzz-"))
-    try:
-        (folder / name).write_bytes(data)
-        yield folder / name
-    finally:
-        shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(prefix="psearch-fuzz-") as folder:
+        path = Path(folder, name)
+        path.write_bytes(data)
+        yield path
 
 
 @contextlib.contextmanager
@@ -155,8 +243,8 @@ def run_fen(data: bytes) -> None:
 
 def run_odd_fen(data: bytes) -> None:
     """A FEN and a number that says in which odd way it is written: that is the same position."""
-    with _support():
-        from odd_fens import oddly_written
+    from odd_fens import oddly_written
+
     fen, _, number = _text(data).partition("\t")
     board = parse_position(fen)
     text = oddly_written(board, Random(number))
@@ -243,17 +331,8 @@ def run_journal(data: bytes) -> None:
                 raise AssertionError("a file that was refused was changed") from None
 
 
-def run_log(data: bytes) -> None:
-    """The raw log of a study, to its table."""
-    _read_log(data, "log.jsonl")
-
-
-def run_packed_log(data: bytes) -> None:
-    """A compressed one."""
-    _read_log(data, "log.jsonl.xz")
-
-
-def _read_log(data: bytes, name: str) -> None:
+def run_log(data: bytes, name: str = "log.jsonl") -> None:
+    """Read the raw log of a study, to its table."""
     with _file(data, name) as path:
         samples, _ = read_log(path, Sample)
         _check_shown(table(summarise(samples)))
@@ -356,8 +435,8 @@ def run_clock(data: bytes) -> None:
 
 def run_uci(data: bytes) -> None:
     """Lines for the UCI engine, with a stand-in for what searches."""
-    with _support():
-        from uci_sessions import check_reader
+    from uci_sessions import check_reader
+
     check_reader([line for line in _text(data).split("\n")[:50] if "quit" not in line])
 
 
@@ -389,40 +468,24 @@ def run_kernels(data: bytes) -> None:
         for module in (*scheduler_entries.SEARCH.recipe.modules, "psearch.games.plain_functions", "psearch.own_rule"):
             importlib.import_module(module)  # here, once
         kernels = KernelSet(str(path), "", content_hash(data), adapter=adapter)
-        ours, theirs = os.pipe()
-        child = os.fork()
-        if child == 0:
-            _compile_and_exit(kernels, theirs)
-        os.close(theirs)
-        with open(ours, encoding="utf-8", errors="surrogateescape") as pipe:
-            said = pipe.read()
-        _, status = os.waitpid(child, 0)
-    if status:
-        raise AssertionError(f"status {status}: {said}")
-    if said:
-        raise PsearchError(said)
-
-
-def _compile_and_exit(kernels: KernelSet, pipe: int) -> None:
-    status, said = 1, ""
-    try:
-        signal.setitimer(signal.ITIMER_REAL, _LONGEST_COMPILING_S)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         try:
-            group = kernels.group(scheduler_entries.SEARCH)
-            build = Build("", {group.name: group.recipe})
-            prepare(jit.registry.values())
-            for symbol, kernel in build.closures[group.name].items():
-                if build._is_users(kernel):
-                    build.front_end(symbol)
-        except PlugInError as error:
-            said = str(error)
-        status = 0
-    except BaseException:
-        said = traceback.format_exc()
-    finally:
-        os.write(pipe, said[-4000:].encode("utf-8", "surrogateescape"))
-        os._exit(status)
+            list(share_out(_compiler, [kernels], 1))
+        except WorkerDied as error:
+            raise AssertionError(str(error)) from None
+
+
+def _compiler() -> Callable[[KernelSet], None]:
+    return _compile
+
+
+def _compile(kernels: KernelSet) -> None:
+    """Find the types of a user's kernels, in a process apart. Raises PlugInError."""
+    group = kernels.group(scheduler_entries.SEARCH)
+    build = Build("", {group.name: group.recipe})
+    prepare(jit.registry.values())
+    for symbol, kernel in build.closures[group.name].items():
+        if build._is_users(kernel):
+            build.front_end(symbol)
 
 
 # -- all -------------------------------------------------------------------------------------------------------------
@@ -456,16 +519,6 @@ _EPD_LINES = [
         b"id BACK.01; c0 two words; ce -+; eval +M5;", b"bm Rd8# id \"c\"; am Td1;", b"bm Td8; acd 99; pv Rd8#;",
     )
 ]  # fmt: skip
-
-
-def _odd_games() -> list[bytes]:
-    """Malformed files of which anybody can count the games."""
-    sys.path.append(str(SUPPORT))
-    try:
-        from odd_pgn import odd_file
-    finally:
-        sys.path.pop()
-    return [odd_file(Random(seed))[0] for seed in range(40)]
 
 
 _GAME_POSITIONS = [
@@ -518,6 +571,9 @@ def targets() -> list[Target]:
         *(b"position fen " + fen + b" moves e2e4\ngo infinite\nstop\nd" for fen in fens[::16]),
         *(b"position startpos moves " + move for move in moves),
     ]
+    from odd_pgn import odd_file
+
+    odd_games = [odd_file(Random(seed))[0] for seed in range(40)]
     tables = [(DATA / "syzygy" / f"KRvK.{kind}").read_bytes() for kind in ("rtbw", "rtbz")]
     perft = _lines("perft/standard6_cpw.epd") + _lines("perft/tricky_shakmaty.epd")[:9]
     fens += [line.split(b";")[0].strip() for line in perft + _lines("perft/fischer_960_ethereal.epd")[:40]] * 2
@@ -528,10 +584,10 @@ def targets() -> list[Target]:
         Target("moves", run_moves, moves, 4),
         Target("epd", run_epd, [*epds, *_EPD_LINES, b"\n".join(epds[:3] + _EPD_LINES)], 20),
         Target("perft suite", run_perft_suite, perft, 4),
-        Target("pgn", run_pgn, [_GAME, _GAME[:250], b"1. e4 e5 2. Nf3 *\n", *_odd_games()], 20),
+        Target("pgn", run_pgn, [_GAME, _GAME[:250], b"1. e4 e5 2. Nf3 *\n", *odd_games], 20),
         Target("journal", run_journal, [_journal_seed()], 8),
         Target("log", run_log, [log], 3),
-        Target("packed log", run_packed_log, [lzma.compress(log)], 1, is_text=False),
+        Target("packed log", functools.partial(run_log, name="log.jsonl.xz"), [lzma.compress(log)], 1, is_text=False),
         Target("costs", run_costs, [json.dumps(asdict(Costs())).encode()], 3),
         Target("book", run_book, [(DATA / "polyglot" / "lasker-trap.bin").read_bytes()], 3, is_text=False),
         Target("tables", run_tables, tables, 3, is_text=False),

@@ -18,7 +18,6 @@ import argparse
 import json
 import lzma
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,36 +26,6 @@ from psearch.results import PsearchError
 
 Line = dict[str, Any]
 Runs = dict[str, list[Line]]
-
-
-def main(arguments: list[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
-    try:
-        _run(options)
-    except (OSError, PsearchError) as error:
-        print(f"pack_logs: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-def _run(options: argparse.Namespace) -> None:
-    if options.command == "add":
-        runs = read_packed(options.packed) if options.packed.exists() else {}
-        for name, path in _logs(options.logs):
-            runs[name] = with_commit(_lines(path, path.read_bytes()), options.commit)
-        write_packed(options.packed, runs)
-    elif options.command == "list":
-        for name, lines in read_packed(options.packed).items():
-            print(f"{name:40} {len(lines):6} lines  {lines[0].get('about', {}).get('commit', '')}")
-    else:
-        for name, lines in read_packed(options.packed).items():
-            path = options.folder / f"{name}.jsonl"
-            if not path.resolve().is_relative_to(options.folder.resolve()):
-                raise PsearchError(f"{name!a} is no name of a run")
-            if path.exists() and not path.read_bytes().startswith(b"{"):
-                raise PsearchError(f"{path} is no log, and is not replaced")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
 
 
 def with_commit(lines: list[Line], commit: str | None) -> list[Line]:
@@ -109,17 +78,8 @@ def _lines(path: Path, text: bytes) -> list[Line]:
     return found
 
 
-def _logs(paths: Iterable[Path]) -> Iterator[tuple[str, Path]]:
-    """The name of each run, and its log."""
-    for path in paths:
-        if path.is_dir():
-            for log in sorted(path.rglob("*.jsonl")):
-                yield log.relative_to(path.parent).with_suffix("").as_posix(), log
-        else:
-            yield path.stem, path
-
-
-def _parser() -> argparse.ArgumentParser:
+def main(arguments: list[str] | None = None) -> int:
+    """Add, list or unpack; returns the exit status."""
     parser = argparse.ArgumentParser(prog="pack_logs.py", description="Keep raw logs in one compressed file.")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, meaning in (("add", "add logs"), ("list", "name the runs"), ("unpack", "write each run as a file")):
@@ -130,7 +90,35 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("logs", metavar="LOG", type=Path, nargs="+", help="a log, or a folder of logs")
         elif name == "unpack":
             command.add_argument("folder", metavar="FOLDER", type=Path)
-    return parser
+    options = parser.parse_args(arguments)
+    try:
+        _run(options)
+    except (OSError, PsearchError) as error:
+        print(f"pack_logs: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(options: argparse.Namespace) -> None:
+    if options.command == "add":
+        runs = read_packed(options.packed) if options.packed.exists() else {}
+        for given in options.logs:
+            for path in sorted(given.rglob("*.jsonl")) if given.is_dir() else [given]:
+                name = path.relative_to(given.parent).with_suffix("").as_posix()
+                runs[name] = with_commit(_lines(path, path.read_bytes()), options.commit)
+        write_packed(options.packed, runs)
+    elif options.command == "list":
+        for name, lines in read_packed(options.packed).items():
+            print(f"{name:40} {len(lines):6} lines  {lines[0].get('about', {}).get('commit', '')}")
+    else:
+        for name, lines in read_packed(options.packed).items():
+            path = options.folder / f"{name}.jsonl"
+            if not path.resolve().is_relative_to(options.folder.resolve()):
+                raise PsearchError(f"{name!a} is no name of a run")
+            if path.exists() and not path.read_bytes().startswith(b"{"):
+                raise PsearchError(f"{path} is no log, and is not replaced")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
 
 
 if __name__ == "__main__":

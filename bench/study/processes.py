@@ -1,18 +1,61 @@
-"""What a program and the processes below it hold of the machine, read from /proc: for runs that look for leaks."""
+"""Engines as programs, and what a program and the processes below it hold of the machine, read from /proc."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from dataclasses import asdict, dataclass
+import signal
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import chess
+import chess.engine
+
+PSEARCH = (sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())", "uci")
+START_S = 300.0
+"""Kernels may have to be compiled."""
 _PROC = Path("/proc")
 _PARENT, _SESSION, _THREADS = 1, 3, 17
 """Fields of /proc/PID/stat behind the name."""
 
 
+def start(command: Sequence[str], options: Mapping[str, Any], patience_s: float = START_S) -> chess.engine.SimpleEngine:
+    """Start a UCI engine in a session of its own. Raises EngineError, and TimeoutError when it says nothing."""
+    engine = chess.engine.SimpleEngine.popen_uci(list(command), timeout=START_S, start_new_session=True)
+    try:
+        engine.configure(options)
+        engine.play(chess.Board(), chess.engine.Limit(nodes=1), game="before")  # what a first game takes is taken
+    except BaseException:
+        stop(engine, 0.0)
+        raise
+    engine.timeout = patience_s
+    return engine
+
+
+def pid_of(engine: chess.engine.SimpleEngine) -> int:
+    """Return the process number of an engine, and of the session that all its processes are in."""
+    return int(engine.transport.get_pid())
+
+
+def stop(engine: chess.engine.SimpleEngine, timeout_s: float = 20.0) -> int | None:
+    """End an engine; its exit status, None if it had to be killed."""
+    engine.timeout = timeout_s
+    try:
+        engine.quit()
+        return engine.returncode.result(timeout_s)
+    except (chess.engine.EngineError, TimeoutError):
+        if engine.protocol.returncode.done():
+            return engine.returncode.result(timeout_s)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid_of(engine), signal.SIGKILL)
+        engine.close()
+        return None
+
+
 def _stat_fields(pid: int) -> list[str] | None:
-    """Behind the name; None for a process that has gone or is a zombie."""
+    """Return the fields behind the name; None for a process that has gone or is a zombie."""
     try:
         fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -21,13 +64,12 @@ def _stat_fields(pid: int) -> list[str] | None:
 
 
 def _all_fields() -> dict[int, list[str]]:
-    """Of every process there is."""
     pids = [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
     return {pid: fields for pid in pids if (fields := _stat_fields(pid)) is not None}
 
 
 def family(root: int) -> list[int]:
-    """A process and those below it, parents first."""
+    """Return a process and those below it, parents first."""
     children: dict[int, list[int]] = {}
     processes = _all_fields()
     for pid, fields in processes.items():
@@ -39,85 +81,54 @@ def family(root: int) -> list[int]:
 
 
 def in_session(session: int) -> list[int]:
-    """The processes of a session: what a program started with `start_new_session` has left behind, too."""
+    """Return the processes of a session: what an engine has left behind, too."""
     return [pid for pid, fields in _all_fields().items() if int(fields[_SESSION]) == session]
 
 
-def _command(pid: int) -> bytes:
-    try:
-        return (_PROC / str(pid) / "cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
 def workers_of(engine: int) -> list[int]:
-    """The worker processes of a psearch program: its children, or those of its fork server."""
-    found = []
-    children = {pid for pid in family(engine) if _is_child_of(pid, engine)}
-    for child in children:
-        if b"fork_server" in _command(child):
-            found += [pid for pid in family(child) if _is_child_of(pid, child)]
-        else:
-            found.append(child)
-    return found
+    """Return the worker processes of a psearch program: the children of its fork server, else its own."""
+    processes = _all_fields()
+
+    def children(parent: int) -> list[int]:
+        return [pid for pid, fields in processes.items() if int(fields[_PARENT]) == parent]
+
+    def is_server(pid: int) -> bool:
+        try:
+            return b"fork_server" in (_PROC / str(pid) / "cmdline").read_bytes()
+        except OSError:
+            return False
+
+    servers = list(filter(is_server, children(engine)))
+    return [worker for server in servers for worker in children(server)] if servers else children(engine)
 
 
-def _is_child_of(pid: int, parent: int) -> bool:
-    fields = _stat_fields(pid)
-    return fields is not None and int(fields[_PARENT]) == parent
+def holdings(root: int) -> dict[str, int]:
+    """Return what a process and those below it hold now. One that ends meanwhile counts in part, or not.
 
-
-@dataclass(frozen=True)
-class Holdings:
-    """What a family of processes holds at one moment."""
-
-    processes: int
-    threads: int
-    descriptors: int
-    program_kb: int
-    """memory of the program that is its own: anonymous pages"""
-    workers_kb: int
-    """the same of all processes below it together"""
-    shared_kb: int
-    """pages of the anonymous files that they have open, each file once"""
-
-    def as_dict(self) -> dict[str, int]:
-        """For a log."""
-        return asdict(self)
-
-
-def holdings(root: int) -> Holdings:
-    """What a process and those below it hold now. One that ends meanwhile counts in part, or not."""
+    program_kb and workers_kb are anonymous pages of the program and of all processes below it; shared_kb are pages of
+    the anonymous files that they have open, each file once.
+    """
     pids = family(root)
     shared: dict[int, int] = {}
     descriptors = threads = 0
+    memory = []
     for pid in pids:
-        fields = _stat_fields(pid)
-        threads += int(fields[_THREADS]) if fields else 0
-        try:
-            names = os.listdir(_PROC / str(pid) / "fd")
-        except OSError:
-            continue
-        for name in names:
-            descriptors += _count_descriptor(_PROC / str(pid) / "fd" / name, shared)
-    memory = [_anonymous_kb(pid) for pid in pids]
-    return Holdings(len(pids), threads, descriptors, sum(memory[:1]), sum(memory[1:]), sum(shared.values()))
-
-
-def _count_descriptor(path: Path, shared: dict[int, int]) -> int:
-    """1, or 0 for one that is closed by now; `shared` gets the size of an anonymous file by its inode."""
-    try:
-        if os.readlink(path).startswith("/memfd:"):
-            status = path.stat()
-            shared[status.st_ino] = status.st_blocks // 2
-    except OSError:
-        return 0
-    return 1
-
-
-def _anonymous_kb(pid: int) -> int:
-    try:
-        lines = (_PROC / str(pid) / "status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("RssAnon:")), 0)
+        folder = _PROC / str(pid)
+        with contextlib.suppress(OSError):
+            lines = (folder / "status").read_text().splitlines()
+            memory.append(next((int(line.split()[1]) for line in lines if line.startswith("RssAnon:")), 0))
+            threads += int((_stat_fields(pid) or [0] * (_THREADS + 1))[_THREADS])
+            for name in os.listdir(folder / "fd"):
+                with contextlib.suppress(OSError):
+                    if os.readlink(folder / "fd" / name).startswith("/memfd:"):
+                        status = (folder / "fd" / name).stat()
+                        shared[status.st_ino] = status.st_blocks // 2
+                    descriptors += 1
+    return {
+        "processes": len(pids),
+        "threads": threads,
+        "descriptors": descriptors,
+        "program_kb": sum(memory[:1]),
+        "workers_kb": sum(memory[1:]),
+        "shared_kb": sum(shared.values()),
+    }

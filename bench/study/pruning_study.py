@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -68,31 +68,22 @@ Task = tuple[SuitePosition, str]
 def iterations(task: Task, depth: int, cap: int, hash_mb: int) -> list[Iteration]:
     """Search a position to `depth`, or to the last depth within `cap` nodes."""
     position, step = task
+    found = []
     arena = Arena(workers=1, hash_mb=hash_mb)
     try:
         options = SearchOptions(policy="serial", pruning=parse_pruning(STEPS.get(step, step)))
         write_search(arena, position.board, Limits(depth=depth, nodes=cap), options)
         work_alone(arena)
-        return list(_finished(arena, position, step))
+        header = arena.header[0]
+        for info in header["infos"][: int(header["info_count"])]:
+            if int(info["bound"]) == BOUND_EXACT:
+                move = to_chess_move(int(info["pv"][0]), position.board)
+                numbers = (int(info[name]) for name in ("depth", "nodes", "score"))
+                place = position.name, position.board.fen(), step
+                found.append(Iteration(*place, *numbers, move.uci(), position.accepts(move)))
     finally:
         arena.close()
-
-
-def _finished(arena: Arena, position: SuitePosition, step: str) -> Iterator[Iteration]:
-    header = arena.header[0]
-    for info in header["infos"][: int(header["info_count"])]:
-        if int(info["bound"]) == BOUND_EXACT:
-            move = to_chess_move(int(info["pv"][0]), position.board)
-            yield Iteration(
-                position=position.name,
-                fen=position.board.fen(),
-                step=step,
-                depth=int(info["depth"]),
-                nodes=int(info["nodes"]),
-                score=int(info["score"]),
-                move=move.uci(),
-                solved=position.accepts(move),
-            )
+    return found
 
 
 def _steps(found: Sequence[Iteration]) -> list[str]:

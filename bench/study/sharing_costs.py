@@ -18,17 +18,18 @@ from functools import partial
 
 import chess
 import numpy as np
-from cost_kernels.cost_entries import search_in_turns_timing_nodes, search_timing_locks, search_timing_nodes
-from cost_kernels.timings import (
+from cost_kernels import (
     HELD_FOR_LEARN,
     HELD_FOR_MOVE,
     HELD_FOR_NEW_MOVES,
     HELD_FOR_VALUE,
     HELD_TO_JOIN,
-    LOCK_KINDS,
     LONG_SINCE,
     lock_times_dtype,
     node_times_dtype,
+    search_in_turns_timing_nodes,
+    search_timing_locks,
+    search_timing_nodes,
 )
 
 from psearch.arena.arena import Arena
@@ -62,25 +63,14 @@ class SharingCosts:
     """time of a node in a search that two share, over that of one alone: the median over the positions"""
 
 
-class _NodeTimes:
-    """Of several searches: nodes and their cycles, by nodes since the last join, and main search or quiescence."""
-
-    def __init__(self) -> None:
-        self.count = np.zeros((LONG_SINCE + 1, 2))
-        self.cycles = np.zeros((LONG_SINCE + 1, 2))
-
-    def add(self, found: np.ndarray) -> None:
-        """Add what the workers of one search have found."""
-        self.count += found["count"].sum(axis=0)
-        self.cycles += found["cycles"].sum(axis=0)
-
-    def excess(self) -> tuple[float, float]:
-        """Return cycles that the nodes after joins took more than others of their kind, and what they would be if the
-        first took one more and the n-th one over the square root of n."""
-        usual = self.cycles[-1] / np.maximum(self.count[-1], 1)
-        shape = 1 / np.sqrt(np.arange(1, LONG_SINCE + 1))
-        after = self.count[:-1]
-        return float((self.cycles[:-1] - after * usual).sum()), float((after.sum(axis=1) * shape).sum())
+def _excess(found: dict[str, np.ndarray]) -> tuple[float, float]:
+    """Return cycles that the nodes after joins took more than others of their kind, and what they would be if the first
+    took one more and the n-th one over the square root of n. found: by name, [nodes since the join, kind]."""
+    count, cycles = found["count"], found["cycles"]
+    usual = cycles[-1] / np.maximum(count[-1], 1)
+    after = count[:-1]
+    shape = 1 / np.sqrt(np.arange(1, LONG_SINCE + 1))
+    return float((cycles[:-1] - after * usual).sum()), float((after.sum(axis=1) * shape).sum())
 
 
 def measure_sharing(
@@ -89,7 +79,7 @@ def measure_sharing(
     """Search every position alone, shared by two, in turns on one core, and with timed locks."""
     longest = int(_LONGEST_NS * cycles_per_ns)
     alone, two = Arena(1, _HASH_MB), Arena(2, _HASH_MB)
-    shared, in_turns = _NodeTimes(), _NodeTimes()
+    shared, in_turns = ({name: np.zeros((LONG_SINCE + 1, 2)) for name in ("count", "cycles")} for _ in range(2))
     ratios = []
     locks = np.zeros(2, lock_times_dtype)
     locks["longest"] = longest
@@ -99,20 +89,24 @@ def measure_sharing(
             report(f"calibrate: sharing, position {number}/{len(boards)}")
             single = _times_of_nodes(alone, board, depth, longest)
             both = _times_of_nodes(two, board, depth, longest)
-            shared.add(both)
             joins += int(two.worker["counters"]["joins"].sum())
             ratios.append(_ratio(both, single))
             _begin(two, board, depth)
-            found = _fresh(2)
+            found = np.zeros(2, node_times_dtype)
+            found["since"] = LONG_SINCE
             search_in_turns_timing_nodes(two.context, found.ctypes.data, longest)
-            in_turns.add(found)
-            _time_locks(two, board, depth, locks)
+            for total, times in ((shared, both), (in_turns, found)):
+                for name, sums in total.items():
+                    sums += times[name].sum(axis=0)
+            _begin(two, board, depth)
+            two.frames["trace"]["entered"] = 0
+            two.use_memory(locks)
+            _side_by_side(partial(search_timing_locks, two.context), 2)
     finally:
         alone.close()
         two.close()
     ratio = float(np.median(ratios))
-    more, unit = shared.excess()
-    more_in_turns, unit_in_turns = in_turns.excess()
+    (more, unit), (more_in_turns, unit_in_turns) = _excess(shared), _excess(in_turns)
     cold = (more / max(unit, 1) - more_in_turns / max(unit_in_turns, 1)) / cycles_per_ns
     costs = {"cold": max(cold, 0.0), "crowd": max(ratio - 1, 0.0), **_lock_costs(locks, cycles_per_ns)}
     return SharingCosts(costs, joins, ratio)
@@ -133,16 +127,11 @@ def _side_by_side(run: Callable[[int], object], workers: int) -> None:
         thread.join()
 
 
-def _fresh(workers: int) -> np.ndarray:
-    found = np.zeros(workers, node_times_dtype)
-    found["since"] = LONG_SINCE
-    return found
-
-
 def _times_of_nodes(arena: Arena, board: chess.Board, depth: int, longest: int) -> np.ndarray:
     """A search by all workers of the arena, each in a thread."""
     _begin(arena, board, depth)
-    found = _fresh(arena.workers)
+    found = np.zeros(arena.workers, node_times_dtype)
+    found["since"] = LONG_SINCE
     size = node_times_dtype.itemsize
     _side_by_side(
         lambda worker: search_timing_nodes(arena.context, worker, found.ctypes.data + worker * size, longest),
@@ -152,19 +141,11 @@ def _times_of_nodes(arena: Arena, board: chess.Board, depth: int, longest: int) 
 
 
 def _ratio(both: np.ndarray, single: np.ndarray) -> float:
-    """Time of a node long after a join, over that in the search alone; kinds as often as there."""
+    """Return the time of a node long after a join, over that in the search alone; kinds as often as there."""
     count = single["count"][:, -1].sum(axis=0)
     alone = single["cycles"][:, -1].sum(axis=0)
     shared = both["cycles"][:, -1].sum(axis=0) / np.maximum(both["count"][:, -1].sum(axis=0), 1)
     return float((shared * count).sum() / max(alone.sum(), 1))
-
-
-def _time_locks(arena: Arena, board: chess.Board, depth: int, times: np.ndarray) -> None:
-    """A search by two workers, whose locks are added to `times`."""
-    _begin(arena, board, depth)
-    arena.frames["trace"]["entered"] = 0
-    arena.use_memory(times)
-    _side_by_side(partial(search_timing_locks, arena.context), arena.workers)
 
 
 def _lock_costs(times: np.ndarray, cycles_per_ns: float) -> dict[str, float]:
@@ -179,7 +160,6 @@ def _lock_costs(times: np.ndarray, cycles_per_ns: float) -> dict[str, float]:
     def more(kinds: Sequence[int]) -> float:
         return max(mean(held + taken, kinds, 1) - mean(held + taken, kinds, 0), 0.0)
 
-    assert count.shape == (LOCK_KINDS, 2)
     return {
         "hold_value": mean(held, [HELD_FOR_VALUE], 0),
         "hold_move": mean(held, [HELD_FOR_MOVE], 0),

@@ -112,47 +112,26 @@ def measure(table: Table, minutes: float, folder: Path, jobs: int, status: Statu
         options=SearchOptions(pruning=pruning_named(table.pruning), driver=table.driver),
         hash_mb=table.hash_mb, tree_nodes=table.tree_nodes, repeats=repeats,
     )  # fmt: skip
-    about = {
-        "study": "tables",
-        "arguments": {
-            "suite": table.suite.name,
-            "positions": positions,
-            "workers": table.workers,
-            "policies": table.policies,
-            "pruning": table.pruning,
-            "driver": table.driver,
-            "tree_nodes": table.tree_nodes,
-            "repeat": repeats,
-            "hash": table.hash_mb,
-            "minutes": minutes,
-        },
-        "costs": asdict(study.costs),
-        "depths": rule_name(None),
-    }
+    names = ("workers", "policies", "pruning", "driver", "tree_nodes")
+    arguments = {"suite": table.suite.name, **{name: getattr(table, name) for name in names}, "hash": table.hash_mb}
+    arguments |= {"positions": positions, "repeat": repeats, "minutes": minutes}
+    about = {"study": "tables", "arguments": arguments, "costs": asdict(study.costs), "depths": rule_name(None)}
     unfinished = path.with_suffix(".part")
 
-    def report(text: str, done: float = 0, total: float = 0) -> None:
-        status(f"{table.name}: {text}", done, total)
-
     with RawLog(unfinished, about) as log:
-        run_study(study, jobs, log.add, report)
+        run_study(study, jobs, log.add, lambda text, done=0, total=0: status(f"{table.name}: {text}", done, total))
     unfinished.rename(path)
 
 
 def page(runs: Runs) -> str:
-    """The tables as Markdown, of those runs that are there."""
-    sections = []
-    for table in TABLES:
-        if lines := runs.get(table.name):
-            sections.append(_section(table, lines))
-    return "\n".join([_HEAD, *sections])
+    """Return the tables as Markdown, of those runs that are there."""
+    return "\n".join([_HEAD, *(_section(table, runs[table.name]) for table in TABLES if table.name in runs)])
 
 
 _HEAD = """\
 # Tables in virtual time
 
-Written by `python bench/study/tables.py --minutes M --out FOLDER` from the runs of
-[tables.jsonl.xz](tables.jsonl.xz); not by hand. Words and columns are those of
+From the runs of [tables.jsonl.xz](tables.jsonl.xz). Words and columns are those of
 [the study](../../studies/study.md#words). No worker count is favoured by the choice of depths
 ([decision 016](../../decisions/016-unbiased-depths.md)).
 """
@@ -173,17 +152,9 @@ def _section(table: Table, lines: Sequence[Line]) -> str:
     searches = f", {repeats} searches of each" if repeats > 1 else ""
     how = f"pruning `{table.pruning}`, driver `{table.driver}`"
     facts = f"`{table.name}`: {size}{searches}, of `{table.suite.name}`, {how}"
-    return "\n".join(
-        [
-            f"## {table.title}\n",
-            f"{facts};",
-            f"{depth_rule(lines[0])}; commit {about['commit']}.\n",
-            "| policy | workers | speedup | interval | nps | nodes | idle | joins | aborted |",
-            "|---|---|---|---|---|---|---|---|---|",
-            *rows,
-            "",
-        ]
-    )
+    head = f"## {table.title}\n\n{facts};\n{depth_rule(lines[0])}; commit {about['commit']}.\n"
+    names = "| policy | workers | speedup | interval | nps | nodes | idle | joins | aborted |"
+    return "\n".join([head, names, "|---|---|---|---|---|---|---|---|---|", *rows, ""])
 
 
 def packed(logs: Path, folder: Path | None) -> Runs:

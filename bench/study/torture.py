@@ -34,6 +34,7 @@ if __name__ == "__main__":
 
 import chess
 from chaos import Tormentor
+from processes import family
 
 from psearch.arena import setup
 from psearch.arena.arena import Arena
@@ -120,8 +121,10 @@ class Torture:
         self.counts: Counter[str] = Counter()
         self.killer: Tormentor | None = None
         if kill_ms:  # before the workers: beside a thread a fork server starts them
+            if game is not None:
+                game.start()  # by a process for its rules, which is no worker
             self.killer = Tormentor(["KILL"], kill_ms / 1000, 0.0, seed=1)
-            self.killer.engine = os.getpid()
+            self.killer.engine, self.killer.spared = os.getpid(), set(family(os.getpid()))
             self.killer.start()
         self.supervisor = Supervisor(workers, 1, kernels=kernels)
 
@@ -158,10 +161,11 @@ class Torture:
         if problems:
             what = "; ".join(problems)
             raise WrongError(f"seed {seed}, {board_text(board)}, depth {depth}, {options}: {what}\n{describe(arena)}")
-        self._count(stopped)
+        self.counts.update(searches=1, stopped=int(stopped), nodes=int(arena.worker["nodes"].sum()))
+        self.counts.update({name: int(arena.worker["counters"][name].sum()) for name in _COUNTED})
 
     def _search(self, request: SearchRequest) -> Result:
-        """With workers that are killed, if any are; in the end all are idle."""
+        """Search with workers that are killed, if any are; in the end all are idle."""
         if self.killer is not None:
             self.killer.is_let_loose.set()
         try:
@@ -172,28 +176,11 @@ class Torture:
                 self.counts["kills"] = len(self.killer.sent)
             self.supervisor.settle()
 
-    def _count(self, stopped: bool) -> None:
-        arena = self.supervisor.arena
-        self.counts.update(searches=1, stopped=int(stopped), nodes=int(arena.worker["nodes"].sum()))
-        self.counts.update({name: int(arena.worker["counters"][name].sum()) for name in _COUNTED})
-
     def close(self) -> None:
         if self.killer is not None:
             self.killer.__exit__()
         self.supervisor.close()
         self.serial.close()
-
-
-def run(torture: Torture, minutes: float, seed: int, note: Any) -> None:
-    """Search for so many minutes; note: called once a minute."""
-    start = noted = time.monotonic()
-    while time.monotonic() - start < 60 * minutes:
-        torture.search(seed)
-        seed += 1
-        if time.monotonic() - noted > 60:
-            noted = time.monotonic()
-            note(noted - start, "runs")
-    note(time.monotonic() - start, "nothing is wrong")
 
 
 def main() -> int:
@@ -217,16 +204,23 @@ def main() -> int:
     torture = Torture(options.workers, game, options.with_, options.kill)
 
     settings = {name: value for name, value in vars(options).items() if value and name not in ("log", "minutes")}
+    start = noted = time.monotonic()
 
-    def note(seconds: float, state: str) -> None:
-        row = {"seconds": round(seconds), **settings, "state": state}
+    def note(state: str) -> None:
         if log is not None:
-            log.append({**row, **torture.counts})
+            log.append({"seconds": round(time.monotonic() - start), **settings, "state": state, **torture.counts})
 
     try:
-        run(torture, options.minutes, options.seed, note)
+        seed = options.seed
+        while time.monotonic() - start < 60 * options.minutes:
+            torture.search(seed)
+            seed += 1
+            if time.monotonic() - noted > 60:
+                noted = time.monotonic()
+                note("runs")
+        note("nothing is wrong")
     except WrongError as wrong:
-        note(0, f"wrong: {wrong}")
+        note(f"wrong: {wrong}")
         print(f"torture: {wrong}", file=sys.stderr)
         return 1
     finally:

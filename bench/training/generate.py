@@ -20,33 +20,31 @@ Exit status: 0, 2 bad input, 130 Ctrl-C (what is in the file stays).
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from netdata import EXIT_INTERRUPTED, Parser, run_script
 from netdata.blocks import Appender, Block, read_blocks
-from netdata.commands import EXIT_INTERRUPTED, exit_status
-from netdata.openings import Book, read_books
-from netdata.playing import PRUNING, Settings, Table, add_network, network_name
+from netdata.playing import PRUNING, Book, Settings, Table, network_name, read_books
 from netdata.reader import Reader
 from netdata.records import ADJUDICATED, BY_RULE, GAMES, TOO_LONG
 
 from psearch.faces.cli.numbers import whole_number
+from psearch.files.raw_log import source_commit
 from psearch.processes.tasks.task_sharing import share_out
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
+from psearch.terminal.status import StatusLine
 
 _GAMES_A_BLOCK = 64
 _BOOKS = [Path(__file__).parent / "books" / name for name in ("2moves_v1.epd", "endgames.epd")]
 _EDGES = np.array([0, 25, 50, 100, 200, 400, 800, 1500, 2500, 32000])
-_SECONDS_A_LINE = 60.0
 
 
 class Totals:
@@ -96,26 +94,12 @@ class Totals:
         return "\n".join(rows)
 
 
-def _commit() -> str:
-    """The commit that plays; with "+" where files of the search differ from it."""
-    folder = Path(__file__).parents[2]
-
-    def git(*words: str) -> str:
-        return subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=True).stdout
-
-    try:
-        changed = git("status", "--porcelain", "--", "core", "parallel", "bench/training/netdata")
-        return git("rev-parse", "--short=10", "HEAD").strip() + ("+" if changed.strip() else "")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
 def _make(settings: Settings, book: Book, network: str | None) -> Callable[[int], Block]:
     return Table(settings, book, network).play
 
 
 def _read(words: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("file", nargs="?", type=Path, metavar="GAMES.games", help="what the games are added to")
     parser.add_argument("--nodes", type=whole_number(100, 10**7), default=1500, metavar="N", help="of a move (1500)")
     parser.add_argument("--jobs", type=whole_number(1, 256), default=2, metavar="N", help="processes (2)")
@@ -124,7 +108,13 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N")
     parser.add_argument("--pruning", default=PRUNING, metavar="TEXT", help=f"of the search ({PRUNING})")
     parser.add_argument("--book", nargs="*", type=Path, default=_BOOKS, metavar="FILE", help="FEN or EPD")
-    add_network(parser)
+    parser.add_argument(
+        "--network",
+        type=lambda text: None if text == "none" else text,
+        default="",
+        metavar="F.net",
+        help="that evaluates (the one that ships); none: the handwritten evaluation",
+    )
     parser.add_argument("--report", nargs="+", type=Path, metavar="FILE", help="what is in these files")
     options = parser.parse_args(words)
     if (options.file is None) == (options.report is None):
@@ -154,48 +144,13 @@ def _report(paths: Sequence[Path]) -> int:
     return 0
 
 
-class _Screen:
-    """How far the run is: one table that stays in its place on a terminal, a line a minute elsewhere."""
-
-    def __init__(self, totals: Totals) -> None:
-        self._totals = totals
-        self._begin = self._told = time.monotonic()
-        self._usable = totals.usable
-        self._live: Any = None
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.live import Live
-
-            self._live = Live(console=Console(stderr=True), auto_refresh=False)
-            self._live.start()
-
-    def _pace(self) -> str:
-        seconds = time.monotonic() - self._begin
-        an_hour = (self._totals.usable - self._usable) * 3600 / max(seconds, 1e-9)
-        return f"{an_hour:,.0f} usable positions an hour, for {seconds / 60:.1f} minutes"
-
-    def show(self) -> None:
-        """Tell of a block that has come."""
-        if self._live is not None:
-            self._live.update(f"{self._totals.table()}\n{self._pace()}; Ctrl-C ends it", refresh=True)
-        elif time.monotonic() - self._told >= _SECONDS_A_LINE:
-            self._told = time.monotonic()
-            print(f"{self._totals.line()}; {self._pace()}", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        """Leave what it said last."""
-        if self._live is not None:
-            self._live.stop()
-        print(f"{self._totals.line()}; {self._pace()}", file=sys.stderr, flush=True)
-
-
 def _generate(options: argparse.Namespace) -> int:
     book = read_books(options.book)
     settings = Settings(
         options.seed,
         options.nodes,
         _GAMES_A_BLOCK,
-        _commit(),
+        source_commit(),
         book.digest,
         options.pruning,
         network_name(options.network),
@@ -205,7 +160,9 @@ def _generate(options: argparse.Namespace) -> int:
     totals = Totals()
 
     def check(header: dict[str, Any]) -> None:
-        if Settings.of_header(header)._replace(commit=settings.commit) != settings:
+        # blocks from before there was a choice do not say all
+        played = Settings(**{name: header[name] for name in Settings._fields if name in header})
+        if played._replace(commit=settings.commit) != settings:
             raise PsearchError(
                 f"{options.file} has games of another seed, book, pruning or number of nodes: name another file"
             )
@@ -222,38 +179,30 @@ def _generate(options: argparse.Namespace) -> int:
         if not wanted:
             print(totals.table())
             return 0
-        screen = _Screen(totals)
-        until = None if options.minutes is None else time.monotonic() + 60 * options.minutes
-        status = 0
+        began = time.monotonic()
+        before, status = totals.usable, 0
+        make = partial(_make, settings, book, options.network)
         try:
-            for block in _played(settings, book, wanted, options.jobs, options.network):
-                target.append(block)
-                totals.add(block, len(reader.block(block)[0]))
-                screen.show()
-                if until is not None and time.monotonic() >= until:
-                    break
+            with closing(share_out(make, wanted, options.jobs)) as answers, StatusLine() as screen:
+                for _, block in answers:
+                    target.append(block)
+                    totals.add(block, len(reader.block(block)[0]))
+                    minutes = (time.monotonic() - began) / 60
+                    pace = f"{(totals.usable - before) / minutes * 60:,.0f} usable positions an hour"
+                    screen(f"{totals.line()}; {pace}", totals.games, options.games)
+                    if options.minutes is not None and minutes >= options.minutes:
+                        break
         except KeyboardInterrupt:
             status = EXIT_INTERRUPTED
-        finally:
-            screen.close()
+        print(totals.table())
     return status
 
 
-def _played(settings: Settings, book: Book, wanted: Sequence[int], jobs: int, network: str | None) -> Iterator[Block]:
-    with closing(share_out(partial(_make, settings, book, network), wanted, jobs)) as answers:
-        for _, block in answers:
-            yield block
-
-
-def _run(options: argparse.Namespace) -> int:
+def run(words: Sequence[str] | None = None) -> int:
+    """Play or report; returns the exit status."""
+    options = _read(words)
     return _report(options.report) if options.report else _generate(options)
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Play or report; bad input is one line."""
-    return exit_status("generate.py", _run, _read(words))
-
-
 if __name__ == "__main__":
-    # under its own name, by which other processes know its functions
-    sys.exit(import_module("generate").main())
+    sys.exit(run_script("generate"))

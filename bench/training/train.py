@@ -7,9 +7,9 @@
 Positions with scores are those of the games. A net is a row
 for each width and number of positions. Its error is the mean squared error of the expected score on every tenth game,
 which no net has seen, against a target of 0.7 search and 0.3 result; beside it stand those of the search's own score,
-of the evaluation by hand, and of its material and piece-square tables, each at the scale that suits it best. With a
-first stage a net begins with the evaluation by hand at positions one to four random moves away from those of the games,
-and goes on with a quarter of the learning rate; with --rehearse these positions stay in the mix. --save writes
+of the handwritten evaluation, and of its material and piece-square tables, each at the scale that suits it best. With a
+first stage a net begins with the handwritten evaluation at positions one to four random moves away from the games, and
+goes on with a quarter of the learning rate; with --rehearse these positions stay in the mix. --save writes
 HIDDEN-POSITIONS.npz, and .net where the networks of the search are as wide.
 
 Exit status: 0, 2 bad input, 130 Ctrl-C.
@@ -28,10 +28,9 @@ from typing import Any
 
 import numba
 import numpy as np
-from netdata.commands import exit_status
-from netfit.fit import Epoch, Plan
-from netfit.inference import write_network
-from netfit.lessons import LATER_RATE, begin, go_on, read_lessons, yardsticks
+from netdata import Parser, run_script
+from netfit.lessons import LATER_RATE, Epoch, Plan, begin, go_on, read_lessons, yardsticks
+from netfit.network import write_network
 
 from psearch.faces.cli.numbers import whole_number
 from psearch.files.append_only import Journal
@@ -51,7 +50,7 @@ def _list_of(least: int, most: int) -> Any:
 
 
 def _read(words: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("games", nargs="+", type=Path, metavar="GAMES.games")
     parser.add_argument("--hidden", type=_list_of(1, _MOST_HIDDEN), default=[64], metavar="H,..", help="units (64)")
     parser.add_argument("--positions", type=_list_of(1, 10**10), metavar="N,..", help="to train on (all)")
@@ -113,13 +112,6 @@ def _tell(name: str, curve: list[Epoch], epoch: Epoch) -> None:
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def _run(options: argparse.Namespace) -> int:
-    if options.json is None:
-        return _train(options, None)
-    with Journal.at_end(options.json, b'{"hidden": ') as log:
-        return _train(options, log)
-
-
 def _train(options: argparse.Namespace, log: Journal | None) -> int:
     since = time.monotonic()
     lessons = read_lessons(options.games, options.result_share, options.first_stage, seed=options.seed)
@@ -135,7 +127,7 @@ def _train(options: argparse.Namespace, log: Journal | None) -> int:
     named = yardsticks(lessons)
     sticks = {
         "search": named.search,
-        "evaluation by hand": named.evaluation,
+        "handwritten evaluation": named.evaluation,
         "material and piece-square tables": named.material,
     }
     print("; ".join(f"{name} {found:.5f}" for name, found in sticks.items()))
@@ -189,10 +181,14 @@ def _train(options: argparse.Namespace, log: Journal | None) -> int:
     return 0
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Train; bad input is one line."""
-    return exit_status("train.py", _run, _read(words))
+def run(words: Sequence[str] | None = None) -> int:
+    """Train; returns the exit status."""
+    options = _read(words)
+    if options.json is None:
+        return _train(options, None)
+    with Journal.at_end(options.json, b'{"hidden": ') as log:
+        return _train(options, log)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_script("train"))

@@ -1,13 +1,11 @@
 """Fit win, draw and loss to this engine's scores, and write the parameters as `psearch/text/wdl_model.py`.
 
     python bench/tuning/fit_wdl.py FILE [--out FILE] [--positions N] [--nodes N] [--seed S]
-        [--scores FILE.npz]
 
 The file is one of games (`bench/training`), or holds one position a line (text, or .xz): `FEN;score;result`, result 1,
 0.5 or 0 seen from White; its score is not used. A seeded sample of positions is searched by this engine, one worker, a
 fixed number of nodes, empty table. The model (`psearch.text.wdl`) is fitted to the games' results by maximum
 likelihood.
-`--scores` keeps what the searches found, so that another fit takes seconds.
 
 **Model.** P(win) and P(loss) are logistic in the score, with a margin a and a spread b that depend on the material of
 both sides in pawn units. log a and log b are linear between knots, so that both stay positive; then P(win) and P(loss)
@@ -31,14 +29,13 @@ import lzma
 import random
 import sys
 import time
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import chess
 import numpy as np
 from fitting.positions import board_codes, read  # finds bench/training
-from fitting.weights_file import check_ours
+from fitting.weights import check_ours
 from netdata.reader import shuffled
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -149,12 +146,6 @@ def fit(score: Array, units: Array, outcome: Array, knots: int) -> Array:
     raise RuntimeError(f"no fit: {done.message}")
 
 
-def frequencies_log_loss(fitted: Array, held_out: Array) -> float:
-    """Log loss on the held-out outcomes of the frequencies of the fitted ones."""
-    shares = {value: float((fitted == value).mean()) for value in (-1, 0, 1)}
-    return float(-np.mean([np.log(shares[int(value)]) for value in held_out]))
-
-
 def reliability(chance: Array, happened: Array, bins: int = 5) -> list[tuple[float, float]]:
     """Mean prediction and share that happened, in bins of equal number."""
     order = np.argsort(chance)
@@ -174,24 +165,12 @@ def main() -> None:
     parser.add_argument("--positions", type=int, default=30_000)
     parser.add_argument("--nodes", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--scores", type=Path, help="what the searches found: read if it is there, else written")
     options = parser.parse_args()
     if options.out is not None:
         check_ours(options.out, '"""Parameters of the win')
 
     fens, white_result = read_sample(options.tuning_file, options.positions, options.seed)
-    about = np.array([options.positions, options.nodes, options.seed])
-    if options.scores is not None and options.scores.exists():
-        kept = np.load(options.scores)
-        if not {"about", "score", "units", "side"} <= set(getattr(kept, "files", ())):
-            parser.error(f"{options.scores} holds no scores")
-        if not np.array_equal(kept["about"], about):
-            parser.error(f"{options.scores} is of other positions, nodes or seed")
-        score, units, side = kept["score"], kept["units"], kept["side"]
-    else:
-        score, units, side = search_all(fens, options.nodes)
-        if options.scores is not None:
-            np.savez_compressed(options.scores, about=about, score=score, units=units, side=side)
+    score, units, side = search_all(fens, options.nodes)
     outcome = np.sign((2 * white_result - 1) * side)
     score = np.clip(score, -SCORE_MAX, SCORE_MAX)
 
@@ -200,7 +179,7 @@ def main() -> None:
     parameters = fit(score[fitted], units[fitted], outcome[fitted], len(KNOTS))
     constant = fit(score[fitted], units[fitted], outcome[fitted], 1)
     losses = {
-        "frequencies alone": frequencies_log_loss(outcome[fitted], outcome[held]),
+        "frequencies alone": float(-np.mean(np.log([(outcome[fitted] == one).mean() for one in outcome[held]]))),
         "score, not material": log_loss(constant, score[held], units[held], outcome[held]),
         "score and material": log_loss(parameters, score[held], units[held], outcome[held]),
     }
@@ -238,5 +217,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except (OSError, ValueError, EOFError, lzma.LZMAError, zipfile.BadZipFile, PsearchError) as error:
+    except (OSError, ValueError, EOFError, lzma.LZMAError, PsearchError) as error:
         sys.exit(f"fit_wdl.py: {error}")

@@ -10,13 +10,12 @@ weights, and what came out.
 The method, each step said in full at the head of its module in `bench/tuning/fitting/`:
 
 1. `positions`: a position is replaced by the one at the end of its captures; the evaluation is for quiet ones.
-2. `features`: the evaluation's own kernel says how often a position has each term, so there is no second version of it.
-3. `data`: a tenth is held out, and the errors reported are of that tenth.
+2. `data`: the evaluation's own kernel says how often a position has each term, so there is no second version of it.
+3. The same: a tenth is held out, and the errors reported are of that tenth.
 4. `model`: the weights and the features make E, and E the expected score.
 5. `fit`: L-BFGS on the squared error against a mix of the game's result and the engine's score, once with units of
    danger that need not be whole, then with them rounded.
-6. `pulls`: what is added to the error, so that what the data hardly shows stays sensible.
-7. `weights_file`: whole numbers, as the text of `psearch_core/chess/evaluation/weights.py`.
+6. `weights`: whole numbers, as the text of `psearch_core/chess/evaluation/weights.py`.
 """
 
 from __future__ import annotations
@@ -29,13 +28,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from fitting.columns import N_PSQT, PIECES, Array, material_only
 from fitting.data import Data, load, sources
-from fitting.fit import Fit, centred, fit, fit_k, normalise, rounded
-from fitting.model import expected, predict
-from fitting.occurrence import occurrence, table_means
-from fitting.pulls import PULL_MATERIAL
-from fitting.weights_file import check_ours, render, weights_in_use
+from fitting.fit import PULL_MATERIAL, Fit, centred, fit, fit_k, normalise, rounded
+from fitting.model import expected, occurrence, predict, table_means
+from fitting.weights import N_PSQT, PIECES, Array, check_ours, material_only, render, weights_in_use
 
 from psearch.results import PsearchError
 
@@ -87,10 +83,10 @@ def main() -> None:
     args = read_options()
     check_ours(args.out, '"""The evaluation\'s weights')
     train, held = load(args.files, args.seed)
-    k_score = [fit_k(train.score[part], train.result[part]) for part in sources(train)]
+    k_score = np.array([fit_k(train.score[part], train.result[part]) for part in sources(train)])
 
     def target(data: Data) -> Array:
-        by_score = expected(data.score, np.array(k_score)[data.source])  # type: ignore[arg-type]  # numpy scalars among floats
+        by_score = expected(data.score, k_score[data.source])
         return args.mix * data.result + (1.0 - args.mix) * by_score
 
     t_train, t_held = target(train), target(held)

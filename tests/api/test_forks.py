@@ -6,6 +6,10 @@ import asyncio
 import gc
 import itertools
 import multiprocessing
+import os
+import signal
+import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +17,7 @@ import chess
 import chess.engine
 import cluster_tasks
 import pytest
-from forks import in_fork
+from timing import wait_until
 
 import psearch
 from psearch.batch.positions.position_pool import make_pool
@@ -21,6 +25,41 @@ from psearch.batch.positions.position_worker import WorkerSettings
 from psearch.batch.positions.task import Batch
 from psearch.processes.supervisor import Supervisor
 from psearch.remote.cluster_processes import ClusterProcesses
+
+
+def in_fork(function: Callable[[], object]) -> str:
+    """What a function returns in a fork of this program, as text; what it raises as `Type: message`.
+
+    The fork ends as programs do that are not careful: everything it has is collected.
+    """
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads
+        pid = os.fork()
+    if pid == 0:
+        try:
+            said = str(function())
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+            traceback.print_exc()
+        os.write(writer, said.encode())
+        os._exit(0)
+    os.close(writer)
+    ended: list[int] = []
+
+    def has_ended() -> bool:
+        ended[:] = os.waitpid(pid, os.WNOHANG)
+        return ended[0] == pid
+
+    try:
+        wait_until(has_ended)
+    except AssertionError:  # it hangs
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+    with open(reader, "rb") as pipe:
+        return pipe.read().decode()
+
 
 Limit = chess.engine.Limit
 LIMIT = Limit(nodes=2_000)

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from limits import address_space, lowered, next_descriptor, open_files
-from pages import NEEDS_POPULATE, block_facts, resident_kb
+from limits import NEEDS_POPULATE, address_space, block_facts, lowered, next_descriptor, open_files, resident_kb
 
 from psearch.arena import blocks as memory
 from psearch.arena import system_calls

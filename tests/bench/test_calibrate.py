@@ -9,7 +9,7 @@ from pathlib import Path
 import calibrate
 import chess
 import pytest
-from cost_kernels.cost_entries import MICRO_COSTS, TIMED_LOCKS
+from cost_kernels import MICRO_COSTS, TIMED_LOCKS
 from programs import run_bench
 from sharing_costs import SharingCosts, measure_sharing
 
@@ -27,7 +27,7 @@ def kernels() -> None:
 
 @pytest.mark.slow
 def test_calibration_measures_every_cost(kernels: None) -> None:
-    names = ("open", "join", "leave", "lock", "poll", "poll_stack", "abort", "lock_contended", "transfer")
+    names = ("open", "join", "leave", "lock", "poll", "poll_stack", "abort", "transfer")
     for _ in range(3):  # costs are differences of times: beside other work one may be of no use
         calibration = calibrate.calibrate(depth=6, join_depth=6, positions=2)
         costs = calibration.costs
@@ -36,7 +36,6 @@ def test_calibration_measures_every_cost(kernels: None) -> None:
     else:
         pytest.fail(f"no calibration of three has every cost: {costs}")
     assert 0 < costs.node + costs.qnode < 1e5
-    assert 0.3 < costs.side_by_side < 6
     assert "cores" in costs.machine
     assert "join that succeeds" in calibration.table()
     assert "\n2 positions, " in calibration.table() and "ns: nanoseconds that `psearch simulate`" in calibration.table()

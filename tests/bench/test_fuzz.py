@@ -13,8 +13,7 @@ from random import Random
 
 import pytest
 from fuzz import Fuzzer
-from fuzz_mutations import WORDS, mutated
-from fuzz_targets import Target, kernel_targets, targets
+from fuzz_targets import WORDS, Target, kernel_targets, mutated, targets
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from paths import BENCH

@@ -13,10 +13,9 @@ import chess
 import numpy as np
 import pytest
 from inspect_position import Probe
-from netdata.blocks import Appender, Block, Game, Locked, Torn, pack, read_blocks, read_headers
-from netdata.commands import EXIT_BAD_INPUT
-from netdata.openings import Book, board_of, draw_start, read_books
-from netdata.playing import RULES, Settings, Table, options_of, rank_game
+from matchplay.scripts import EXIT_BAD_INPUT
+from netdata.blocks import Appender, Block, Game, Torn, pack, read_blocks, read_headers
+from netdata.playing import RULES, Book, Settings, Table, board_of, draw_start, options_of, rank_game, read_books
 from netdata.reader import Filter, Reader, board_codes, read, shuffled
 from netdata.records import ADJUDICATED, decoder_dtype, game_dtype
 from paths import REPOSITORY as ROOT
@@ -192,7 +191,7 @@ def test_a_block_whose_moves_are_none_is_refused(block: Block) -> None:
 
 def test_two_programs_cannot_append_at_once(path: Path) -> None:
     target = Appender(path)
-    with pytest.raises(Locked, match="another program"):
+    with pytest.raises(BlockingIOError, match="another program"):
         Appender(path)
     target.close()
 

@@ -7,18 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import chess.pgn
 import match as runner
 import pytest
-from matchplay.engines import parse_engine, parse_limit
-from matchplay.game import Rules
-from matchplay.slot import Ready
+from matchplay.scripts import MatchError
 from paths import BENCH, SUPPORT
-from programs import processes_in_session
+from programs import assert_gone
+from timing import wait_until
 
 MATCH = BENCH / "match" / "match.py"
 FAKE = SUPPORT / "fake_engine.py"
@@ -64,15 +61,6 @@ def engines_left(folder: Path) -> list[str]:
             except OSError:
                 continue
     return found
-
-
-def wait_until(condition: Any, seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return bool(condition())
 
 
 def games_of(path: Path) -> list[chess.pgn.Game]:
@@ -148,7 +136,7 @@ def test_faults(tmp_path: Path, fault: str, kind: str, arguments: tuple[str, ...
         assert summary["losses"] == 2
     if fault == "die":
         assert "(out of luck)" in out
-    assert wait_until(lambda: not engines_left(tmp_path), 60)
+    wait_until(lambda: not engines_left(tmp_path))
 
 
 def test_a_fault_of_another_engine_is_no_failure(tmp_path: Path) -> None:
@@ -168,7 +156,7 @@ def test_xboard_is_spoken(tmp_path: Path) -> None:
     assert err.count("\n") == 1
     assert "does not start" in err
     assert not (tmp_path / "m.jsonl").exists()
-    assert wait_until(lambda: not engines_left(tmp_path), 60)
+    wait_until(lambda: not engines_left(tmp_path))
 
 
 def test_thrown_away_is_listed(tmp_path: Path) -> None:
@@ -190,10 +178,8 @@ def test_thrown_away_is_listed(tmp_path: Path) -> None:
 def test_repeated_openings_are_reported(tmp_path: Path) -> None:
     (tmp_path / "book.fen").write_text("4k3/4p3/8/8/8/8/4P3/4K3 w - - 0 1\n")
     arguments = ("--first", fake(), "--second", fake(), "--depth", "1", "--book", "book.fen", "--most-moves", "3")
-    assert match(tmp_path, *arguments, "--games", "2", "--out", "a")[2] == ""
     status, out, err = match(tmp_path, *arguments, "--games", "4", "--out", "b")
-    assert status == 0
-    assert err == "match.py: 2 pairs from 1 openings: openings are repeated\n"
+    assert (status, err) == (0, "match.py: 2 pairs from 1 openings: openings are repeated\n")
     assert "length 4" in out
 
 
@@ -233,11 +219,11 @@ def test_resumed_after_a_kill(tmp_path: Path) -> None:
     )  # fmt: skip
     journal, pgn = tmp_path / "m.jsonl", tmp_path / "m.pgn"
     process = start(tmp_path, *arguments)
-    assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b'"game"') >= 5, 120)
+    wait_until(lambda: journal.exists() and journal.read_bytes().count(b'"game"') >= 5, 120)
     os.killpg(process.pid, signal.SIGKILL)  # the runner and its processes for games; engines have groups of their own
     process.communicate()
-    assert wait_until(lambda: not engines_left(tmp_path), 60)
-    assert wait_until(lambda: processes_in_session(process.pid) == [], 60)
+    wait_until(lambda: not engines_left(tmp_path))
+    assert_gone(process.pid)
     before = journal.read_bytes()
     kept = [line for line in before.splitlines(keepends=True) if line.endswith(b"\n")]
     journal.write_bytes(b"".join(kept) + b'{"game": {"number": 99')
@@ -264,36 +250,23 @@ def test_resumed_after_a_kill(tmp_path: Path) -> None:
 def test_the_runner_alone_is_killed(tmp_path: Path) -> None:
     """Its processes for games see that, and end their engines."""
     process = start(tmp_path, "--first", fake("--fault", "hang"), "--second", fake(), "--tc", "500", "--out", "m")
-    assert wait_until(lambda: len(engines_left(tmp_path)) == 2, 60)
+    wait_until(lambda: len(engines_left(tmp_path)) == 2, 60)
     process.kill()
     process.communicate()
-    assert wait_until(lambda: not engines_left(tmp_path) and not processes_in_session(process.pid), 60)
+    wait_until(lambda: not engines_left(tmp_path))
+    assert_gone(process.pid)
 
 
 def test_a_game_s_process_is_killed(tmp_path: Path) -> None:
     """One line, what was played is kept, and no engine is left."""
     process = start(tmp_path, "--first", fake("--fault", "hang"), "--second", fake(), "--tc", "500", "--out", "m")
-    journal = tmp_path / "m.jsonl"
-    assert wait_until(lambda: journal.exists() and b'"engines"' in journal.read_bytes(), 60)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    slots = [child for child in children if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()]
-    assert len(slots) == 1
-    os.kill(int(slots[0]), signal.SIGKILL)
+    wait_until(lambda: len(engines_left(tmp_path)) == 2, 60)
+    (seat,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(int(seat), signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert err.count("\n") == 1 and "--resume goes on" in err
-    assert wait_until(lambda: not engines_left(tmp_path), 60)
-
-
-def test_a_game_s_process_that_only_begins_does_not_hear_ctrl_c() -> None:
-    engine = parse_engine(fake(), parse_limit("depth", "1"))
-    slot = runner._Slot((engine, engine), Rules())
-    try:
-        os.kill(slot.process.pid, signal.SIGINT)  # type: ignore[arg-type]  # it has been started
-        assert isinstance(slot.receive(), Ready)
-    finally:
-        slot.process.kill()
-        slot.process.join()
+    wait_until(lambda: not engines_left(tmp_path))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -303,7 +276,7 @@ def test_interrupted(tmp_path: Path, number: signal.Signals) -> None:
         "--depth", "1", "--most-moves", "10", "--concurrency", "2", "--out", "m",
     )  # fmt: skip
     journal = tmp_path / "m.jsonl"
-    assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b'"game"') >= 3, 120)
+    wait_until(lambda: journal.exists() and journal.read_bytes().count(b'"game"') >= 3, 120)
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 128 + number
@@ -311,8 +284,8 @@ def test_interrupted(tmp_path: Path, number: signal.Signals) -> None:
     summary = json.loads((tmp_path / "m.json").read_text())
     assert summary["interrupted"] and summary["games"] >= 3
     assert f"games {summary['games']}:" in out
-    assert wait_until(lambda: not engines_left(tmp_path), 60)
-    assert wait_until(lambda: processes_in_session(process.pid) == [], 60)
+    wait_until(lambda: not engines_left(tmp_path))
+    assert_gone(process.pid)
 
 
 @pytest.mark.parametrize(
@@ -334,9 +307,12 @@ def test_interrupted(tmp_path: Path, number: signal.Signals) -> None:
         (("--nodes", "5", "--resume", "--out", "m"), "no match to resume"),
     ],
 )
-def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], reason: str) -> None:
-    status, out, err = match(tmp_path, *arguments)
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1
-    assert reason in err
+def test_bad_input_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # a match would hear Ctrl-C from then on
+    with pytest.raises(MatchError) as refused:
+        runner.run(arguments)
+    assert reason in str(refused.value) and "\n" not in str(refused.value)
     assert list(tmp_path.iterdir()) == []

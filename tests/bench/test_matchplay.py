@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matchplay.elo import PAIR_SCORES, Sprt, elo_of_score, moments, score_of_elo, strength
 from matchplay.engines import TimeControl, parse_engine, parse_limit
-from matchplay.errors import MatchError
-from matchplay.mate_claims import MateClaims, thrown_away
+from matchplay.game import MateClaims, thrown_away
 from matchplay.openings import read_book
+from matchplay.scripts import MatchError
 
 # -- arithmetic ------------------------------------------------------------------------------------------------------
 

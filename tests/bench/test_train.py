@@ -8,18 +8,15 @@ from pathlib import Path
 import chess
 import numpy as np
 import pytest
+from matchplay.scripts import EXIT_BAD_INPUT
 from netdata.blocks import Appender
-from netdata.commands import EXIT_BAD_INPUT
-from netdata.openings import Book
-from netdata.playing import Settings, Table
+from netdata.playing import Book, Settings, Table
 from netdata.reader import board_codes
 from netdata.records import sample_dtype
-from netfit.fit import Plan, error, expected, targets
-from netfit.fit import train as fit
 from netfit.gradients import Gradient, values
-from netfit.inference import UNIT, write_network
-from netfit.lessons import read_lessons
-from netfit.network import Net, bucket, features, load, random_net, value
+from netfit.lessons import Plan, error, expected, read_lessons, targets
+from netfit.lessons import train as fit
+from netfit.network import UNIT, Net, bucket, features, load, random_net, value, write_network
 from paths import REPOSITORY
 from programs import run_bench
 
@@ -176,7 +173,7 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "24 games" in done.stdout and "900 for the first stage" in done.stdout
-    assert "evaluation by hand" in done.stdout
+    assert "handwritten evaluation" in done.stdout
     found = [json.loads(line) for line in rows.read_text().splitlines()]
     assert [(row["hidden"], row["positions"]) for row in found] == [
         (4, 300),

@@ -10,16 +10,13 @@ import fit_wdl
 import numpy as np
 import pytest
 import tune
-from fitting.columns import DANGER_COLUMN, N_COLUMNS
-from fitting.data import Data
-from fitting.features import features
+from fitting.data import Data, features
 from fitting.model import backward, danger_backward, predict
 from fitting.positions import SCORE_MAX
-from fitting.weights_file import weights_in_use
+from fitting.weights import DANGER_COLUMN, N_COLUMNS, weights_in_use
 from inspect_node import NodeProbe
 from netdata.blocks import Appender
-from netdata.openings import Book
-from netdata.playing import Settings, Table
+from netdata.playing import Book, Settings, Table
 from netdata.reader import read
 from positions import sample
 

@@ -6,17 +6,52 @@ import random
 from collections.abc import Iterator
 
 import chess
-import naive_network
 import numpy as np
 import pytest
-from inspect_network import bytes_that_differ, dot_of_squares, sum_rows, value_by_network
-from inspect_node import NodeProbe
+from inspect_node import NodeProbe, bytes_that_differ, dot_of_squares, sum_rows, value_by_network
 from positions import sample
 
 from psearch_core.chess.board.bridge import set_position, to_chess_move
 from psearch_core.chess.chess_entries import evaluate_position, evaluate_position_by_network
 from psearch_core.chess.evaluation.network_file import default_network
-from psearch_core.records import NETWORK_HIDDEN, evaluation_dtype, position_dtype
+from psearch_core.records import NETWORK_HIDDEN, OUT_ONE, ROW_ONE, evaluation_dtype, position_dtype
+
+_CODES = [chess.PAWN, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN, chess.KING]
+
+
+def codes_of(board: chess.Board) -> np.ndarray:
+    """Return what stands on the squares, as `position_dtype` has it: 0, else colour * 8 + piece type + 1."""
+    codes = np.zeros(64, np.int64)
+    for square, piece in board.piece_map().items():
+        codes[square] = (0 if piece.color else 8) + _CODES.index(piece.piece_type) + 1
+    return codes
+
+
+def sums_of(network: np.void, codes: np.ndarray, side: int) -> np.ndarray:
+    """Return a side's sums of (n, 64) boards, (n, hidden units)."""
+    kings = np.argmax(codes == side * 8 + 6, axis=1)
+    flips = 56 * side ^ np.where(kings & 4, 7, 0)
+    sums = np.tile(network["bias"].astype(np.int32), (len(codes), 1))
+    rows = network["rows"].astype(np.int32)
+    for square in range(64):
+        code = codes[:, square]
+        there = code > 0
+        feature = 384 * ((code >> 3) ^ side) + 64 * ((code & 7) - 1) + (square ^ flips)
+        sums[there] += rows[feature[there]]
+    return sums
+
+
+def values_of(network: np.void, codes: np.ndarray, movers: np.ndarray) -> np.ndarray:
+    """Return the values of (n, 64) boards in centipawns for the side to move, 0 White or 1 Black."""
+    both = np.stack([sums_of(network, codes, side) for side in (0, 1)])
+    units = np.clip(both, 0, ROW_ONE).astype(np.int64) ** 2
+    places = np.arange(len(codes))
+    bucket = ((codes > 0).sum(axis=1) - 1) // 4
+    out = network["out"].astype(np.int64)[bucket]
+    total = (units[movers, places] * out[:, 0]).sum(axis=1) + (units[1 - movers, places] * out[:, 1]).sum(axis=1)
+    total += network["out_bias"][bucket]
+    return np.clip(total * int(network["unit"]) // (ROW_ONE * ROW_ONE * OUT_ONE), -20_000, 20_000)
+
 
 CODES = [*range(1, 7), *range(9, 15)]
 SQUARES = np.uint64(1) << np.arange(64, dtype=np.uint64)
@@ -47,9 +82,9 @@ def fresh(tables: np.ndarray) -> Evaluator:
 
 
 def by_definition(boards: list[chess.Board]) -> list[int]:
-    codes = np.stack([naive_network.board_codes(board) for board in boards])
+    codes = np.stack([codes_of(board) for board in boards])
     movers = np.array([0 if board.turn else 1 for board in boards])
-    return [int(value) for value in naive_network.values_of(default_network().record[0], codes, movers)]
+    return [int(value) for value in values_of(default_network().record[0], codes, movers)]
 
 
 def random_game(dice: random.Random, plies: int) -> Iterator[chess.Board]:
@@ -136,7 +171,7 @@ def test_twins_agree_on_a_million_positions(kernels: None, tables: np.ndarray) -
         found = [
             value_by_network(tables_at, scratch_at, first + i * positions.itemsize, i) for i in range(len(positions))
         ]
-        wanted = naive_network.values_of(network, codes.astype(np.int64), np.zeros(len(codes), np.int64))
+        wanted = values_of(network, codes.astype(np.int64), np.zeros(len(codes), np.int64))
         assert found == wanted.tolist()
 
 

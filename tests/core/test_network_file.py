@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netfit.inference import encoded, quantised
+from netfit.network import encoded, quantised
 
 from psearch_core.chess.evaluation.network_file import (
     MOST_BYTES,

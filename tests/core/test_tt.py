@@ -16,7 +16,7 @@ import chess
 import numpy as np
 import pytest
 from inspect_node import NodeProbe, TableEntry, TableProbe, stored_score
-from pages import NEEDS_POPULATE
+from limits import NEEDS_POPULATE
 from positions import KIWIPETE, MIDDLE_GAME
 from round_robin_entries import run_interleaved
 from serial import DEFAULT, clear, found, search

@@ -178,14 +178,12 @@ print(json.dumps({
 """.replace("FEN", KIWIPETE)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_the_recipe_of_a_pruning_technique_works(tmp_path: Path) -> None:
-    declared, decided, described, _, _ = steps_of("A pruning technique")
-    copy = Copy(tmp_path)
-    declaration = paths_of(declared.text)[0].relative_to(ROOT).as_posix()
-    decision = paths_of(decided.text)[0].relative_to(ROOT).as_posix()
-
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    """A copy with a technique and a setting more, each as its recipe has it: compiled once."""
+    copy = Copy(tmp_path_factory.mktemp("recipes"))
+    declared, decided, *_ = steps_of("A pruning technique")
+    declaration, decision = (paths_of(step.text)[0].relative_to(ROOT).as_posix() for step in (declared, decided))
     (record,) = (one for one in copy.tree(declaration).body if isinstance(one, ast.ClassDef) and one.name == "Pruning")
     last = [one for one in record.body if isinstance(one, ast.AnnAssign)][-1]  # the gates, which no user sets
     copy.insert(declaration, last.lineno, indented(declared.block))
@@ -195,22 +193,40 @@ def test_the_recipe_of_a_pruning_technique_works(tmp_path: Path) -> None:
     (first, *_) = (one for one in body if isinstance(one, ast.ImportFrom) and one.module != "__future__")
     copy.insert(decision, first.lineno, "from psearch_core.techniques import ALPHA_PRUNING")
 
-    # off it is not there, on it is another search
-    assert int(copy.psearch("bench").splitlines()[-1].split()[0]) == BENCH_NODES
-    assert int(copy.psearch("bench", "--pruning", "modern,alpha_pruning=1").splitlines()[-1].split()[0]) != BENCH_NODES
+    declared, recorded, read, *_ = steps_of("A setting of the search")
+    paths = [paths_of(step.text)[0].relative_to(ROOT).as_posix() for step in (declared, recorded, read)]
+    settings, header, kernel = paths
+    for name, line in zip(("SearchSettings", "SearchKeywords"), declared.block.splitlines(), strict=True):
+        (owner,) = (one for one in copy.tree(settings).body if isinstance(one, ast.ClassDef) and one.name == name)
+        assert owner.end_lineno is not None
+        copy.insert(settings, owner.end_lineno + 1, indented(line))
+    copy.replace(header, '("mate_distance", "i4"),', f'("mate_distance", "i4"),\n        {recorded.block}')
+    copy.replace(kernel, "wk.value = DRAW", read.block)
+    return copy
 
-    found = json.loads(copy.run(PROBE))
-    assert Path(found["file"]).is_relative_to(tmp_path)
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_recipe_of_a_pruning_technique_works(changed: Copy) -> None:
+    described = steps_of("A pruning technique")[2]
+    # off it is not there, on it is another search
+    assert int(changed.psearch("bench").splitlines()[-1].split()[0]) == BENCH_NODES
+    assert (
+        int(changed.psearch("bench", "--pruning", "modern,alpha_pruning=1").splitlines()[-1].split()[0]) != BENCH_NODES
+    )
+
+    found = json.loads(changed.run(PROBE))
+    assert Path(found["file"]).is_relative_to(changed.folder)
     assert found["off"] == ["plain", "sound", "ael", "modern"]
     assert found["counts"] == [8, 4]
     assert found["uci"][""] != found["uci"]["alpha_pruning=1"]
 
-    listed = copy.psearch("--parameters")
+    listed = changed.psearch("--parameters")
     assert re.search(r"^alpha_pruning +0 +0 +0 +0 +the evaluation is far below alpha", listed, re.MULTILINE)
     assert re.search(r"^alpha_pruning_margin +300 ", listed, re.MULTILINE)
     words = ("--pruning", "modern,alpha_pruning=1", "--depth", "9", "--threads", "1", "--hash", "4", *KIWIPETE.split())
     assert re.search(
-        r"^alpha_pruning +[\d,]+ +[1-9][\d,]* +[\d.]+% +nodes: cut$", copy.psearch("--stats", *words), re.M
+        r"^alpha_pruning +[\d,]+ +[1-9][\d,]* +[\d.]+% +nodes: cut$", changed.psearch("--stats", *words), re.M
     )
 
     pages = "".join((ROOT / "docs" / page).read_text("utf-8") for page in PRUNING_PAGES)
@@ -265,23 +281,11 @@ print(json.dumps(found))
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_setting_of_all_faces_costs_three_files(tmp_path: Path) -> None:
-    declared, recorded, read, *_ = steps_of("A setting of the search")
-    copy = Copy(tmp_path)
-    paths = [paths_of(step.text)[0].relative_to(ROOT).as_posix() for step in (declared, recorded, read)]
-    settings, header, kernel = paths
-    for name, line in zip(("SearchSettings", "SearchKeywords"), declared.block.splitlines(), strict=True):
-        (owner,) = (one for one in copy.tree(settings).body if isinstance(one, ast.ClassDef) and one.name == name)
-        assert owner.end_lineno is not None
-        copy.insert(settings, owner.end_lineno + 1, indented(line))
-    copy.replace(header, '("mate_distance", "i4"),', f'("mate_distance", "i4"),\n        {recorded.block}')
-    copy.replace(kernel, "wk.value = DRAW", read.block)
-
-    assert int(copy.psearch("bench").splitlines()[-1].split()[0]) == BENCH_NODES
-    assert "--contempt N" in copy.psearch("--help")
+def test_a_setting_of_all_faces_costs_three_files(changed: Copy) -> None:
+    assert "--contempt N" in changed.psearch("--help")
     words = ("--contempt", "50", "--depth", "4", "--threads", "1", "--hash", "1", "--json", *DRAWN.split())
-    assert json.loads(copy.psearch(*words))["score"]["cp"] == -50
-    assert json.loads(copy.run(SETTING_PROBE)) == {
+    assert json.loads(changed.psearch(*words))["score"]["cp"] == -50
+    assert json.loads(changed.run(SETTING_PROBE)) == {
         **dict.fromkeys(("search", "engine", "async", "uci"), -50),
         **{"off": 0, "configured": -20, "many": [-50], "page": ["Contempt", 50]},
     }

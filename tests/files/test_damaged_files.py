@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pack_logs
 import pytest
-from fitting.weights_file import check_ours
-from matchplay.errors import MatchError
+from fitting.weights import check_ours
 from matchplay.game import Record
 from matchplay.journal import MatchJournal
+from matchplay.scripts import MatchError
 from netdata.blocks import Appender, Block, Game, pack, read_blocks
 from odds import Game as OddsGame
 from odds import OddsLog

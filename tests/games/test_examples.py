@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import numpy as np
 import pytest
-from compiled_game import ExampleGame, load_game, load_plain
-from naive_games import NaiveConnectFour, NaiveOthello, naive_negamax
+from example_games import NaiveConnectFour, NaiveOthello, naive_negamax, plain_game
 from paths import DATA as ALL_DATA
 from paths import REPOSITORY
-from serial_games import Serial, serial
+
+from psearch.games import Game, GamePosition
+from psearch.games.searching import options_for, search_with, supervisor_for
+from psearch.processes.supervisor import Supervisor
+from psearch.results import Limits, PsearchError
+from psearch_core.records import position_dtype
 
 DATA = ALL_DATA / "examples"
 EXAMPLES = REPOSITORY / "docs" / "examples"
@@ -20,26 +25,41 @@ TO_THE_END = 60
 
 
 class Example(NamedTuple):
-    game: ExampleGame
-    serial: Serial
+    game: Game
+    supervisor: Supervisor
     twin: Callable[[], NaiveConnectFour | NaiveOthello]
 
+    def search(self, pos: GamePosition, depth: int) -> tuple[int, str | None]:
+        """The score and the best move."""
+        found = search_with(self.supervisor, pos, Limits(depth=depth), options_for(self.game, "calibrated"))
+        return found.score, found.bestmove
+
+
+def _example(name: str, twin: Callable[[], NaiveConnectFour | NaiveOthello]) -> Iterator[Example]:
+    game = Game(EXAMPLES / f"{name}.py")
+    with supervisor_for(game.start(), 1, 16, options_for(game, "calibrated")) as supervisor:
+        yield Example(game, supervisor, twin)
+
 
 @pytest.fixture(scope="module")
-def connect_four() -> Example:
-    game = load_game(EXAMPLES / "connect_four.py")
-    return Example(game, serial(game), NaiveConnectFour)
+def connect_four() -> Iterator[Example]:
+    yield from _example("connect_four", NaiveConnectFour)
 
 
 @pytest.fixture(scope="module")
-def othello() -> Example:
-    game = load_game(EXAMPLES / "othello.py")
-    return Example(game, serial(game), NaiveOthello)
+def othello() -> Iterator[Example]:
+    yield from _example("othello", NaiveOthello)
 
 
 @pytest.fixture(params=["connect_four", "othello"])
 def example(request: pytest.FixtureRequest) -> Example:
     return request.getfixturevalue(request.param)
+
+
+def key_of(pos: GamePosition) -> int:
+    record = np.zeros(1, position_dtype)
+    pos.write_root(record)
+    return int(record["key"][0])
 
 
 def lines_of(name: str) -> list[list[str]]:
@@ -57,46 +77,44 @@ def random_game(example: Example, seed: int) -> list[str]:
 
 def test_perft(example: Example) -> None:
     counts = {row[0].replace("_", " "): list(map(int, row[1:])) for row in lines_of("perft.tsv")}
-    expected = counts[example.game.module.NAME]
-    start = example.game.position()
-    assert [example.serial.perft(start, depth + 1) for depth in range(len(expected))] == expected
+    expected = counts[example.game.name]
+    assert [example.game.start().perft(depth + 1) for depth in range(len(expected))] == expected
 
 
 def test_rules_of_random_games(example: Example) -> None:
-    module = example.game.module
     for seed in range(20):
-        pos, twin = example.game.position(), example.twin()
+        pos, twin = example.game.start(), example.twin()
         for move in [*random_game(example, seed), None]:
-            assert module.board_text(pos) == twin.picture()
-            legal = {module.move_text(pos, move): move for move in example.game.legal(pos)}
-            assert sorted(legal) == sorted(twin.moves()) and len(legal) <= module.MOST_MOVES
-            assert abs(module.evaluate(pos)) < 10_000
+            assert example.game.board_text(pos) == twin.picture()
+            legal = {pos.move_text(move): move for move in pos.moves()}
+            assert sorted(legal) == sorted(twin.moves())
+            assert abs(pos.static_score()) < 10_000
             if move is None:
-                assert module.result(pos) == twin.result()
+                assert pos.result() == twin.result()
             else:
-                assert not module.ended(pos)
-                pos = example.game.after(pos, legal[move])
+                assert not pos.is_over
+                pos = pos.after(legal[move])
                 twin.play(move)
 
 
 def test_keys_tell_positions_apart(example: Example) -> None:
-    module, seen = example.game.module, {}
+    seen = {}
     for seed in range(100, 140):
-        pos, twin = example.game.position(), example.twin()
+        pos, twin = example.game.start(), example.twin()
         for move in random_game(example, seed):
-            legal = {module.move_text(pos, move): move for move in example.game.legal(pos)}
-            pos = example.game.after(pos, legal[move])
+            legal = {pos.move_text(move): move for move in pos.moves()}
+            pos = pos.after(legal[move])
             twin.play(move)
-            assert seen.setdefault(int(module.key(pos)), twin.state()) == twin.state()
+            assert seen.setdefault(key_of(pos), twin.state()) == twin.state()
     assert len(set(seen.values())) == len(seen) > 500
 
 
 def test_keys_of_all_positions_of_connect_four(connect_four: Example) -> None:
-    game, counts, layer = connect_four.game, [], [connect_four.game.position()]
+    counts, layer = [], [connect_four.game.start()]
     for _ in range(5):
-        after = [game.after(pos, move) for pos in layer for move in game.legal(pos)]
-        layer = list({int(game.module.key(pos)): pos for pos in after}.values())
-        assert len({(int(pos["own"]), int(pos["other"])) for pos in layer}) == len(layer)
+        after = [pos.after(move) for pos in layer for move in pos.moves()]
+        layer = list({key_of(pos): pos for pos in after}.values())
+        assert len({pos.text() for pos in layer}) == len(layer)
         counts.append(len(layer))
     assert counts == [7, 49, 238, 1120, 4263]
 
@@ -108,15 +126,15 @@ def test_keys_of_all_positions_of_connect_four(connect_four: Example) -> None:
 def test_transpositions_have_one_key(request: pytest.FixtureRequest, name: str, one: str, another: str) -> None:
     example = request.getfixturevalue(name)
     first, second = example.game.read(one), example.game.read(another)
-    assert first == second
-    assert example.game.module.key(first) == example.game.module.key(second)
+    assert first.text() == second.text()
+    assert key_of(first) == key_of(second)
 
 
 def test_key_of_the_other_side_to_move_is_another(othello: Example) -> None:
-    assert othello.game.read("-" * 27 + "OX------XO" + "-" * 27 + "X") == othello.game.position()
+    assert othello.game.read("-" * 27 + "OX------XO" + "-" * 27 + "X").text() == othello.game.start().text()
     squares = "-" * 24 + "--XXXO--" + "-" * 32
     black, white = othello.game.read(squares + "X"), othello.game.read(squares + "O")
-    assert othello.game.module.key(black) != othello.game.module.key(white)
+    assert key_of(black) != key_of(white)
 
 
 def test_texts_of_random_games_are_read_back(example: Example) -> None:
@@ -125,20 +143,20 @@ def test_texts_of_random_games_are_read_back(example: Example) -> None:
         cut = len(played) // 2
         for move in played[:cut]:
             twin.play(move)
-        assert example.game.module.board_text(example.game.read("".join(played[:cut]))) == twin.picture()
-        pos = example.game.read("".join(played))
-        assert example.game.module.ended(pos)
+        assert example.game.board_text(example.game.read("".join(played[:cut]))) == twin.picture()
+        assert example.game.read("".join(played)).is_over
 
 
 def test_no_guess_of_connect_four_is_worth_a_decided_game(connect_four: Example) -> None:
-    generator, pos, seen = random.Random(5), connect_four.game.position(), set()
+    generator, seen, plain = random.Random(5), set(), plain_game(EXAMPLES / "connect_four.py")
+    pos = connect_four.game.start().record
     for _ in range(2000):  # most are no positions of a game, and have more threats than any
         own, other = generator.getrandbits(42), generator.getrandbits(42) & generator.getrandbits(42)
         spread = [
             sum((stones >> 6 * column & 63) << 7 * column for column in range(7)) for stones in (own, other & ~own)
         ]
         pos["own"], pos["other"] = spread if generator.random() < 0.5 else reversed(spread)
-        seen.add(int(connect_four.game.module.evaluate(pos)))
+        seen.add(int(plain.evaluate(pos)))
     assert (min(seen), max(seen)) == (-99, 99)  # a win or a loss is worth 100 or more
 
 
@@ -163,13 +181,13 @@ def rank_of(move: str, position: str) -> int:
 
 def test_best_guess_of_connect_four_comes_first(connect_four: Example) -> None:
     game, ranks_seen = connect_four.game, set()
-    assert [game.module.move_text(game.position(), move) for move in game.legal(game.position())] == list("4352617")
+    assert [game.start().move_text(move) for move in game.start().moves()] == list("4352617")
     for seed in range(20):
         played = random_game(connect_four, seed)
         for at in range(len(played)):
             position = "".join(played[:at])
             pos = game.read(position)
-            ranks = [rank_of(game.module.move_text(pos, move), position) for move in game.legal(pos)]
+            ranks = [rank_of(pos.move_text(move), position) for move in pos.moves()]
             assert ranks == sorted(ranks)
             ranks_seen |= set(ranks)
     assert ranks_seen == {0, 1, 2, 3}
@@ -178,9 +196,9 @@ def test_best_guess_of_connect_four_comes_first(connect_four: Example) -> None:
 def test_othello_passes(othello: Example) -> None:
     played = next(game for seed in range(1000) if "pa" in (game := random_game(othello, seed))[:-1])
     without = [move for move in played if move != "pa"]
-    assert othello.game.read("".join(without)) == othello.game.read("".join(played))
+    assert othello.game.read("".join(without)).text() == othello.game.read("".join(played)).text()
     to_pass = othello.game.read("".join(played[: played.index("pa")]))
-    assert [othello.game.module.move_text(to_pass, move) for move in othello.game.legal(to_pass)] == ["pa"]
+    assert [to_pass.move_text(move) for move in to_pass.moves()] == ["pa"]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +206,7 @@ def test_othello_passes(othello: Example) -> None:
 )
 def test_empty_squares_count_for_the_winner_of_othello(othello: Example, text: str, score: int) -> None:
     pos = othello.game.read(text)
-    assert othello.game.module.ended(pos) and othello.game.module.result(pos) == score
+    assert pos.is_over and pos.result() == score
 
 
 @pytest.mark.parametrize(
@@ -203,19 +221,23 @@ def test_empty_squares_count_for_the_winner_of_othello(othello: Example, text: s
     ],
 )
 def test_texts_that_are_no_position_of_othello(othello: Example, text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(PsearchError, match=message):
         othello.game.read(text)
 
 
 @pytest.mark.parametrize("name", ["connect_four", "othello"])
 def test_kernels_run_in_plain_python_as_well(request: pytest.FixtureRequest, name: str) -> None:
-    example, plain = request.getfixturevalue(name), load_plain(EXAMPLES / f"{name}.py")
-    played = random_game(example, 400)
-    for at in range(len(played)):
-        pos = plain.read("".join(played[:at]))
-        assert pos == example.game.read("".join(played[:at]))
-        assert plain.legal(pos) == example.game.legal(pos)
-        assert plain.module.evaluate(pos) == example.game.module.evaluate(pos)
+    example, plain = request.getfixturevalue(name), plain_game(EXAMPLES / f"{name}.py")
+    pos, own = example.game.start(), np.zeros(1, plain.POSITION)[0]
+    plain.start(own)
+    found = np.zeros(plain.MOST_MOVES, np.uint16)
+    for move in random_game(example, 400):
+        legal = pos.moves()
+        assert found[: plain.moves(own, found)].tolist() == legal
+        assert (own.tobytes(), plain.evaluate(own)) == (pos.record.tobytes(), pos.static_score())
+        number = next(number for number in legal if pos.move_text(number) == move)
+        pos = pos.after(number)
+        plain.make(own, np.uint16(number))
 
 
 @pytest.mark.parametrize("name", ["connect_four_end_easy.txt", "connect_four_middle_easy.txt"])
@@ -226,20 +248,18 @@ def test_published_scores_of_connect_four(connect_four: Example, name: str) -> N
         stones = 22 - abs(score)
         first_player = (len(moves) % 2 == 0) == (score > 0)
         depth = (2 * stones - 1 if first_player else 2 * stones) if score else 42
-        found, _, _ = connect_four.serial.search(connect_four.game.read(moves), depth - len(moves))
-        assert found == 100 * score, moves
+        assert connect_four.search(connect_four.game.read(moves), depth - len(moves))[0] == 100 * score, moves
 
 
 def test_ffo_positions_played_on_keep_their_published_scores(othello: Example) -> None:
     boards = {number: (squares + side, int(score)) for number, squares, side, score, *_ in lines_of("ffo.txt")}
-    module = othello.game.module
     for number, played in lines_of("ffo_played_on.txt"):
         board, score = boards[number]
         pos = othello.game.read(board)
         for at in range(0, len(played), 2):
-            legal = {module.move_text(pos, move): move for move in othello.game.legal(pos)}
-            pos, score = othello.game.after(pos, legal[played[at : at + 2]]), -score
-        assert othello.serial.search(pos, 3, TO_THE_END)[0] == 100 * score, number
+            legal = {pos.move_text(move): move for move in pos.moves()}
+            pos, score = pos.after(legal[played[at : at + 2]]), -score
+        assert othello.search(pos, TO_THE_END)[0] == 100 * score, number
 
 
 def test_endgames_of_othello_against_a_naive_search(othello: Example) -> None:
@@ -252,7 +272,7 @@ def test_endgames_of_othello_against_a_naive_search(othello: Example) -> None:
         if not twin.moves():
             continue
         board = twin.picture().removesuffix(f"{twin.turn} to move") + twin.turn
-        assert othello.serial.search(othello.game.read(board), TO_THE_END)[0] == naive_negamax(twin), seed
+        assert othello.search(othello.game.read(board), TO_THE_END)[0] == naive_negamax(twin), seed
 
 
 @pytest.mark.slow
@@ -260,5 +280,4 @@ def test_endgames_of_othello_against_a_naive_search(othello: Example) -> None:
 def test_published_scores_of_ffo_positions(othello: Example, number: str) -> None:
     squares, side, score, *best = next(row[1:] for row in lines_of("ffo.txt") if row[0] == number)
     pos = othello.game.read(squares + side)
-    found, move, _ = othello.serial.search(pos, 4, 7, 10, TO_THE_END)
-    assert (found, othello.game.module.move_text(pos, move)) == (100 * int(score), best[0])
+    assert othello.search(pos, TO_THE_END) == (100 * int(score), best[0])

@@ -14,7 +14,7 @@ from typing import Any
 
 import chess
 import pytest
-from pages import NEEDS_POPULATE, resident_kb
+from limits import NEEDS_POPULATE, resident_kb
 from positions import KIWIPETE
 from timing import When, assert_no_processor_time, least, seconds_of, wait_for_ends
 

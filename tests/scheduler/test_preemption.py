@@ -16,7 +16,7 @@ from psearch_core.toolchain import groups
 from psearch_core.toolchain.groups import Group
 from psearch_core.toolchain.jit import CHECK
 
-PREEMPTIVE = group_of("preemptive", {})
+PREEMPTIVE = group_of("unchanged", {})
 SEARCHES = 400
 """Among them something is found of every mutation; of most in the first few."""
 

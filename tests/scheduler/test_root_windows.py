@@ -11,7 +11,7 @@ from pathlib import Path
 
 import chess
 import pytest
-from inspect_windows import Answers, RootProbe
+from inspect_node import Answers, RootProbe
 from positions import KIWIPETE
 from round_robin_entries import ROUND_ROBIN
 

@@ -11,7 +11,7 @@ import chess
 import chess.engine
 import pytest
 from netdata.playing import options_of
-from netfit.inference import encoded
+from netfit.network import encoded
 
 import psearch
 from psearch import options

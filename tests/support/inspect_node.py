@@ -1,7 +1,6 @@
-"""Looking into a node of the search from Python: move order, evaluation, exchanges, table entries.
+"""Looking into a node of the search from Python: move order, evaluation, exchanges, table entries, windows of the root.
 
-What the tests of the move picker, the evaluation, exchanges and the table call. The entries take
-and return int64 only, as every entry does; `NodeProbe` and `TableProbe` wrap them:
+The entries take and return int64 only, as every entry does; `NodeProbe`, `TableProbe` and `RootProbe` wrap them:
 
     probe = NodeProbe(make_tables(), chess.Board())
     probe.evaluate()                  # centipawns for the side to move
@@ -11,6 +10,7 @@ and return int64 only, as every entry does; `NodeProbe` and `TableProbe` wrap th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import chess
@@ -18,10 +18,17 @@ import numpy as np
 from inspect_entries import INSPECT
 from inspect_position import Probe
 
+from psearch.arena.arena import Arena
+from psearch.arena.setup import write_search
+from psearch.options import SearchOptions
+from psearch.results import Limits
+from psearch.scheduler.root_windows import bound_of, searches_again, set_window
+from psearch.scheduler.thread_vote import elected
 from psearch_core.chess.board.position import find_pins
 from psearch_core.chess.chess_entries import evaluate_position, evaluate_position_by_network
 from psearch_core.chess.evaluation.endgames import known_scale, leaves_no_win
 from psearch_core.chess.evaluation.evaluate import material, taper
+from psearch_core.chess.evaluation.network import network_value
 from psearch_core.chess.ordering.history import learn_cutoff
 from psearch_core.chess.ordering.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, begin_picking, pick_move
 from psearch_core.chess.ordering.see import see_at_least
@@ -39,22 +46,34 @@ from psearch_core.chess.search.tt import (
     store,
 )
 from psearch_core.constants import MOVE_MASK, NO_MOVE
-from psearch_core.records import FRAME_SIZE, MAX_MOVES, SOUND_GATES, evaluation_dtype, learning_dtype, worker_dtype
+from psearch_core.records import (
+    FRAME_SIZE,
+    MAX_MOVES,
+    NETWORK_HIDDEN,
+    SOUND_GATES,
+    evaluation_dtype,
+    learning_dtype,
+    position_dtype,
+    worker_dtype,
+)
 from psearch_core.records.pruning_record import Pruning
 from psearch_core.scores import score_to_table
 from psearch_core.toolchain.intrinsics import high_product
 from psearch_core.toolchain.jit import entry, kernel
+from psearch_core.toolchain.vectors import differing_bytes, row_adder, square_dot
 from psearch_core.views import (
     Frame,
     Learning,
     Node,
     Tables,
     context_at,
+    evaluation_at,
     frame_at,
     i64,
     learning_at,
     position_at,
     pruning_at,
+    stack_of,
     tables_at,
     void,
     worker_at,
@@ -194,6 +213,12 @@ def store_in_table(context, age, key, move, score, eval, depth, bound):
     store(context_at(context), age, np.uint64(key), move, score, eval, depth, bound)
 
 
+@entry(i64(i64), INSPECT)
+def elect(context):
+    """`elected`: the vote among workers whose answers a test has written."""
+    return elected(context_at(context))
+
+
 @entry(i64(i64, i64), INSPECT)
 def cluster_index(context, key):
     """Number of the cluster that a key belongs to."""
@@ -225,8 +250,7 @@ class NodeProbe(Probe):
 
     def evaluate(self) -> int:
         """E: the static evaluation for the side to move, in centipawns."""
-        scratch = self.worker["evaluation"].ctypes.data
-        return int(evaluate_position(self.tables.ctypes.data, scratch, self._address))
+        return self._call(evaluate_position, self.tables, self.worker["evaluation"], self._address)
 
     def material(self) -> int:
         """M: the part of the evaluation that is material and piece-square tables."""
@@ -234,15 +258,15 @@ class NodeProbe(Probe):
 
     def material_after(self, move: int) -> int:
         """M of the position after a legal move, for the side that makes it; the move is not made."""
-        return int(material_after_move(self.tables.ctypes.data, self._address, move))
+        return self._call(material_after_move, self.tables, self._address, move)
 
     def see_at_least(self, move: int, threshold: int) -> bool:
         """Whether the exchange that a legal move starts is worth `threshold` centipawns or more."""
-        return bool(exchange_at_least(self.tables.ctypes.data, self._address, move, threshold))
+        return bool(self._call(exchange_at_least, self.tables, self._address, move, threshold))
 
     def known_scale(self, side: chess.Color) -> int:
         """How much of a side's advantage the theory of endings leaves, 0 to 64, with few men on the board."""
-        return int(scale_of_side(self.tables.ctypes.data, self._address, int(not side)))
+        return self._call(scale_of_side, self.tables, self._address, int(not side))
 
     def cannot_win(self, side: chess.Color) -> bool:
         """Whether the theory of endings knows that a side cannot win."""
@@ -250,13 +274,12 @@ class NodeProbe(Probe):
 
     def leaves_no_win(self, move: int) -> bool:
         """Whether it knows after a legal move that the other side cannot win; the move is not made."""
-        return bool(move_leaves_no_win(self.tables.ctypes.data, self._address, move))
+        return bool(self._call(move_leaves_no_win, self.tables, self._address, move))
 
     def evaluate_by_network(self) -> int:
         """The same by the network."""
         scratch = np.zeros(1, evaluation_dtype)
-        addresses = (self.tables.ctypes.data, scratch.ctypes.data, self._address)
-        return int(evaluate_position_by_network(*addresses))
+        return self._call(evaluate_position_by_network, self.tables, scratch, self._address)
 
     def pick_order(
         self, tt_move: int = NO_MOVE, killers: tuple[int, int] = (0, 0), limit: int = MAX_MOVES
@@ -268,13 +291,11 @@ class NodeProbe(Probe):
         node = self._frames[0]["node"]
         node["tt_move"] = tt_move
         node["killer_1"], node["killer_2"] = killers
-        addresses = self.tables.ctypes.data, self.learning.ctypes.data, self._frames.ctypes.data
-        return self._picked(pick_order(*addresses, min(limit, MAX_MOVES)))
+        return self._picked(self._call(pick_order, self.tables, self.learning, self._frames, min(limit, MAX_MOVES)))
 
     def pick_rest(self) -> list[tuple[int, int]]:
         """The moves that follow those that `pick_order` gave out."""
-        addresses = self.tables.ctypes.data, self.learning.ctypes.data, self._frames.ctypes.data
-        return self._picked(pick_rest(*addresses))
+        return self._picked(self._call(pick_rest, self.tables, self.learning, self._frames))
 
     def _picked(self, count: int) -> list[tuple[int, int]]:
         given = self._frames[1]["node"]["moves"]
@@ -283,14 +304,7 @@ class NodeProbe(Probe):
     def learn_cutoff(self, move: int, ply: int, depth: int) -> None:
         """Let the worker learn that `move`, the last one that `pick_order` gave out, cut at this depth."""
         self._frames[0]["node"]["depth"] = depth
-        learn_from_cutoff(
-            self.worker.ctypes.data,
-            self._pruning.ctypes.data,
-            self.learning.ctypes.data,
-            self._frames.ctypes.data,
-            move,
-            ply,
-        )
+        self._call(learn_from_cutoff, self.worker, self._pruning, self.learning, self._frames, move, ply)
 
 
 @dataclass(frozen=True)
@@ -346,3 +360,79 @@ class TableProbe:
     def cluster(self, key: int) -> int:
         """Number of the cluster that a key belongs to."""
         return int(cluster_index(self._context, signed(key)))
+
+
+_POSITION_BYTES = position_dtype.itemsize
+_add_rows = row_adder(NETWORK_HIDDEN)
+_square_dot = square_dot(NETWORK_HIDDEN, 255)
+
+
+@entry(i64(i64, i64, i64, i64), INSPECT)
+def value_by_network(tables, evaluation, position, ply):
+    """`network_value`."""
+    return network_value(tables_at(tables), evaluation_at(evaluation), position_at(position), ply)
+
+
+@entry(void(i64, i64, i64, i64, i64, i64), INSPECT)
+def sum_rows(target, source, added, added_count, removed, removed_count):
+    """An adder of rows, as `network` has it."""
+    _add_rows(target, source, added, added_count, removed, removed_count)
+
+
+@entry(i64(i64, i64), INSPECT)
+def dot_of_squares(units, weights):
+    """`square_dot` as `network` has it."""
+    return _square_dot(units, weights)
+
+
+@entry(i64(i64, i64), INSPECT)
+def bytes_that_differ(first, second):
+    """`differing_bytes`, as int64 with the same bits."""
+    return i64(differing_bytes(first, second))
+
+
+Answers = Callable[[int, int], int]
+"""What a search with this alpha and beta says."""
+
+
+@entry(void(i64, i64), INSPECT)
+def first_window(context, score):
+    """`set_window` of the first stack."""
+    set_window(context_at(context), 0, score)
+
+
+@entry(i64(i64, i64), INSPECT)
+def next_window(context, score):
+    """1 if the first stack's root has to be searched again after a search that has found this score."""
+    stack = stack_of(context_at(context), 0)
+    return 1 if searches_again(stack, score, bound_of(stack.root_alpha, stack.root_beta, score)) else 0
+
+
+class RootProbe:
+    """A root that is never entered. driver: as in `SearchOptions`."""
+
+    def __init__(self, driver: str) -> None:
+        self._arena = Arena(1, 1)
+        write_search(self._arena, chess.Board(), Limits(depth=9), SearchOptions(policy="serial", driver=driver))
+        self._stack = self._arena.stack[0]
+        self._stack["root_depth"] = 8
+        self.value = 0
+        """of the last iteration"""
+
+    def iteration(self, last: int, answers: Answers, most: int) -> list[tuple[int, int]]:
+        """Return the windows of an iteration after one of this value, at most so many."""
+        first_window(self._arena.context, last)
+        windows = []
+        while len(windows) < most:
+            alpha, beta = int(self._stack["root_alpha"]), int(self._stack["root_beta"])
+            windows.append((alpha, beta))
+            self.value = answers(alpha, beta)
+            if not next_window(self._arena.context, self.value):
+                if beta - alpha == 1:
+                    self.value = int(self._stack["root_low"])
+                break
+        return windows
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._arena.close()

@@ -10,6 +10,8 @@ The entries take addresses, as every entry does. `Probe` wraps them around one p
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import chess
 import numpy as np
 from inspect_entries import INSPECT
@@ -160,7 +162,7 @@ class Probe:
 
     def attacked_by(self, side: int) -> int:
         """The squares that a side attacks, as a bitboard."""
-        return int(attacked_by(self.tables.ctypes.data, self._address, side)) & chess.BB_ALL
+        return self._call(attacked_by, self.tables, self._address, side) & chess.BB_ALL
 
     def from_scratch(self) -> np.void:
         """A copy of the position with everything that `complete` derives computed again."""
@@ -172,7 +174,7 @@ class Probe:
 
     def legal_moves(self) -> list[int]:
         """The codes of all legal moves, captures and queen promotions first."""
-        end = legal_moves(self.tables.ctypes.data, self._frames.ctypes.data)
+        end = self._call(legal_moves, self.tables, self._frames)
         return [int(move) & MOVE_MASK for move in self._frames[0]["node"]["moves"][:end]]
 
     def captures(self) -> list[int]:
@@ -182,15 +184,15 @@ class Probe:
 
     def count_moves(self) -> int:
         """The number of legal moves as `count_legal` counts them."""
-        return int(count_moves(self.tables.ctypes.data, self._address))
+        return self._call(count_moves, self.tables, self._address)
 
     def is_legal(self, move: int) -> bool:
         """Whether a move code of 0 to 65,535 is a legal move."""
-        return bool(check_legal(self.tables.ctypes.data, self._address, move))
+        return bool(self._call(check_legal, self.tables, self._address, move))
 
     def accepted_codes(self) -> list[int]:
         """Those of all 65,536 codes that pass as legal moves, in ascending order."""
-        count = accepted_codes(self.tables.ctypes.data, self._frames.ctypes.data)
+        count = self._call(accepted_codes, self.tables, self._frames)
         if count > MAX_MOVES:
             raise AssertionError(f"{count} codes pass as legal moves")
         return [int(code) for code in self._frames[0]["node"]["moves"][:count]]
@@ -198,13 +200,13 @@ class Probe:
     def play(self, move: int) -> None:
         """Play a legal move."""
         target = self._address + frame_dtype.itemsize
-        play(self.tables.ctypes.data, self._address, target, move)
+        self._call(play, self.tables, self._address, target, move)
         self._frames[0]["position"] = self._frames[1]["position"]
 
     def play_null(self) -> None:
         """Pass. Only when not in check."""
         target = self._address + frame_dtype.itemsize
-        play_null(self.tables.ctypes.data, self._address, target)
+        self._call(play_null, self.tables, self._address, target)
         self._frames[0]["position"] = self._frames[1]["position"]
 
     def has_insufficient_material(self) -> bool:
@@ -214,3 +216,7 @@ class Probe:
     @property
     def _address(self) -> int:
         return int(self._frames["position"].ctypes.data)
+
+    def _call(self, entry: Callable[..., int], *arguments: np.ndarray | int) -> int:
+        """Call an entry with the addresses of records, and numbers."""
+        return int(entry(*(one.ctypes.data if isinstance(one, np.ndarray) else one for one in arguments)) or 0)

@@ -112,11 +112,9 @@ def node_wishes(pruning, frame):
     """Which passes the node wants: bits in the order of `_WISHES`."""
     fr = frame_at(frame)
     record = pruning_at(pruning)
-    wishes = 1 if needs_verification(record, fr.position, fr.node) else 0
-    wishes += 2 if wants_iid(record, fr.node) else 0
-    wishes += 4 if wants_iir(record, fr.node) else 0
-    wishes += 8 if wants_probcut(record, fr.node) else 0
-    return wishes + (16 if wants_singular(record, fr.node) else 0)
+    wishes = 1 * needs_verification(record, fr.position, fr.node) + 2 * wants_iid(record, fr.node)
+    wishes += 4 * wants_iir(record, fr.node) + 8 * wants_probcut(record, fr.node)
+    return wishes + 16 * wants_singular(record, fr.node)
 
 
 @entry(i64(i64, i64, i64, i64, i64, i64), INSPECT)
@@ -178,19 +176,19 @@ class PruningProbe(NodeProbe):
 
     def gives_check(self, move: int) -> bool:
         """Whether a legal move gives check."""
-        return bool(check_given(self.tables.ctypes.data, self._address, move))
+        return bool(self._call(check_given, self.tables, self._address, move))
 
     def mate_in_one(self, color: chess.Color) -> int:
         """The code of a move of `color` that mates, were it to move; NO_MOVE if none is found."""
-        return int(find_mate_in_one(self.tables.ctypes.data, self._address, WHITE if color else BLACK))
+        return self._call(find_mate_in_one, self.tables, self._address, WHITE if color else BLACK)
 
     def quiet_checks(self) -> list[int]:
         """The codes of the legal moves that give check and neither capture nor promote. Not when in check."""
-        return self._listed(list_quiet_checks(self.tables.ctypes.data, self._frames.ctypes.data))
+        return self._listed(self._call(list_quiet_checks, self.tables, self._frames))
 
     def underpromotions(self) -> list[int]:
         """The codes of the legal promotions to less than a queen."""
-        return self._listed(list_underpromotions(self.tables.ctypes.data, self._frames.ctypes.data))
+        return self._listed(self._call(list_underpromotions, self.tables, self._frames))
 
     def _listed(self, end: int) -> list[int]:
         return [int(move) & MOVE_MASK for move in self.node["moves"][:end]]
@@ -219,59 +217,53 @@ class PruningProbe(NodeProbe):
 
     def decide_futility(self) -> int:
         """What a move without gain is worth at most, NO_SCORE where nothing is futile; the depth may change."""
-        records = (self.worker, self._pruning, self.tables, self._frames)
-        node_futility(*(record.ctypes.data for record in records))
+        self._call(node_futility, self.worker, self._pruning, self.tables, self._frames)
         return int(self.node["futility"])
 
     def prune_node(self, came_by: int = NO_MOVE) -> tuple[int, int]:
         """PRUNE_NOTHING, PRUNE_RETURN, PRUNE_NULL or PRUNE_RAZOR, and the value that goes with PRUNE_RETURN."""
-        records = (self.worker, self._pruning, self.tables, self._frames)
-        action = node_action(*(record.ctypes.data for record in records), came_by)
-        return int(action), int(self.worker[0]["value"])
+        action = self._call(node_action, self.worker, self._pruning, self.tables, self._frames, came_by)
+        return action, int(self.worker[0]["value"])
 
     def null_reduction(self) -> int:
         """R."""
-        return int(node_reduction(self._pruning.ctypes.data, self._frames.ctypes.data))
+        return self._call(node_reduction, self._pruning, self._frames)
 
     def wishes(self) -> set[str]:
         """The passes that the node wants, of verification, iid, iir, probcut, singular."""
-        bits = node_wishes(self._pruning.ctypes.data, self._frames.ctypes.data)
+        bits = self._call(node_wishes, self._pruning, self._frames)
         return {name for number, name in enumerate(_WISHES) if bits >> number & 1}
 
     def prunes_move(self, move: int) -> bool:
         """Whether a move that the picker gives is left out."""
-        records = (self.worker, self._pruning, self.learning, self.tables, self._frames)
-        return bool(move_pruned(*(record.ctypes.data for record in records), move))
+        return bool(self._call(move_pruned, self.worker, self._pruning, self.learning, self.tables, self._frames, move))
 
     def prunes_capture(self, move: int) -> bool:
         """Whether quiescence leaves a capture out."""
-        records = (self.worker, self._pruning, self.tables, self._frames)
-        return bool(capture_pruned(*(record.ctypes.data for record in records), move))
+        return bool(self._call(capture_pruned, self.worker, self._pruning, self.tables, self._frames, move))
 
     def extension(self, move: int, gives: bool, within: bool = True) -> int:
         """Plies more for a move. gives: it gives check; within: the line is not too long already."""
         self._frames[0]["visit"]["move"] = move
-        records = (self.worker, self._pruning, self.tables, self._frames)
-        return int(move_extension(*(record.ctypes.data for record in records), int(gives), int(within)))
+        return self._call(
+            move_extension, self.worker, self._pruning, self.tables, self._frames, int(gives), int(within)
+        )
 
     def reduction(self, move: int, index: int, picked: int = PICK_QUIETS, gives: bool = False, cutoffs: int = 0) -> int:
         """Plies less for a move. index: its number at the node, from 0; picked: the stage of the picker; cutoffs: how
         many children of the node and its siblings were cut off."""
         visit = self._frames[0]["visit"]
         visit["move"], visit["index"], visit["picked"] = move, index, picked
-        records = (self._pruning, self.learning, self._frames)
-        return int(move_reduction(cutoffs, *(record.ctypes.data for record in records), int(gives)))
+        return self._call(move_reduction, cutoffs, self._pruning, self.learning, self._frames, int(gives))
 
     def corrected(self, value: int) -> int:
         """A static evaluation of the node, corrected."""
-        records = (self._pruning, self.learning, self.tables, self._frames)
-        return int(corrected_value(*(record.ctypes.data for record in records), value))
+        return self._call(corrected_value, self._pruning, self.learning, self.tables, self._frames, value)
 
     def learn_correction(self, best: int, bound: int) -> None:
         """Let the corrections learn that the node is worth `best`, which is a bound of this kind."""
         self.node["best"] = best
-        records = (self._pruning, self.learning, self.tables, self._frames)
-        learn_from_value(*(record.ctypes.data for record in records), bound)
+        self._call(learn_from_value, self._pruning, self.learning, self.tables, self._frames, bound)
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """By technique: how often tried, and how often it pruned."""

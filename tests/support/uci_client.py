@@ -1,4 +1,4 @@
-"""A UCI client for tests: a psearch process, what it says with the time it came, and nothing taken on trust."""
+"""The UCI engine for tests, as a process or in this one: what it says and when, with nothing taken on trust."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 
 import chess
 from programs import PSEARCH
+
+from psearch.faces.uci.uci_conversation import Uci
 
 TIMEOUT_S = 120.0
 """generous: the first of these tests may have to compile the kernels"""
@@ -195,3 +197,45 @@ def check_lines(lines: list[str], board: chess.Board) -> None:
         last_lines = [info["pv"].split() for info in infos(before) if info["multipv"] == "1" and info["pv"]]
         if last_lines and last_lines[-1][0] == words[1]:
             assert last_lines[-1][1:2] == words[3:4], last
+
+
+class Talk:
+    """A conversation in a thread; a context manager that insists on an end. `said` gets what the engine says."""
+
+    def __init__(self) -> None:
+        self.said: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.input: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self.uci = Uci(self.said.put)
+        self.thread = threading.Thread(target=lambda: self.uci.run(iter(self.input.get, None)))
+
+    def __enter__(self) -> Talk:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.input.put(None)
+        self.thread.join(60)
+        if exception[0] is None:
+            assert not self.thread.is_alive()
+
+    def send(self, *lines: str) -> None:
+        for line in lines:
+            self.input.put(line)
+
+    def until(self, start: str, timeout_s: float = TIMEOUT_S) -> list[str]:
+        """Lines up to the first that begins so."""
+        lines: list[str] = []
+        while not lines or not lines[-1].startswith(start):
+            lines += self.said.get(timeout=timeout_s).split("\n")
+        return lines
+
+    def ready(self) -> list[str]:
+        self.send("isready")
+        return self.until("readyok")
+
+    def go(self, words: str, fen: str) -> list[str]:
+        """Search, check every line that comes, and return them."""
+        self.send(f"position fen {fen}", f"go {words}")
+        lines = self.until("bestmove")
+        check_lines(lines, chess.Board(fen))
+        return lines

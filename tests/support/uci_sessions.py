@@ -14,7 +14,7 @@ import chess
 from hypothesis import strategies as st
 from odd_fens import oddly_written
 from paths import DATA
-from uci_talk import Talk
+from uci_client import Talk
 
 from psearch.faces.uci.go import Go
 from psearch.faces.uci.uci_conversation import Uci
@@ -51,17 +51,9 @@ _NUMBERS = [
 ]
 _GO_NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime", "perft")
 _SAID = re.compile(
-    "|".join(
-        (
-            r"info string [^\n\r]*",
-            r"info depth [^\n]*",
-            r"bestmove \S+( ponder \S+)?",
-            r"readyok|uciok|id (name|author) [^\n]+|option name [^\n]+",
-            r"FEN: .*|([.pnbrqkPNBRQK] ?){8}",
-            r"static evaluation .*",
-            r"[a-h][1-8][a-h][1-8]\w?: \d+|info nodes .*|Nodes searched: \d+|",
-        )
-    )
+    r"info string [^\n\r]*|info depth [^\n]*|bestmove \S+( ponder \S+)?|readyok|uciok|id (name|author) [^\n]+|"
+    r"option name [^\n]+|FEN: .*|([.pnbrqkPNBRQK] ?){8}|static evaluation .*|[a-h][1-8][a-h][1-8]\w?: \d+|"
+    r"info nodes .*|Nodes searched: \d+|"
 )
 """Every line that the engine may say."""
 

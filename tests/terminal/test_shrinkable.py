@@ -8,8 +8,7 @@ import sys
 import pytest
 from rich.console import Console
 from rich.text import Text
-from screen import Screen
-from terminals import CONTROL
+from terminals import CONTROL, Screen
 
 from psearch.terminal.analysis_display import AnalysisProgress
 from psearch.terminal.shrinkable import ShrinkableLive

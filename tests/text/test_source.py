@@ -11,8 +11,7 @@ from io import FileIO
 from pathlib import Path
 
 import pytest
-from limits import open_files
-from peak_memory import PEAK_KIB
+from limits import PEAK_KIB, open_files
 
 from psearch.results import PsearchError
 from psearch.text import source as source_module

@@ -13,7 +13,6 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from typing import Any
 import chess
 import chess.engine
 
-from .errors import MatchError
+from .scripts import MatchError
 
 PSEARCH = (sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())", "uci")
 PROTOCOLS = ("uci", "xboard")
@@ -181,17 +180,14 @@ class _Xboard(_Watched, chess.engine.XBoardProtocol):
     pass
 
 
-def _ends_with_its_parent() -> Callable[[], None] | None:
-    """What the child runs before the engine: the kernel ends an engine whose match was killed. Linux only."""
-    if not sys.platform.startswith("linux"):
-        return None
-    prctl = ctypes.CDLL(None).prctl
-    return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def _end_with_parent() -> None:
+    """Have the kernel end the engine that this process becomes when the match is killed."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def pass_over_late_lines(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """A handler of what is raised in a loop: python-chess gives a command its result though it was cancelled, by Ctrl-C
-    or for want of time, before the engine's line came."""
+def _pass_over_late_lines(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Handle what is raised in a loop: python-chess gives a command its result though it was cancelled, for want of
+    time, before the engine's line came."""
     if not isinstance(context.get("exception"), asyncio.InvalidStateError):
         loop.default_exception_handler(context)
 
@@ -209,9 +205,10 @@ class Engine:
     @classmethod
     async def start(cls, spec: EngineSpec) -> Engine:
         """Ready to play. Raises MatchError."""
-        asyncio.get_running_loop().set_exception_handler(pass_over_late_lines)
+        asyncio.get_running_loop().set_exception_handler(_pass_over_late_lines)
         kind = _Uci if spec.protocol == "uci" else _Xboard
-        settings: dict[str, Any] = {"cwd": spec.directory, "preexec_fn": _ends_with_its_parent()}
+        preexec = _end_with_parent if sys.platform.startswith("linux") else None
+        settings: dict[str, Any] = {"cwd": spec.directory, "preexec_fn": preexec}
         try:
             # a group of its own: Ctrl-C is this program's to handle, and whatever the engine starts ends with it
             transport, protocol = await kind.popen(list(spec.command), setpgrp=True, **settings)
@@ -224,12 +221,9 @@ class Engine:
                 await protocol.configure(spec.options)
                 await protocol.ping()
         except (chess.engine.EngineError, TimeoutError) as error:
-            await engine.end(at_once=True)
+            await engine.end()
             said = f"no answer within {START_S:g} s" if isinstance(error, TimeoutError) else str(error)
             raise MatchError(f"{spec.name} does not start: {said}{engine.last_words()}") from None
-        except BaseException:
-            await engine.end(at_once=True)
-            raise
         engine.id_name = protocol.id.get("name", spec.name)
         return engine
 
@@ -238,14 +232,10 @@ class Engine:
         errors = [line[2:] for line in self.protocol.lines if line.startswith("! ") and line[2:].strip()]
         return f" ({errors[-1]})" if errors else ""
 
-    async def end(self, *, at_once: bool = False) -> None:
-        """Ask it to quit, then insist: nothing of its process group is left."""
-        protocol = self.protocol
-        if not at_once and not protocol.returncode.done():
-            with contextlib.suppress(chess.engine.EngineError, TimeoutError, OSError):
-                await asyncio.wait_for(protocol.quit(), QUIT_S)
+    async def end(self) -> None:
+        """End it: nothing of its process group is left."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.transport.get_pid(), signal.SIGKILL)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(protocol.returncode), QUIT_S)
+            await asyncio.wait_for(asyncio.shield(self.protocol.returncode), QUIT_S)
         self.transport.close()

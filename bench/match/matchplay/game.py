@@ -1,18 +1,18 @@
-"""One game: the clock, the rules, what there is to complain about, and its PGN."""
+"""One game: the clock, the rules, what there is to complain about, its PGN; and a process that plays games."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import chess
 import chess.engine
 import chess.pgn
 
-from .engines import Engine, TimeControl
-from .mate_claims import MateClaims, thrown_away
+from .engines import Engine, EngineSpec, TimeControl
 from .openings import Opening
 
 MATE_CP = 100_000
@@ -20,6 +20,8 @@ MOVETIME_MARGIN_S = 0.2
 """beyond a fixed time for a move: such a limit is a wish, a clock is a rule"""
 _INFO = chess.engine.INFO_BASIC | chess.engine.INFO_SCORE
 _FIFTY_MOVES = 100  # halfmoves
+_THROWN_AWAY = ("repetition", "fifty moves", "stalemate")
+WINNING_CP = 300
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,6 @@ class Pairing:
     opening: Opening
     round: str
     date: str
-    event: str = "bench/match/match.py"
 
 
 @dataclass
@@ -103,6 +104,45 @@ class Record:
         if self.result == "1/2-1/2":
             return 0.5
         return float((self.result == "1-0") == (self.white == 0))
+
+
+@dataclass
+class MateClaims:
+    """What one engine announced for itself in a game.
+
+    "Mate in N" promises mate with its Nth move from then, against anything. The promise may be renewed by one that is
+    as short or shorter before that move is due: whoever shuffles and goes on announcing is found out when the game is
+    drawn. A longer announcement does not move that day.
+    """
+
+    moves: int = 0
+    """made so far"""
+    claimed: int = 0
+    """N of the promise that stands; 0 is none"""
+    due: int = 0
+    """the number of the move that must mate"""
+    where: str = ""
+    """the position of the claim, FEN"""
+
+    def move(self, fen: str, mate: int | None) -> str | None:
+        """A move is made in `fen` with "mate in `mate`" announced (None: not announced); what it proves wrong."""
+        self.moves += 1
+        broken = None
+        if self.claimed and self.moves > self.due:
+            broken = f"announced mate in {self.claimed} in {self.where} and did not mate"
+            self.claimed = 0
+        if mate is not None and mate > 0 and (not self.claimed or mate <= self.claimed):
+            self.claimed, self.due, self.where = mate, self.moves + mate - 1, fen
+        return broken
+
+    def end(self, reason: str) -> str | None:
+        """The game ends by the rules without this engine's having mated; what that proves wrong."""
+        return f"announced mate in {self.claimed} in {self.where}: {reason}" if self.claimed else None
+
+
+def thrown_away(reason: str, last_score_cp: int | None) -> bool:
+    """Whether an engine that thought itself well ahead at its last move let the game end in a draw it could avoid."""
+    return reason in _THROWN_AWAY and last_score_cp is not None and last_score_cp >= WINNING_CP
 
 
 class _Clock:
@@ -188,26 +228,11 @@ class Game:
         self.last_score: list[int | None] = [None, None]
         self.adjudication = Adjudication(rules)
         self.record = Record(pairing.number, pairing.white, "*", "")
-        self.start()
-
-    def start(self) -> None:
-        """The PGN up to the end of the book."""
-        pairing = self.pairing
         pgn = chess.pgn.Game.from_board(self.board)
-        names = [engine.spec.name for engine in self.engines]
-        pgn.headers["Event"] = pairing.event
-        pgn.headers["Site"] = "?"
-        pgn.headers["Date"] = pairing.date
-        pgn.headers["Round"] = pairing.round
-        pgn.headers["White"] = names[pairing.white]
-        pgn.headers["Black"] = names[1 - pairing.white]
+        pgn.headers.update(Event="bench/match/match.py", Site="?", Date=pairing.date, Round=pairing.round)
         for colour, number in (("White", pairing.white), ("Black", 1 - pairing.white)):
-            limit = self.engines[number].spec.limit
-            pgn.headers[f"{colour}TimeControl"] = (
-                f"{f'{limit.moves}/' if limit.moves else ''}{limit.base_s:g}+{limit.increment_s:g}"
-                if limit.base_s is not None
-                else str(limit)
-            )
+            spec = self.engines[number].spec
+            pgn.headers[colour], pgn.headers[f"{colour}TimeControl"] = spec.name, str(spec.limit)
         self.pgn = pgn
         self.node: chess.pgn.GameNode = pgn.end()
 
@@ -372,3 +397,50 @@ class Game:
             if thrown_away(reason, self.last_score[number]):
                 name, last = self.engines[number].spec.name, self.last_score[number]
                 self.record.thrown_away.append(f"{name} at {(last or 0) / 100:+.2f}: {reason}, {self.board.fen()}")
+
+
+class Seat:
+    """Both engines, started when needed and started anew when broken; they end with the process."""
+
+    def __init__(self, specs: tuple[EngineSpec, EngineSpec], rules: Rules) -> None:
+        """Start both. Raises MatchError when an engine cannot be started."""
+        chess.engine.LOGGER.setLevel(logging.CRITICAL + 1)  # what engines say amiss is kept with the complaint
+        self._specs = specs
+        self._rules = rules
+        self._loop = asyncio.new_event_loop()
+        self._running: dict[int, Engine] = {}
+        self._deaths: list[Complaint] = []
+        """between games, not yet reported"""
+        first, second = self._loop.run_until_complete(self._engines())
+        self._names = first.id_name, second.id_name
+
+    def play(self, pairing: Pairing) -> tuple[tuple[str, str], Record]:
+        """Return what the engines call themselves, and the game."""
+        return self._names, self._loop.run_until_complete(self._play(pairing))
+
+    async def _engines(self) -> list[Engine]:
+        for number, spec in enumerate(self._specs):
+            engine = self._running.get(number)
+            if engine is not None and engine.protocol.returncode.done():
+                code = engine.protocol.returncode.result()
+                text = f"ended between games (exit status {code}){engine.last_words()}"
+                self._deaths.append(Complaint(number, "died", text, list(engine.protocol.lines)))
+                await self._running.pop(number).end()
+            if number not in self._running:
+                self._running[number] = await Engine.start(spec)
+        return [self._running[0], self._running[1]]
+
+    async def _play(self, pairing: Pairing) -> Record:
+        record = await Game(await self._engines(), pairing, self._rules).play()
+        record.complaints += self._deaths
+        self._deaths = []
+        for number in set(record.broken):
+            await self._running.pop(number).end()
+        return record
+
+
+def make_seat(
+    specs: tuple[EngineSpec, EngineSpec], rules: Rules
+) -> Callable[[Pairing], tuple[tuple[str, str], Record]]:
+    """Return what a process does with each game."""
+    return Seat(specs, rules).play

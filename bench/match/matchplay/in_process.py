@@ -19,9 +19,9 @@ from psearch.results import Limits
 from psearch_core.chess.board.bridge import to_chess_move
 
 from .elo import PAIR_SCORES, Sprt
-from .errors import EXIT_INTERRUPTED, MatchError
 from .game import Adjudication, Rules, ending
 from .openings import Opening, read_books
+from .scripts import EXIT_INTERRUPTED, MatchError
 from .tally import pairs_text
 
 RULES = Rules(resign=(600, 4), draw=(10, 8, 40))

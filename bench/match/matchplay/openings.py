@@ -13,7 +13,7 @@ from psearch.text.epd_text import read_positions
 from psearch.text.pgn_text import read_games
 from psearch.text.source import Source, read_source
 
-from .errors import MatchError
+from .scripts import MatchError
 
 _LINES = (
     "e2e4 e7e5 g1f3 b8c6",

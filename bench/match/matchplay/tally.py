@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from .elo import PAIR_SCORES, Sprt, Strength, strength
@@ -43,10 +45,6 @@ class Tally:
         return points.count(1.0), points.count(0.5), points.count(0.0)
 
     @property
-    def strength(self) -> Strength | None:
-        return strength(self.counts)
-
-    @property
     def complaints(self) -> list[tuple[int, Complaint]]:
         """With the numbers of their games."""
         return [(record.number, complaint) for record in self.records for complaint in record.complaints]
@@ -69,7 +67,7 @@ class Tally:
         """One line for the progress display."""
         wins, draws, losses = self.wins_draws_losses
         parts = [f"+{wins} ={draws} -{losses}"]
-        found = self.strength
+        found = strength(self.counts)
         if found is not None:
             parts.append(elo_text(found))
         if self.sprt is not None:
@@ -86,7 +84,7 @@ class Tally:
         points = wins + draws / 2
         lines = [f"{self.names[0]} - {self.names[1]}: {points:g} - {games - points:g}"]
         lines.append(f"games {games}: +{wins} ={draws} -{losses}, pairs (0, 1/2, 1, 3/2, 2 points): {self.counts}")
-        found = self.strength
+        found = strength(self.counts)
         if found is not None:
             lines.append(
                 f"Elo {elo_text(found)} (95%), normalised {found.normalised_elo:+.1f}, LOS {100 * found.los:.1f}%,"
@@ -108,9 +106,7 @@ class Tally:
                     f" {usage.nodes / max(usage.time_s, 1e-9) / 1000:.0f} knps,"
                     f" longest move {usage.longest_s * 1000:.0f} ms{left}"
                 )
-        reasons: dict[str, int] = {}
-        for record in self.records:
-            reasons[record.reason] = reasons.get(record.reason, 0) + 1
+        reasons = Counter(record.reason for record in self.records)
         lines.append("ended by: " + ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items())))
         for number, complaint in self.complaints:
             lines.append(
@@ -121,48 +117,36 @@ class Tally:
         return lines
 
     def summary(self) -> dict[str, Any]:
-        """The result, for programs."""
+        """Return the result, for programs."""
         wins, draws, losses = self.wins_draws_losses
-        found = self.strength
-        thinking_s = sum(usage.time_s for record in self.records for usage in record.usage)
-        playing_s = sum(record.seconds for record in self.records)
-        moves = sum(usage.moves for record in self.records for usage in record.usage)
+        found = strength(self.counts)
+        usages = [usage for record in self.records for usage in record.usage]
+        moves = sum(usage.moves for usage in usages)
+        spare_s = sum(record.seconds for record in self.records) - sum(usage.time_s for usage in usages)
+        test = None
+        if self.sprt is not None:
+            test = asdict(self.sprt)
+            test |= {"llr": self.llr, "bounds": list(self.sprt.bounds), "decision": self.decision}
         return {
             "games": len(self.records),
             "wins": wins,
             "draws": draws,
             "losses": losses,
             "pairs": self.counts,
-            "score": None if found is None else found.score,
-            "elo": None if found is None else _finite(found.elo),
-            "elo_95": None if found is None else [_finite(found.low), _finite(found.high)],
-            "normalised_elo": None if found is None else _finite(found.normalised_elo),
-            "los": None if found is None else found.los,
-            "sprt": None
-            if self.sprt is None
-            else {
-                "elo0": self.sprt.elo0,
-                "elo1": self.sprt.elo1,
-                "alpha": self.sprt.alpha,
-                "beta": self.sprt.beta,
-                "model": self.sprt.model,
-                "llr": self.llr,
-                "bounds": list(self.sprt.bounds),
-                "decision": self.decision,
-            },
+            "score": found and found.score,
+            "elo": found and _finite(found.elo),
+            "elo_95": found and [_finite(found.low), _finite(found.high)],
+            "normalised_elo": found and _finite(found.normalised_elo),
+            "los": found and found.los,
+            "sprt": test,
             "complaints": [
-                {
-                    "game": number + 1,
-                    "engine": self.names[complaint.engine],
-                    "kind": complaint.kind,
-                    "text": complaint.text,
-                }
-                for number, complaint in self.complaints
+                {"game": number + 1, "engine": self.names[one.engine], "kind": one.kind, "text": one.text}
+                for number, one in self.complaints
             ],
             "thrown_away": [
                 {"game": record.number + 1, "text": text} for record in self.records for text in record.thrown_away
             ],
-            "runner_ms_per_move": 1000 * (playing_s - thinking_s) / moves if moves else None,
+            "runner_ms_per_move": 1000 * spare_s / moves if moves else None,
         }
 
 

@@ -7,17 +7,28 @@ lines that a second thread has just written.
 
 from __future__ import annotations
 
+import numba
 import numpy as np
+from numba.core import types
 
-from cost_kernels.cost_entries import MICRO_COSTS
+from cost_kernels import LONG_SINCE, MICRO_COSTS, node_times_dtype
 from psearch.scheduler.iterations import begin_root
 from psearch.scheduler.splitting import acquire, best_offer, is_dead, leave, offer, open_node, release, unwind, withdraw
-from psearch.scheduler.words import closed_of, idle_workers_of, mask_of, open_of, state_of
+from psearch.scheduler.step import step
+from psearch.scheduler.words import closed_of, done_of, idle_workers_of, mask_of, open_of, state_of
 from psearch.scheduler.work import wait_between_polls
-from psearch_core.constants import CLOSED_CUTOFF, STACK_ACTIVE
-from psearch_core.toolchain.intrinsics import atomic_add, atomic_load, atomic_store, cycle_counter, sched_yield
+from psearch_core.constants import CLOSED_CUTOFF, STACK_ACTIVE, STATE_IDLE
+from psearch_core.toolchain.intrinsics import (
+    atomic_add,
+    atomic_load,
+    atomic_store,
+    cycle_counter,
+    pause,
+    sched_yield,
+    view,
+)
 from psearch_core.toolchain.jit import entry, kernel
-from psearch_core.views import context_at, frame_of, header_of, i64, stack_of, void, worker_of
+from psearch_core.views import Context, boolean, context_at, frame_of, header_of, i64, stack_of, void, worker_of
 
 _SPINS_BEFORE_YIELD = 10_000
 
@@ -182,3 +193,69 @@ def time_polls_of_written(context, worker, word, rounds, longest):
             cycles += after - before
             looks += 1
     return cycles // max(looks, np.int64(1))
+
+
+# -- a worker of a search that other threads may share, which times its nodes ------------------------------------------
+
+NodeTimes = numba.from_dtype(node_times_dtype)
+assert isinstance(NodeTimes, types.Record)
+node_times_at = view(NodeTimes)
+_SIZE = node_times_dtype.itemsize
+_BURST = 4096
+"""Transitions; some thousand nodes, so that the caches are warm for most of them."""
+
+
+@kernel(boolean(Context, i64, NodeTimes, i64, i64))
+def _run(ctx, worker, found, longest, transitions):
+    """So many transitions of a worker; False when the search is done. The first node is not timed."""
+    hd = header_of(ctx)
+    wk = worker_of(ctx, worker)
+    last = np.int64(0)
+    kind = np.int64(0)
+    for _ in range(transitions):
+        if wk.state == STATE_IDLE and atomic_load(done_of(hd)) != 0:
+            return False
+        nodes, qnodes, joins = wk.nodes, wk.counters.qnodes, wk.counters.joins
+        idle = step(ctx, worker, 1) > 0
+        if idle:
+            for _pause in range(16):
+                pause()
+        if wk.counters.joins != joins:
+            found.since = 0
+        if idle or wk.state == STATE_IDLE or wk.counters.joins != joins:
+            last = 0
+        if wk.nodes == nodes:
+            continue
+        now = cycle_counter()
+        if last != 0:
+            if now - last <= longest:
+                found.count[found.since, kind] += 1
+                found.cycles[found.since, kind] += now - last
+            else:
+                found.disturbed += 1
+            found.since = min(found.since + 1, np.int64(LONG_SINCE))
+        last = now
+        kind = 1 if wk.counters.qnodes != qnodes else 0
+    return True
+
+
+@entry(i64(i64, i64, i64, i64), MICRO_COSTS)
+def search_timing_nodes(context, worker, times, longest):
+    """Run a worker to the end of a search that others may share, in threads of theirs.
+
+    times: address of its `node_times_dtype`; longest: cycles; what takes longer was disturbed, and is only counted.
+    """
+    ctx = context_at(context)
+    while _run(ctx, worker, node_times_at(times), longest, 1 << 30):
+        continue
+    return 0
+
+
+@entry(i64(i64, i64, i64), MICRO_COSTS)
+def search_in_turns_timing_nodes(context, times, longest):
+    """Search with all workers of the arena, in turns and on one core: times: address of the first of theirs."""
+    ctx = context_at(context)
+    worker = np.int64(0)
+    while _run(ctx, worker, node_times_at(times + worker * _SIZE), longest, _BURST):
+        worker = (worker + 1) % header_of(ctx).worker_count
+    return 0

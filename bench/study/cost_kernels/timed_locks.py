@@ -9,14 +9,14 @@ import numba
 import numpy as np
 from numba.core import types
 
-from cost_kernels.cost_entries import TIMED_LOCKS
-from cost_kernels.timings import (
+from cost_kernels import (
     HELD_FOR_LEARN,
     HELD_FOR_MOVE,
     HELD_FOR_NEW_MOVES,
     HELD_FOR_VALUE,
     HELD_TO_JOIN,
     HELD_TO_OPEN,
+    TIMED_LOCKS,
     lock_times_dtype,
 )
 from psearch.scheduler.step import step

@@ -260,29 +260,20 @@ def _has_head(text: bytes, begin: int) -> bool:
     return False
 
 
-class Locked(OSError):
-    """Another program appends to the file."""
-
-
-def lock_alone(file: IO[bytes], path: Path) -> None:
-    """Keep other programs from a file until it is closed. Raises Locked."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise Locked(f"{path} is being written by another program") from None
-
-
 class Appender:
     """A file of games that grows by whole blocks; nobody else appends to it meanwhile.
 
-    check: called with the header of each block, before anything is cut off. Raises OSError, Locked when another program
-    has the file, and Torn where there is more than whole blocks and a torn one at their end; the file stays then.
+    check: called with the header of each block, before anything is cut off. Raises OSError (BlockingIOError: another
+    program has the file), and Torn where there is more than whole blocks and a torn one at their end: the file stays.
     """
 
     def __init__(self, path: Path, check: Callable[[dict[str, Any]], None] = lambda header: None) -> None:
         self._file = path.open("ab")
         try:
-            lock_alone(self._file, path)
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise BlockingIOError(f"{path} is being written by another program") from None
             self.headers, end = read_headers(path)
             for header in self.headers:
                 check(header)

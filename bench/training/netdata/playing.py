@@ -1,23 +1,25 @@
 """Plays blocks of games of the search against itself: one worker, no clock, so a block can be played again.
 
-**When a game ends.** By the rules (mate, stalemate, the third repetition, fifty moves, bare material), or it is *won*
-when six scores in a row are beyond 15 pawns for the same side, *drawn* when twelve in a row, from ply 80 on, are within
-8 centipawns, and drawn after 400 plies. A game whose first score is beyond 6 pawns is not played: another start is
-drawn.
+Games begin with random moves, from the start position, Chess960, books, and positions that lack a piece or two. They
+end by the rules (mate, stalemate, the third repetition, fifty moves, bare material), or are *won* when six scores in a
+row are beyond 15 pawns for the same side, *drawn* when twelve in a row, from ply 80 on, are within 8 centipawns, and
+drawn after 400 plies. A game whose first score is beyond 6 pawns is not played: another start is drawn.
 """
 
 from __future__ import annotations
 
-import argparse
+import hashlib
 import os
 import random
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import chess
 import numpy as np
+from matchplay.openings import read_book
 
 from netdata.blocks import Block, Game
-from netdata.openings import Book, Start, draw_start
 from netdata.records import UNFIT, decoder_dtype, game_dtype, play_game, rank_moves
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -25,7 +27,107 @@ from psearch.options import SearchOptions, network_named, pruning_named
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
+from psearch.text.fen import check_position
 from psearch_core.chess.board.bridge import from_chess_move, set_position
+
+_KINDS = (("start", 50), ("book", 25), ("unbalanced", 15), ("chess960", 10))
+"""Kinds of starts, and how many of a hundred games begin so."""
+_FEWEST_PLIES, _MOST_PLIES = 8, 12
+_BOOK_PLIES = (0, 5)
+"""Random moves behind a position of a book, which has left the start position already."""
+
+
+class Start(NamedTuple):
+    """A position and the random moves that are made from it."""
+
+    fen: str
+    """Shredder's castling rights in Chess960; empty for the start position"""
+    moves: tuple[chess.Move, ...]
+
+    def board(self) -> chess.Board:
+        """Return the position behind the moves."""
+        board = board_of(self.fen)
+        for move in self.moves:
+            board.push(move)
+        return board
+
+
+def board_of(fen: str) -> chess.Board:
+    """Return the board of a start's FEN. Castling is king takes rook everywhere, so one kind of board serves all.
+
+    Raises ValueError and PsearchError for what is no legal position: kernels look at nothing.
+    """
+    board = chess.Board(fen or chess.STARTING_FEN, chess960=True)
+    check_position(board)
+    return board
+
+
+class Book(NamedTuple):
+    """Positions to begin from."""
+
+    fens: tuple[str, ...]
+    digest: str
+    """of the files; empty without any"""
+
+
+def read_books(paths: Sequence[Path]) -> Book:
+    """Read files of FEN, EPD or PGN. Raises OSError, and MatchError for a position that is none."""
+    digest = hashlib.sha256()
+    fens = []
+    for path in paths:
+        digest.update(path.read_bytes())
+        for opening in read_book(path, chess960=True):
+            board = opening.board()
+            board.halfmove_clock, board.fullmove_number = 0, 1
+            fens.append(board.fen(shredder=True))
+    return Book(tuple(fens), digest.hexdigest()[:16] if paths else "")
+
+
+def _walk(board: chess.Board, plies: int, dice: random.Random) -> tuple[chess.Move, ...] | None:
+    """Make random moves; None where the game ends before there are so many, or with them."""
+    moves = []
+    for _ in range(plies):
+        legal = sorted(board.legal_moves, key=lambda move: (move.from_square, move.to_square, move.promotion or 0))
+        if not legal:
+            return None
+        moves.append(dice.choice(legal))
+        board.push(moves[-1])
+    return None if board.is_game_over() else tuple(moves)
+
+
+def _without_pieces(board: chess.Board, dice: random.Random) -> chess.Board | None:
+    """Return the position without one or two of its pieces; None where that is no position."""
+    board = board.copy(stack=False)
+    squares = [square for square, piece in sorted(board.piece_map().items()) if piece.piece_type != chess.KING]
+    for square in dice.sample(squares, dice.choice((1, 1, 2))):
+        board.remove_piece_at(square)
+    board.castling_rights = board.clean_castling_rights()
+    board.ep_square = None
+    board.halfmove_clock = 0
+    return board if board.is_valid() and not board.is_game_over() else None
+
+
+def draw_start(book: Book, dice: random.Random) -> Start:
+    """Draw a start: of a kind, then its position and moves. Without a book the start position takes its place."""
+    kind = dice.choices([name for name, _ in _KINDS], [share for _, share in _KINDS])[0]
+    while True:
+        fen = ""
+        plies = dice.randint(_FEWEST_PLIES, _MOST_PLIES)
+        if kind == "chess960":
+            fen = chess.Board.from_chess960_pos(dice.randrange(960)).fen(shredder=True)
+        elif kind == "book" and book.fens:
+            fen = dice.choice(book.fens)
+            plies = dice.randint(*_BOOK_PLIES)
+        if kind == "unbalanced":
+            board = board_of("")
+            lessened = None if _walk(board, plies, dice) is None else _without_pieces(board, dice)
+            if lessened is None:
+                continue
+            fen, plies = lessened.fen(shredder=True), dice.randint(*_BOOK_PLIES)
+        moves = _walk(board_of(fen), plies, dice)
+        if moves is not None:
+            return Start(fen, moves)
+
 
 HASH_MB = 8
 PRUNING = "modern,lmp=0"
@@ -58,12 +160,7 @@ class Settings(NamedTuple):
     pruning: str = "modern"
     """as `--pruning` of the search has it"""
     network: str = ""
-    """the name of the network that evaluated; empty: the evaluation by hand"""
-
-    @classmethod
-    def of_header(cls, header: dict[str, Any]) -> Settings:
-        """Return what a block says of itself; blocks from before there was a choice do not say all."""
-        return cls(**{name: header[name] for name in cls._fields if name in header})
+    """the name of the network that evaluated; empty: the handwritten evaluation"""
 
     def header(self, number: int) -> dict[str, Any]:
         """Return what a block says of itself."""
@@ -87,7 +184,7 @@ def rank_game(
 
 def options_of(pruning: str, network: str | None, name: str) -> SearchOptions:
     """Return the options of searches for data. network: the file of one, empty for the one that ships; None: the
-    evaluation by hand; name: what `network_name` has said of it, so that a file replaced meanwhile is refused.
+    handwritten evaluation; name: what `network_name` has said of it, so that a file replaced meanwhile is refused.
 
     Raises PsearchError.
     """
@@ -99,17 +196,6 @@ def options_of(pruning: str, network: str | None, name: str) -> SearchOptions:
         evaluation=evaluation,
         net=path,
         network_digest=(path, name if path else ""),
-    )
-
-
-def add_network(parser: argparse.ArgumentParser) -> None:
-    """Add `--network`, as the functions below take it: None for `none`."""
-    parser.add_argument(
-        "--network",
-        type=lambda text: None if text == "none" else text,
-        default="",
-        metavar="F.net",
-        help="that evaluates (the one that ships); none: the evaluation by hand",
     )
 
 
@@ -159,7 +245,7 @@ class Table:
         self._arena.forget()
         self.game[:] = np.zeros((), game_dtype)
         record = self.game[0]
-        rank_game(self._arena.tables, self._decoder, self.game, start.root(), list(start.moves))
+        rank_game(self._arena.tables, self._decoder, self.game, board_of(start.fen), list(start.moves))
         record["opening"] = len(start.moves)
         record["soft_nodes"] = self._settings.nodes
         record["hard_nodes"] = self._settings.nodes * _HARD_FACTOR

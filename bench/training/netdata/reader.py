@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netdata.blocks import Block, Game, Torn, read_blocks
-from netdata.openings import board_of
+from netdata.playing import board_of
 from netdata.records import GAMES, MOST_PLIES, decode_game, decoder_dtype, game_dtype, sample_dtype
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch_core.chess.board.bridge import set_position
@@ -30,7 +30,7 @@ class Filter(NamedTuple):
     noisy: bool = False
     """keeps positions in check, and those whose move takes or promotes"""
     static: bool = False
-    """evaluates each position by hand"""
+    """adds the handwritten evaluation of each position"""
     wander: int = 0
     """random moves made from each position before it is taken: then only its static evaluation is its own"""
 

@@ -58,7 +58,7 @@ sample_dtype = np.dtype(
         ),  # a nibble for each bit of `occupied`, a1 first, low nibble first: P N B R Q K 0 to 5, + 8 his
         ("score", "i2"),  # of the search, the mover's view, centipawns
         # the mover's view; 0 if they were not asked for
-        ("static", "i2"),  # of the evaluation by hand
+        ("static", "i2"),  # of the handwritten evaluation
         ("material", "i2"),  # of its material and piece-square tables alone
         ("result", "u1"),  # 2 the mover won, 1 drawn, 0 lost
         ("pad", "u1"),

@@ -16,7 +16,7 @@ _OPTIONS = {"fastmath": True, "error_model": "numpy", "nogil": True}
 
 
 @njit(**_OPTIONS)
-def _inputs(sample, mine, others):  # type: ignore[no-untyped-def]  # numba finds the types
+def _inputs(sample, mine, others):
     """Write the inputs that are on; returns how many there are on each side."""
     occupied = sample["occupied"]
     pieces = sample["pieces"]
@@ -47,7 +47,7 @@ def _inputs(sample, mine, others):  # type: ignore[no-untyped-def]  # numba find
 
 
 @njit(**_OPTIONS)
-def _add_rows(rows, inputs, count, sums):  # type: ignore[no-untyped-def]  # numba finds the types
+def _add_rows(rows, inputs, count, sums):
     """Add the rows of the inputs that are on, four at a time: the sums go through memory less often."""
     i = 0
     while i + 4 <= count:
@@ -66,7 +66,7 @@ def _add_rows(rows, inputs, count, sums):  # type: ignore[no-untyped-def]  # num
 
 
 @njit(**_OPTIONS)
-def _forward(rows, bias, out, out_bias, mine, others, count, sums):  # type: ignore[no-untyped-def]  # numba finds the types
+def _forward(rows, bias, out, out_bias, mine, others, count, sums):
     """Write both sides' sums; returns the value."""
     hidden = len(bias)
     first = sums[:hidden]
@@ -86,7 +86,7 @@ def _forward(rows, bias, out, out_bias, mine, others, count, sums):  # type: ign
 
 
 @njit(parallel=True, **_OPTIONS)
-def _values(rows, bias, out, out_bias, samples, values, threads):  # type: ignore[no-untyped-def]  # numba finds the types
+def _values(rows, bias, out, out_bias, samples, values, threads):
     total = len(samples)
     for thread in prange(threads):
         mine = np.zeros(64, np.int64)
@@ -98,7 +98,7 @@ def _values(rows, bias, out, out_bias, samples, values, threads):  # type: ignor
 
 
 @njit(parallel=True, **_OPTIONS)
-def _batch(rows, bias, out, out_bias, samples, order, targets, g_rows, g_bias, g_out, g_out_bias, errors):  # type: ignore[no-untyped-def]  # numba finds the types
+def _batch(rows, bias, out, out_bias, samples, order, targets, g_rows, g_bias, g_out, g_out_bias, errors):
     """Add up the gradient of half the mean squared error of the expected score; one slice of each array a thread."""
     total = len(order)
     threads = len(errors)
@@ -155,7 +155,7 @@ def values(net: Net, samples: Array, threads: int) -> Array:
 
 
 @njit(**_OPTIONS)
-def _step(weights, mean, square, parts, share, decays, rate, epsilon, most):  # type: ignore[no-untyped-def]  # numba finds the types
+def _step(weights, mean, square, parts, share, decays, rate, epsilon, most):
     """Adam over a flat array: weights move by the sum of the threads' parts of the gradient, and stay within `most`."""
     threads = len(parts)
     for i in range(len(weights)):

@@ -10,7 +10,7 @@ from pathlib import Path
 import chess
 import chess.engine
 import pytest
-from netfit.inference import encoded
+from netfit.network import encoded
 
 import psearch
 from psearch.batch.positions.position_pool import PositionPool, limit_s, make_pool, rounds

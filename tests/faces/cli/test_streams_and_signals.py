@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from paths import DATA
 from programs import PSEARCH, assert_gone, needs_web
-from screen import Screen
+from terminals import Screen
 from timing import wait_until
 
 from psearch.faces.cli.signals import Interrupted, Signals

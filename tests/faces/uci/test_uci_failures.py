@@ -13,8 +13,7 @@ from typing import Any
 import chess
 import pytest
 from paths import DATA
-from uci_client import Client, infos, workers_of
-from uci_talk import Talk
+from uci_client import Client, Talk, infos, workers_of
 
 from psearch.faces.uci import resources
 from psearch.processes import child, patience

@@ -10,7 +10,7 @@ from functools import partial
 
 import chess
 import pytest
-from uci_talk import Talk
+from uci_client import Talk
 
 from psearch.faces.uci.go import Go, State
 from psearch.faces.uci.go_command import parse_go

@@ -8,8 +8,7 @@ from collections.abc import Callable
 import chess
 import pytest
 from timing import least
-from uci_client import infos
-from uci_talk import Talk
+from uci_client import Talk, infos
 
 from psearch.faces.uci import resources
 from psearch.scheduler.scheduler_entries import load_kernels

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 
 import chess
 import pytest
-from uci_client import infos
-from uci_talk import Talk
+from uci_client import Talk, infos
 
 from psearch.faces.uci import extras
 from psearch.faces.uci.go import Go

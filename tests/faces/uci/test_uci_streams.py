@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from peak_memory import PEAK_KIB
+from limits import PEAK_KIB
 from programs import PSEARCH, processes_in_session
 from timing import wait_until
 

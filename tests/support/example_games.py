@@ -1,6 +1,20 @@
-"""Connect Four and Othello in slow, plain Python on lists of squares: twins of docs/examples."""
+"""The games of docs/examples in slow, plain Python: their files as they are, and twins on lists of squares."""
 
 from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+
+def plain_game(path: Path) -> Any:
+    """Return the module of a game's file as Python runs it."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
 
 Square = tuple[int, int]
 ALL_LINES = [(right, down) for right in (-1, 0, 1) for down in (-1, 0, 1) if (right, down) != (0, 0)]

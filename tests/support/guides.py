@@ -1,22 +1,56 @@
-"""The examples in the guides whose output is that of the command above it: run, compared, written again.
+"""Guides whose commands are run as they are printed, and compared with what the page says.
 
-An example is an indented block that begins with `$ psearch`; it is run in `tests/data/guides`, at a terminal of 100
-columns. Its figures must not depend on the machine: one worker, and a limit of nodes. What does, times, and the version
-are masked where two outputs are compared. After a change of the search:
+Commands of a guide with files run in a folder that has the files of the page, and the lines printed below each must
+come in this order. An example is an indented block that begins with `$ psearch` and shows all that it prints; it is run
+in `tests/data/guides`, at a terminal of 100 columns. Its figures must not depend on the machine: one worker, and a
+limit of nodes. What does, times, and the version are masked. After a change of the search:
 
-    python tests/support/guide_examples.py
+    python tests/support/guides.py
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from paths import DATA, REPOSITORY
-from programs import PSEARCH
+from programs import PSEARCH, run_here
 from terminals import on_terminal, what_stays
+
+
+def blocks_of(page: str) -> list[str]:
+    """Return the blocks of a page that are indented, without the indent."""
+    return [
+        "".join(f"{line[4:]}\n" for line in block.rstrip("\n").split("\n"))
+        for block in re.findall(r"(?<=\n\n)((?: {4}.*\n|\n+(?= {4}))+)", page)
+    ]
+
+
+def commands_of(blocks: list[str]) -> list[str]:
+    """Return the blocks that are a command, and what it prints."""
+    return [block for block in blocks if block.startswith("$ psearch ")]
+
+
+def check_command(block: str, folder: Path, status: int = 0) -> None:
+    """Run a command, and see that the lines printed below it come in this order; `...` stands for others, and for the
+    end of a line."""
+    command, *wanted = block.rstrip("\n").split("\n")
+    with contextlib.chdir(folder):
+        done = run_here(*shlex.split(command)[2:])
+    said = (done.stdout or done.stderr).replace(str(folder), "/home/me").split("\n")
+    assert done.returncode == status, done.stderr
+    for line in wanted:
+        if line == "...":
+            continue
+        begin = line.removesuffix("...")
+        found = [number for number, one in enumerate(said) if (one.startswith(begin) if begin != line else one == line)]
+        assert found, f"{line!r}; printed now: {said}"
+        said = said[found[0] + 1 :]
+
 
 PAGES = (REPOSITORY / "docs" / "guides" / "analyse.md",)
 _COLUMNS = 100
