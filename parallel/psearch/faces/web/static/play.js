@@ -1,6 +1,6 @@
 // A game against psearch: what is played, the clocks, the buttons.
 
-import { byId, el, seconds, setText } from "./dom.js";
+import { byId, el, onSubmit, seconds, setText } from "./dom.js";
 
 const CLOCKS = [
   ["180+2", "3 minutes + 2 s"],
@@ -22,17 +22,13 @@ export class Play {
     this.game = game;
     this.board = board;
     this.state = { running: false };
-    this.timer = null;
     byId("clock").replaceChildren(...CLOCKS.map(([value, label]) => el("option", { value }, label)));
     channel.on("play.state", (state) => this.takeState(state));
     channel.on("page.facts", ({ elo }) => this.takeElo(elo));
     for (const type of ["board.turned", "game.changed", "game.moved", "game.previewed"]) {
       channel.on(type, () => this.drawPlayers());
     }
-    byId("play-form").addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.start();
-    });
+    onSubmit(byId("play-form"), () => this.start());
     byId("resign").addEventListener("click", () => channel.send("play.resign"));
     byId("take-back").addEventListener("click", () => channel.send("play.back"));
   }
@@ -66,15 +62,11 @@ export class Play {
     byId("take-back").disabled = !state.color;
     byId("analyse").disabled = state.running;
     byId("start-game").classList.toggle("main", !state.running);
-    let words = state.result || "";
-    if (state.running) words = state.thinking ? "psearch is thinking" : "Your move";
-    setText(byId("play-state"), words);
+    const doing = state.thinking ? "psearch is thinking" : "Your move";
+    setText(byId("play-state"), state.running ? doing : state.result || "");
     this.drawPlayers();
-    if (state.ticking && this.timer === null) this.timer = setInterval(() => this.drawPlayers(), TICK_MS);
-    if (!state.ticking && this.timer !== null) {
-      clearInterval(this.timer);
-      this.timer = null;
-    }
+    clearInterval(this.timer);
+    if (state.ticking) this.timer = setInterval(() => this.drawPlayers(), TICK_MS);
   }
 
   // Who plays, whose move it is, how much time there is: always there, so that a game does not move the board.
