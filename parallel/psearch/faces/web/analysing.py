@@ -25,7 +25,7 @@ PAGE_SETTINGS = [option for option in SEARCH_SETTINGS if Face.PAGE in option.fac
 
 
 class Analyst:
-    """The analysis of one page: whether there is one, how it searches, and what it has found."""
+    """Runs the analysis of one page, and knows how it searches and what it has found."""
 
     def __init__(self, page: Connection, board: GameBoard, match: Match) -> None:
         self._page, self._game, self._match = page, board, match
@@ -50,7 +50,7 @@ class Analyst:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a page is told that has just been opened."""
+        """Return what a page is told that has just been opened."""
         return {**self._state_facts, "lines": self._latest}
 
     @property

@@ -33,13 +33,13 @@ _CORE = ("board", "analysis", "engine", "play", "review")
 
 
 class Connection:
-    """A page as its parts see it. For the loop's thread only."""
+    """Connects a page with its parts. For the loop's thread only."""
 
     def __init__(self, shared_engine: SharedEngine) -> None:
         self.shared_engine = shared_engine
         self.handlers: dict[str, Callable[[Payload], object]] = {}
-        """By the type of a message what handles its payload. Each part adds its own, which may be coroutines; a
-        PsearchError that one raises goes to the page as an error of its part."""
+        """what handles a payload, by the type of the message; each part adds its own, which may be coroutines. A
+        PsearchError that one raises goes to the page as an error of its part"""
         self.left_at: float | None = time.monotonic()
         """when its WebSocket went; None while it has one"""
         self._socket: WebSocket | None = None
@@ -61,7 +61,7 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is still somebody to send to."""
+        """Tell whether the page has a WebSocket to send to."""
         return self._socket is not None
 
     def send(self, type: str, payload: Mapping[str, Any]) -> None:

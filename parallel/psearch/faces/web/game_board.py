@@ -17,7 +17,7 @@ _REST = 20
 
 
 class Shown(NamedTuple):
-    """What is on the board, and what goes with it."""
+    """Holds what is on the board, and what goes with it."""
 
     tree: GameTree
     games: list[UnreadGame] = []  # noqa: RUF012  # never changed
@@ -49,7 +49,7 @@ class GameBoard:
 
     @property
     def tree(self) -> GameTree:
-        """The game on the board."""
+        """Return the game on the board."""
         return self.shown.tree
 
     def keep(self, tree: GameTree | None = None) -> None:

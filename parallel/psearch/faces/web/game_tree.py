@@ -50,7 +50,7 @@ _CP_LIMIT = 100_000
 
 
 class UnreadGame(NamedTuple):
-    """One of several in a PGN."""
+    """Holds one of several games in a PGN."""
 
     title: str
     """who played, the result, the date"""
@@ -80,7 +80,7 @@ def _source_of(text: str) -> Source:
 
 @dataclass
 class _Entry:
-    """What is known of a node of a tree."""
+    """Holds what is known of a node of a tree."""
 
     number: int
     facts: dict[str, Any] | None = None
@@ -92,7 +92,7 @@ class _Entry:
 
 
 class GameTree:
-    """A game with its variations."""
+    """Holds a game with its variations."""
 
     def __init__(self, game: chess.pgn.Game | None = None) -> None:
         self.game = game or chess.pgn.Game()

@@ -39,7 +39,7 @@ _MOST_NUMBER = 2**31
 
 
 class Page(Connection):
-    """One tab of a browser."""
+    """Represents one tab of a browser."""
 
     def __init__(self, shared_engine: SharedEngine) -> None:
         super().__init__(shared_engine)
@@ -245,8 +245,8 @@ def _number(payload: Payload, name: str = "id") -> int:
 
 
 class Pages:
-    """All pages that are open, with the engine that they share, by the names that they give themselves: random numbers
-    that a tab keeps when it is reloaded."""
+    """Keeps all pages that are open, with the engine that they share, by the names that they give themselves: random
+    numbers that a tab keeps when it is reloaded."""
 
     def __init__(self, settings: EngineSettings) -> None:
         self._settings = settings

@@ -32,7 +32,7 @@ _HURRY_S = 10.0
 
 @dataclass(frozen=True)
 class Terms:
-    """What is played."""
+    """Says what is played."""
 
     human: chess.Color
     elo: int | None
@@ -56,7 +56,7 @@ class Terms:
 
 
 class Match:
-    """The game that a page plays, if it does. It is in the tree of the page, whose end it stays at."""
+    """Plays a game against the engine in the tree of a page, and stays at its end."""
 
     def __init__(self, page: Connection, board: GameBoard) -> None:
         self._page, self._board = page, board
@@ -77,7 +77,7 @@ class Match:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the page shows of it."""
+        """Return what the page shows of the game."""
         terms = self._terms
         if terms is None:
             return {"running": False, "result": ""}

@@ -45,7 +45,7 @@ _NONE: dict[str, Any] = {"running": False, "done": 0, "total": 0, "moves": [], "
 
 
 class Review:
-    """The review of the game of one page, if there is one."""
+    """Reviews the game of one page."""
 
     def __init__(self, page: Connection, board: GameBoard, match: Match) -> None:
         self._page, self._board, self._match = page, board, match
@@ -153,7 +153,7 @@ class Review:
 
 
 class _MainLine:
-    """The main line of a tree as it was when its analysis began: the user may go on making moves."""
+    """Keeps the main line of a tree as it was when its analysis began: the user may go on making moves."""
 
     def __init__(self, tree: GameTree) -> None:
         self.tree = tree
@@ -166,7 +166,7 @@ class _MainLine:
 
     @property
     def is_still_there(self) -> bool:
-        """Whether the main line of the tree still begins with it."""
+        """Tell whether the main line of the tree still begins with this one."""
         return [self.tree.game, *self.tree.game.mainline()][: len(self.nodes)] == self.nodes
 
 

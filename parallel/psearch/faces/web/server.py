@@ -109,7 +109,7 @@ class Access:
 
     @property
     def address(self) -> str:
-        """What the user opens; good as long as the server runs."""
+        """Return what the user opens; it is good as long as the server runs."""
         return f"http://127.0.0.1:{self.port}/?token={self._token}"
 
     def address_for_once(self) -> str:
@@ -121,7 +121,7 @@ class Access:
 
     @property
     def cookie(self) -> str:
-        """What a page that came with the token is given. Ports share their cookies, so the name has the port."""
+        """Return the cookie of a page that came with the token. Ports share their cookies, so the name has the port."""
         return f"psearch-{self.port}={self._token}; Path=/; HttpOnly; SameSite=Strict"
 
     def is_host(self, headers: Headers) -> bool:
@@ -159,7 +159,7 @@ def _only(headers: Headers, name: bytes) -> str:
 
 
 class StaticFile(NamedTuple):
-    """A file of the page, its media type, and its entity tag, which changes with the data."""
+    """Holds a file of the page, its media type, and its entity tag, which changes with the data."""
 
     data: bytes
     kind: str

@@ -33,7 +33,7 @@ _MOST_NOTES = 50
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """What all pages share."""
+    """Says what all pages share."""
 
     threads: int
     hash_mb: int
@@ -46,7 +46,7 @@ class EngineSettings:
 
 
 class Bounds(NamedTuple):
-    """What pages may set at most."""
+    """Limits what pages may set."""
 
     threads: int
     hash_mb: int
@@ -60,7 +60,7 @@ def bounds_of(settings: EngineSettings) -> Bounds:
 
 @dataclass(eq=False)
 class WantedAnalysis:
-    """An analysis that somebody wants."""
+    """Describes an analysis that somebody wants."""
 
     owner: object
     board: chess.Board
@@ -109,14 +109,14 @@ class SharedEngine:
 
     @property
     def engine(self) -> AsyncEngine:
-        """Raises PsearchError while there is none."""
+        """Return the engine. Raises PsearchError while there is none."""
         if self._engine is None or self.state != "ready":
             raise PsearchError(f"no engine: {self.progress}" if self.state == "failed" else "the engine is starting")
         return self._engine
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What pages show of it."""
+        """Return what pages show of the engine."""
         return {
             "state": self.state,
             "text": self.progress,
@@ -180,7 +180,7 @@ class SharedEngine:
 
     @property
     def has_cores(self) -> bool:
-        """Whether nobody is inside `cores`."""
+        """Tell whether `cores` can be entered at once."""
         return not self._cores.locked()
 
     @contextlib.asynccontextmanager

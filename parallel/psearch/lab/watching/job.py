@@ -44,7 +44,7 @@ def _begin(program: Program) -> Callable[[Order], dict[str, Any]]:
 
 
 class BackgroundJob:
-    """One job. What it says goes to `on_message`, in a thread of its own; the last message comes in any case.
+    """Does one job. What it says goes to `on_message`, in a thread of its own; the last message comes in any case.
 
     task: `experiment` or `trace`; arguments: those of `laboratory.Experiment`, or `text`.
     """

@@ -27,7 +27,6 @@ from psearch.lab.watching.tracks import ABORTED, IDLE, JOIN, LOST, SEARCH, Segme
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels, merge_now
-from psearch.settings import SPLITTING_POLICIES, is_own_policy
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
@@ -69,12 +68,12 @@ _NO_TRACE = "that is no trace of psearch (psearch --trace FILE, or simulate --tr
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is to be compared. Raises PsearchError for what cannot be."""
+    """Says what is to be compared; a page has checked it."""
 
     fen: str
     chess960: bool
     workers: int
-    """virtual, 1 .. 64"""
+    """virtual ones, at most `MOST_WORKERS`"""
     policies: tuple[str, str]
     nodes: int
     """of one worker, about"""
@@ -83,18 +82,6 @@ class Experiment:
     """of all three searches"""
     rules: str = ""
     """a file of the user's, for all three searches; empty: none"""
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.workers <= MOST_WORKERS:
-            raise PsearchError(f"workers must be from 1 to {MOST_WORKERS}, not {self.workers}")
-        if not LEAST_NODES <= self.nodes <= MOST_NODES:
-            raise PsearchError(f"nodes must be from {LEAST_NODES:,} to {MOST_NODES:,}, not {self.nodes}")
-        for policy in self.policies:
-            if policy not in SPLITTING_POLICIES and not is_own_policy(policy):
-                raise PsearchError(f"policy must be one of {', '.join(SPLITTING_POLICIES)}, not {policy[:40]!r}")
-        pruning_named(self.pruning)
-        if self.driver not in STUDY_DRIVERS:
-            raise PsearchError(f"driver must be one of {', '.join(STUDY_DRIVERS)}, not {self.driver[:40]!r}")
 
     def board(self) -> chess.Board:
         """Return the position. Raises PsearchError when there is nothing to search."""

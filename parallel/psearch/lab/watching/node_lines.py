@@ -48,7 +48,7 @@ def board_of(record: np.ndarray) -> chess.Board | None:
 
 
 class NodeLine(NamedTuple):
-    """A position in the tree, and the way there."""
+    """Holds a position in the tree, and the way there."""
 
     codes: tuple[int, ...]
     """moves from the root, as the search has them"""
@@ -69,11 +69,8 @@ class NodeLines(ABC):
 
     def __init__(self, root: Any) -> None:
         self._start = NodeLine((), (), (), root, *self.described(root))
-
-    @property
-    def fen(self) -> str:
-        """Return the root; empty where it is none of chess."""
-        return self._start.fen
+        self.fen = self._start.fen
+        """the root; empty where it is none of chess"""
 
     def line(self, codes: tuple[int, ...], near: NodeLine | None = None) -> NodeLine | None:
         """Return the line of these moves; None if one is not legal. near: a line of these that may be its beginning."""

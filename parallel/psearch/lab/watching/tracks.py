@@ -30,7 +30,7 @@ _MOST_KEPT = 1024
 
 
 class Segment(NamedTuple):
-    """A worker does one thing for a while; microseconds from the start of the search."""
+    """Says what a worker does for a while, in microseconds from the start of the search."""
 
     kind: int
     begin: int

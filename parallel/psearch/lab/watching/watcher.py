@@ -38,7 +38,7 @@ LinesOf = Callable[[np.ndarray], NodeLines | None]
 
 
 class Watched(Protocol):
-    """An engine that is `watched`, or workers that are."""
+    """Names what can be watched: an engine that is `watched`, or workers that are."""
 
     def _recorder(self) -> Recorder | None:
         """Return what the present workers note; None when there are none."""
@@ -65,7 +65,7 @@ class Watcher:
         if recorder is None:
             self._search = None
             return None
-        if self._search is None or not self._search.is_of(recorder):
+        if self._search is None or (recorder, recorder.start) != (self._search.recorder, self._search.start):
             self._search = WatchedSearch(recorder, self._lines_of)
         try:
             return self._search.look(first, with_nodes)
@@ -78,9 +78,9 @@ class WatchedSearch:
     """Follows one search from look to look. Raises AttributeError when its memory is given back meanwhile."""
 
     def __init__(self, recorder: Recorder, lines_of: LinesOf = chess_lines) -> None:
-        self._recorder = recorder
+        self.recorder = recorder
         self._lines_of = lines_of
-        self._start = recorder.start
+        self.start = recorder.start
         self._tracks: dict[int, Track] = {}
         self._tree = OpenNodeTree()
         self._lines: NodeLines | None = None
@@ -88,13 +88,9 @@ class WatchedSearch:
         self._before: dict[str, np.ndarray] = {}
         self._last_us = 0
 
-    def is_of(self, recorder: Recorder) -> bool:
-        """Tell whether this is what is being recorded, and not one before."""
-        return recorder is self._recorder and recorder.start == self._start
-
     def look(self, first: int = 0, with_nodes: bool = True, virtual_now: int = 0) -> dict[str, Any]:
         """Look, as `Watcher.look` does; virtual_now: ticks of virtual time, for searches that have no other clock."""
-        arena = self._recorder.arena
+        arena = self.recorder.arena
         worker, header = arena.worker, arena.header[0]
         clock, now = self._clock(virtual_now)
         root = arena.header["root"].copy()
@@ -109,7 +105,7 @@ class WatchedSearch:
         if with_nodes:
             nodes, hidden = ([], 0) if self._lines is None else self._tree.look(Memory(arena), self._lines)
         snapshot = {
-            "search": self._start.number,
+            "search": self.start.number,
             "begin": self._last_us,
             "now": now,
             "workers": arena.workers,
@@ -130,11 +126,11 @@ class WatchedSearch:
 
     def _clock(self, virtual_now: int) -> tuple[Clock, int]:
         """Return the workers' clock, and what it shows now."""
-        if self._recorder.is_virtual:
+        if self.recorder.is_virtual:
             return Clock(0, 1 / _TICKS_PER_US), virtual_now // _TICKS_PER_US
-        ns = max(time.perf_counter_ns() - self._start.ns, _LEAST_CALIBRATION_NS)
-        ticks = max(int(read_cycles()) - self._start.ticks, 1)
-        return Clock(self._start.ticks, ns / ticks / 1000), ns // 1000
+        ns = max(time.perf_counter_ns() - self.start.ns, _LEAST_CALIBRATION_NS)
+        ticks = max(int(read_cycles()) - self.start.ticks, 1)
+        return Clock(self.start.ticks, ns / ticks / 1000), ns // 1000
 
     def _look_at_tracks(
         self, arena: Arena, clock: Clock, now: int, busy: np.ndarray, nodes: np.ndarray, first: int

@@ -4,12 +4,7 @@ import { Chessground } from "./vendor/chessground/chessground.min.js";
 import { byId, el } from "./dom.js";
 
 const FILES = "abcdefgh";
-const PROMOTIONS = [
-  ["q", "Queen"],
-  ["r", "Rook"],
-  ["b", "Bishop"],
-  ["n", "Knight"],
-];
+const PROMOTIONS = { q: "Queen", r: "Rook", b: "Bishop", n: "Knight" };
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
 export class Board {
@@ -185,7 +180,7 @@ export class Board {
   // Four pieces over the board, the queen on the square to which the pawn goes; a click beside them takes the move back.
   askPromotion(color, square) {
     return new Promise((resolve) => {
-      const choices = PROMOTIONS.map(([letter, name]) =>
+      const choices = Object.entries(PROMOTIONS).map(([letter, name]) =>
         el("button", { type: "button", "aria-label": name, onclick: () => dialog.close(letter) },
           el("piece", { class: `${name.toLowerCase()} ${color}` })),
       );

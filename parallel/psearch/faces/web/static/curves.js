@@ -4,10 +4,9 @@
 //   curve.show(values);                                                            numbers or null, oldest first
 //   root.append(reliability({ title, series: [{ label, bins: [{ count, predicted, observed }] }] }));
 
-import { byId, colour, el, grouped, onOtherColours, paintOn, setText, short, svg } from "./dom.js";
+import { byId, el, grouped, setText, svg } from "./dom.js";
 import { MISTAKES, moveNumber } from "./game.js";
 
-const CURVE_HEIGHT = 44;
 const LEAST_COUNT = 20; // a bin of fewer says nothing
 const HEIGHT = 100;
 const WIDTH = 600;
@@ -16,47 +15,32 @@ const line = (name, x1, y1, x2, y2) => svg("line", { class: name, x1, y1, x2, y2
 const pointsOf = (points) => points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" ");
 
 export class Curve {
-  constructor(root, { label, unit, format, colour: name }) {
-    Object.assign(this, { label, unit, format, name, values: [] });
+  constructor(root, { label, unit, format, colour }) {
+    Object.assign(this, { label, unit, format });
     this.value = el("output", {}, "–");
-    this.canvas = el("canvas", { role: "img", "aria-label": label });
-    this.figure = el("figure", { class: "curve" }, el("figcaption", {}, el("span", {}, label), this.value), this.canvas);
-    root.append(this.figure);
-    new ResizeObserver(() => this.draw()).observe(this.figure);
-    onOtherColours(() => this.draw());
+    this.path = svg("path");
+    this.path.style.stroke = `var(${colour})`;
+    const shape = { role: "img", "aria-label": label, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none" };
+    this.plot = svg("svg", shape, this.path);
+    root.append(el("figure", { class: "curve" }, el("figcaption", {}, el("span", {}, label), this.value), this.plot));
   }
 
   show(values) {
-    this.values = values;
     const known = values.filter((value) => value !== null);
     const last = values.at(-1) ?? null;
     this.value.textContent = last === null ? "–" : `${this.format(last)} ${this.unit}`.trim();
     if (known.length) {
       const [low, high] = [Math.min(...known), Math.max(...known)].map(this.format);
-      this.canvas.setAttribute("aria-label", `${this.label}: ${this.value.textContent}, from ${low} to ${high} of late`);
+      this.plot.setAttribute("aria-label", `${this.label}: ${this.value.textContent}, from ${low} to ${high} of late`);
     }
-    this.draw();
-  }
-
-  draw() {
-    const width = this.figure.clientWidth;
-    if (!width) return;
-    const { values } = this;
-    const paint = paintOn(this.canvas, width, CURVE_HEIGHT);
-    paint.fillStyle = colour("--hairline");
-    paint.fillRect(0, CURVE_HEIGHT - 1, width, 1);
-    const most = Math.max(...values.filter((value) => value !== null), 1e-9);
-    const step = width / Math.max(values.length - 1, 1);
-    paint.strokeStyle = colour(this.name);
-    paint.lineWidth = 1.5;
-    paint.beginPath();
-    values.forEach((value, number) => {
-      if (value === null) return;
-      const y = CURVE_HEIGHT - 2 - (Math.max(value, 0) / most) * (CURVE_HEIGHT - 6);
-      if (number && values[number - 1] !== null) paint.lineTo(number * step, y);
-      else paint.moveTo(number * step, y);
+    const most = Math.max(...known, 1e-9);
+    const step = WIDTH / Math.max(values.length - 1, 1);
+    const steps = values.map((value, number) => {
+      if (value === null) return "";
+      const goesOn = number && values[number - 1] !== null;
+      return `${goesOn ? "L" : "M"}${(number * step).toFixed(1)} ${(HEIGHT * (0.96 - (0.87 * Math.max(value, 0)) / most)).toFixed(1)}`;
     });
-    paint.stroke();
+    this.path.setAttribute("d", steps.join(""));
   }
 }
 

@@ -51,16 +51,8 @@ export function paintOn(canvas, width, height) {
   return paint;
 }
 
-const darkness = matchMedia("(prefers-color-scheme: dark)");
-let colours = {}; // those of the page as it is now, that a canvas has asked for
-export const onOtherColours = (act) => darkness.addEventListener("change", act);
-onOtherColours(() => (colours = {}));
-
-// A colour of the page, as "--text", for a canvas.
-export function colour(name) {
-  colours[name] ??= getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
-  return colours[name];
-}
+// A colour of the page as it is now, as "--text", for a canvas.
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
 
 const THIN = "\u2009";
 

@@ -2,19 +2,15 @@
 
 import { byId, el, onSubmit, seconds, setText } from "./dom.js";
 
-const CLOCKS = [
-  ["180+2", "3 minutes + 2 s"],
-  ["300+3", "5 minutes + 3 s"],
-  ["60+0", "1 minute"],
-  ["600+5", "10 minutes + 5 s"],
-  ["900+10", "15 minutes + 10 s"],
-  ["1800+0", "30 minutes"],
-  ["none+0.5", "no clock; psearch takes 0.5 s a move"],
-  ["none+2", "no clock; psearch takes 2 s a move"],
-  ["none+10", "no clock; psearch takes 10 s a move"],
-];
+const CLOCKS = ["180+2", "300+3", "60+0", "600+5", "900+10", "1800+0", "none+0.5", "none+2", "none+10"]; // seconds
 const STEP = 50; // Elo
 const TICK_MS = 100;
+
+function clockText(value) {
+  const [clock, more] = value.split("+");
+  if (clock === "none") return `no clock; psearch takes ${more} s a move`;
+  return `${clock / 60} minute${clock === "60" ? "" : "s"}${more === "0" ? "" : ` + ${more} s`}`;
+}
 
 export class Play {
   constructor(channel, game, board) {
@@ -22,7 +18,7 @@ export class Play {
     this.game = game;
     this.board = board;
     this.state = { running: false };
-    byId("clock").replaceChildren(...CLOCKS.map(([value, label]) => el("option", { value }, label)));
+    byId("clock").replaceChildren(...CLOCKS.map((value) => el("option", { value }, clockText(value))));
     channel.on("play.state", (state) => this.takeState(state));
     channel.on("page.facts", ({ elo }) => this.takeElo(elo));
     for (const type of ["board.turned", "game.changed", "game.moved", "game.previewed"]) {

@@ -7,7 +7,7 @@
 // many tracks there are; first: number of the first one. What a worker does is told apart by its shape, too: work is a
 // full bar, a join a full bar in another colour, idle time a thin line, what was thrown away a notch across the lower half.
 
-import { colour, el, onOtherColours, paintOn } from "./dom.js";
+import { colour, el, paintOn } from "./dom.js";
 
 export const SEARCH = 0, JOIN = 1, IDLE = 2, ABORTED = 3, LOST = 4;
 const KINDS = ["searching", "joining", "idle", "thrown away", "not known"];
@@ -55,7 +55,7 @@ export class TrackView {
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
     this.canvas.addEventListener("pointerleave", () => { this.says.textContent = ""; });
     new ResizeObserver(() => this.draw()).observe(root);
-    onOtherColours(() => this.draw());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }
 
   show(pieces, range) {
@@ -85,6 +85,7 @@ export class TrackView {
     const row = Math.max(ROW.least, Math.min(ROW.most, Math.floor(room / rows)));
     const height = rows * row + AXIS_HEIGHT;
     const paint = paintOn(this.canvas, width, height);
+    const [hairline, words, ...ink] = ["--hairline", "--muted", ...COLOURS].map(colour);
     const across = (us) => LABEL_WIDTH + ((us - begin) / (end - begin)) * (width - LABEL_WIDTH - 4);
     this.row = row;
     this.timeAt = (x) => begin + ((x - LABEL_WIDTH) / (width - LABEL_WIDTH - 4)) * (end - begin);
@@ -93,26 +94,26 @@ export class TrackView {
     paint.textBaseline = "top";
     for (const tick of ticksOf(begin, end, Math.max(2, width / 110))) {
       const x = Math.round(across(tick));
-      paint.fillStyle = colour("--hairline");
+      paint.fillStyle = hairline;
       paint.fillRect(x, 0, 1, rows * row + 3);
-      paint.fillStyle = colour("--muted");
+      paint.fillStyle = words;
       if (x > LABEL_WIDTH + 10 && x < width - 20) paint.fillText(timeText(tick), x, rows * row + 5);
     }
     paint.textAlign = "right";
     paint.textBaseline = "middle";
-    paint.fillStyle = colour("--muted");
+    paint.fillStyle = words;
     for (let number = 0; number < rows; number += Math.ceil(13 / row)) {
       paint.fillText(String(first + number), LABEL_WIDTH - 6, number * row + row / 2);
     }
     for (const wasted of [false, true]) {
       for (const piece of this.pieces) {
         if ((piece.end < begin && !wasted) || piece.begin > end) continue;
-        for (let number = 0; number < rows; number++) this.drawRow(paint, across, piece.tracks[number] ?? [], number * row, wasted);
+        for (let number = 0; number < rows; number++) this.drawRow(paint, ink, across, piece.tracks[number] ?? [], number * row, wasted);
       }
     }
   }
 
-  drawRow(paint, across, track, top, wasted) {
+  drawRow(paint, ink, across, track, top, wasted) {
     const { begin, end } = this.range;
     const row = this.row;
     const bar = Math.max(row - Math.max(2, row * 0.25), 3);
@@ -121,7 +122,7 @@ export class TrackView {
       const left = across(Math.max(from, begin));
       // a join is faintly seen however short it is; else many short pieces must not look like much
       const wide = Math.max(across(Math.min(to, end)) - left, kind === JOIN ? 0.4 : 0);
-      paint.fillStyle = colour(COLOURS[kind]);
+      paint.fillStyle = ink[kind];
       if (kind === IDLE) paint.fillRect(left, top + row / 2 - 0.75, wide, 1.5);
       else if (kind === LOST) paint.fillRect(left, top + row / 2 - 2, wide, 4);
       else if (kind === ABORTED) paint.fillRect(left, top + row / 2, wide, bar / 2);
