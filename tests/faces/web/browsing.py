@@ -71,6 +71,12 @@ class Server:
         _, said = self.process.communicate(timeout=60)
         return self.process.returncode, said
 
+    def kill(self) -> None:
+        """May be called twice, and when it has ended."""
+        self.process.kill()
+        if not self.process.stderr.closed:
+            self.process.communicate()
+
 
 @contextlib.contextmanager
 def opened(browser: Any, server: Server, **context: Any) -> Iterator[Any]:

@@ -326,11 +326,11 @@ def test_a_server_that_is_gone(browser: Any) -> None:
     """Is told over the page, which does not move; nothing can be done meanwhile, and no figures pretend to go on."""
     server = Server()
     with contextlib.ExitStack() as stack:
-        stack.callback(lambda: server.process.kill())
+        stack.callback(lambda: server.kill())
         page = stack.enter_context(opened(browser, server))
         analyse(page, 4)
         before = page.locator("#board").bounding_box()
-        server.process.kill()
+        server.kill()
         page.wait_for_selector("#connection:visible")
         assert page.locator("#board").bounding_box() == before
         assert page.locator("#analyse").inner_text() == "Analyse"
@@ -341,7 +341,6 @@ def test_a_server_that_is_gone(browser: Any) -> None:
         click_move(page, "e2", "e4")
         assert moves(page) == []
         port = server.address.partition("127.0.0.1:")[2].partition("/")[0]
-        server.process.communicate()
         server = Server("--port", port)  # the last one counts
         until(page, "document.querySelector('#connection-text').textContent.includes('started anew')", 60)
         assert not page.locator("#reconnect").is_visible()  # it could not help
@@ -352,14 +351,14 @@ def test_a_game_outlives_the_server(browser: Any, tmp_path: Path) -> None:
     been opened; a new tab finds it, too."""
     server = Server()
     with contextlib.ExitStack() as stack:
-        stack.callback(lambda: server.process.kill())
+        stack.callback(lambda: server.kill())
         page = stack.enter_context(opened(browser, server, permissions=["clipboard-read", "clipboard-write"]))
         for origin, target, move in (("e2", "e4", "1. e4"), ("c7", "c5", "1... c5"), ("g1", "f3", "2. Nf3")):
             click_move(page, origin, target)
             wait_for_position(page, move)
         page.click("#go-back")
         wait_for_position(page, "1... c5")
-        server.process.kill()
+        server.kill()
         page.wait_for_selector("#connection:visible")
         paste(page, "1. d4 d5")
         with page.expect_download() as download:
@@ -370,7 +369,6 @@ def test_a_game_outlives_the_server(browser: Any, tmp_path: Path) -> None:
         until(page, says("kept-copy", "Copied"))
         assert "1. e4 c5 2. Nf3 *" in page.evaluate("navigator.clipboard.readText()")
         assert moves(page) == ["e4", "c5", "Nf3"]
-        server.process.communicate()
         server = Server("--port", server.address.partition("127.0.0.1:")[2].partition("/")[0])
         until(page, "document.querySelector('#connection-text').textContent.includes('started anew')", 60)
         other = page.context.new_page()
@@ -826,7 +824,7 @@ def test_first_paint_and_ctrl_c(browser: Any) -> None:
             page.wait_for_selector("#connection:visible")
             context.close()
         finally:
-            server.process.kill()
+            server.kill()
         return float(seconds)
 
     assert least(first_paint, 0.5 * SPARE) < 0.5 * SPARE

@@ -7,7 +7,7 @@ legal is decided here, by python-chess.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -241,12 +241,16 @@ class GameTree:
     def tree(self) -> dict[str, Any]:
         """Return the whole game: each node after its parent, the main line of each before its variations."""
         nodes = []
-        known = {node for node, entry in self._entries.items() if entry.facts is not None}
-        for node, depth, board in _walk_with_boards(self.game, known):
-            entry = self._entries[node]
-            if board is not None:
-                entry.facts, entry.material = self._lasting_facts(node, depth, board), material(board)
-            facts = dict(entry.facts or {})
+        left: list[tuple[chess.pgn.GameNode, chess.Board | None]] = [(self.game, None)]
+        """nodes, with the positions before them where these have just been made: to make moves takes the longest"""
+        while left:
+            node, before = left.pop()
+            entry, board = self._entries[node], None
+            if entry.facts is None:
+                entry.facts, board = self._lasting_facts(node, before)
+                entry.material = material(board)
+            left.extend((child, board) for child in reversed(node.variations))
+            facts = dict(entry.facts)
             if isinstance(node, chess.pgn.ChildNode):
                 facts["main"] = node.is_main_variation()
                 facts["mark"] = next((_MARKS[nag] for nag in sorted(node.nags) if nag in _MARKS), "")
@@ -257,29 +261,24 @@ class GameTree:
                 facts["eval"] = score
             nodes.append(facts)
         headers = self.game.headers
-        return {
-            "nodes": nodes,
-            "here": self.number,
-            "white": headers.get("White", ""),
-            "black": headers.get("Black", ""),
-            "result": headers.get("Result", "*"),
-        }
+        names = {name: headers.get(name.capitalize(), "") for name in ("white", "black")}
+        return {"nodes": nodes, "here": self.number, **names, "result": headers.get("Result", "*")}
 
-    def _lasting_facts(self, node: chess.pgn.GameNode, depth: int, board: chess.Board) -> dict[str, Any]:
-        """Return the facts of a node at this distance from the root, whose position stands on the board."""
-        facts = {
-            "id": self._entries[node].number,
-            "ply": self.game.ply() + depth,
-            "fen": board.board_fen(),
-            "turn": chess.COLOR_NAMES[board.turn],
-        }
+    def _lasting_facts(
+        self, node: chess.pgn.GameNode, before: chess.Board | None
+    ) -> tuple[dict[str, Any], chess.Board]:
+        """Return what does not change of a node, and its position; before: the position before it, if it is known."""
+        moved: dict[str, Any] = {}
         if isinstance(node, chess.pgn.ChildNode):
-            facts["parent"] = self._entries[node.parent].number
-            facts["uci"] = [chess.square_name(node.move.from_square), chess.square_name(node.move.to_square)]
-            board.pop()
-            facts["san"] = board.san(node.move)
+            before = before or node.parent.board()
+            squares = [chess.square_name(square) for square in (node.move.from_square, node.move.to_square)]
+            moved = {"parent": self.number_of(node.parent), "uci": squares, "san": before.san(node.move)}
+            board = before.copy(stack=False)
             board.push(node.move)
-        return facts
+        else:
+            board = self.game.board()
+        place = {"id": self.number_of(node), "ply": board.ply(), "fen": board.board_fen()}
+        return {**place, "turn": chess.COLOR_NAMES[board.turn], **moved}, board
 
     def export(self) -> dict[str, str]:
         """Return the position as FEN and the game as PGN."""
@@ -398,34 +397,3 @@ def _walk(node: chess.pgn.GameNode) -> list[chess.pgn.GameNode]:
         found.append(left.pop())
         left.extend(reversed(found[-1].variations))
     return found
-
-
-def _walk_with_boards(
-    game: chess.pgn.Game, known: Collection[chess.pgn.GameNode]
-) -> Iterator[tuple[chess.pgn.GameNode, int, chess.Board | None]]:
-    """Yield each node with its distance from the root, and one board with the position at it, unless the node is known:
-    to make moves takes the longest."""
-    stack: list[tuple[chess.pgn.GameNode, int]] = [(game, 0)]
-    board = game.board()
-    path: list[chess.pgn.ChildNode] = []  # whose moves the board has
-    while stack:
-        node, depth = stack.pop()
-        stack.extend((child, depth + 1) for child in reversed(node.variations))
-        if node in known:
-            yield node, depth, None
-            continue
-        missing: list[chess.pgn.ChildNode] = []
-        at = node
-        while isinstance(at, chess.pgn.ChildNode):
-            place = depth - len(missing)
-            if len(path) >= place and path[place - 1] is at:
-                break
-            missing.append(at)
-            at = at.parent
-        while len(path) > depth - len(missing):
-            path.pop()
-            board.pop()
-        for child in reversed(missing):
-            path.append(child)
-            board.push(child.move)
-        yield node, depth, board

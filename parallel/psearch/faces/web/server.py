@@ -16,6 +16,7 @@ import contextlib
 import errno
 import functools
 import hashlib
+import os
 import re
 import secrets
 import socket as sockets
@@ -182,17 +183,12 @@ def read_files() -> dict[str, StaticFile]:
 def listen(port: int) -> sockets.socket:
     """Return a socket that listens on 127.0.0.1; port 0: any that is free. Raises PsearchError when the port is
     taken."""
-    listener = sockets.socket(sockets.AF_INET, sockets.SOCK_STREAM)
     try:
-        listener.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
-        listener.listen(_BACKLOG)
+        return sockets.create_server((HOST, port), backlog=_BACKLOG)
     except OSError as error:
-        listener.close()
         if error.errno == errno.EADDRINUSE:
             raise PsearchError(f"port {port} is in use: give another, as --port {port + 1}, or any, --port 0") from None
-        raise PsearchError(f"cannot listen on port {port}: {error.strerror}") from None
-    return listener
+        raise PsearchError(f"cannot listen on port {port}: {os.strerror(error.errno or 0)}") from None
 
 
 def make_app(access: Access, open_pages: Callable[[], Pages]) -> Starlette:
@@ -237,7 +233,7 @@ def run(
         ws_max_size=LONGEST,
         ws_per_message_deflate=False,
         h11_max_incomplete_event_size=_LONGEST_REQUEST,
-        http=functools.partial(_Connection, access=access, strangers={}),  # type: ignore[arg-type]  # it is only called
+        http=functools.partial(_GuardedProtocol, access=access, strangers={}),  # type: ignore[arg-type]  # it is only called
         loop="asyncio",
         lifespan="on",
         backlog=_BACKLOG,
@@ -276,7 +272,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-class _Connection(H11Protocol):
+class _GuardedProtocol(H11Protocol):
     """Ends soon unless it shows the cookie: nobody else shall use up the connections that a process may have."""
 
     def __init__(
