@@ -144,10 +144,6 @@ export class Board {
     this.channel.announce("board.turned", { orientation: this.orientation });
   }
 
-  turnTo(color) {
-    if (this.orientation !== color) this.flip();
-  }
-
   get orientation() {
     return this.ground.state.orientation;
   }
@@ -156,7 +152,7 @@ export class Board {
     this.isMine = state.running ? state.color : null;
     if (state.running && this.began !== state.began) {
       this.began = state.began; // a new game, also right after another
-      this.turnTo(state.color);
+      if (this.orientation !== state.color) this.flip();
     }
     this.draw();
   }

@@ -36,14 +36,14 @@ export class Laboratory {
     this.build(root);
     for (const kind of ["laboratory", "trace"]) {
       channel.on(`${kind}.progress`, ({ text, share: done }) => this.progress(text, done));
-      channel.on(`${kind}.error`, ({ text }) => this.end(text, true));
-      channel.on(`${kind}.stopped`, () => this.end("Stopped."));
+      channel.on(`${kind}.error`, ({ text }) => this.tell(text, true));
+      channel.on(`${kind}.stopped`, () => this.tell("Stopped."));
     }
     channel.on("laboratory.choices", (choices) => this.offer(choices));
     channel.on("laboratory.result", (result) => this.showExperiment(result));
     channel.on("trace.result", (result) => this.showTrace(result));
-    channel.on("channel.closed", () => { if (this.isBusy) this.end("The connection was lost.", true); });
-    channel.send("laboratory.hello", {});
+    channel.on("channel.closed", () => { if (this.isBusy) this.tell("The connection was lost.", true); });
+    channel.send("laboratory.hello");
   }
 
   show() {}
@@ -89,10 +89,10 @@ export class Laboratory {
 
   begin(text) {
     this.bar.value = 0;
-    this.tell(text, true);
+    this.tell(text, false, true);
   }
 
-  tell(text, isBusy, isError = false) {
+  tell(text, isError = false, isBusy = false) {
     this.isBusy = this.runButton.disabled = this.file.disabled = isBusy;
     this.stopButton.disabled = this.bar.hidden = !isBusy;
     this.status.classList.toggle("error", isError);
@@ -105,10 +105,6 @@ export class Laboratory {
     this.status.textContent = `${text} …`;
   }
 
-  end(text, isError = false) {
-    this.tell(text, false, isError);
-  }
-
   run() {
     this.begin("Starting …");
     const chosen = Object.fromEntries(Object.entries(this.choices).map(([name, choice]) => [name, choice.value]));
@@ -117,15 +113,15 @@ export class Laboratory {
 
   stop() {
     this.sending = null;
-    this.channel.send("laboratory.stop", {});
-    if (this.isSending) this.end("Stopped.");
+    this.channel.send("laboratory.stop");
+    if (this.isSending) this.tell("Stopped.");
   }
 
   async open() {
     const [file] = this.file.files;
     if (!file) return;
     if (file.size > MOST_CHARACTERS) {
-      this.end(`A trace of more than ${MOST_CHARACTERS >> 20} MiB is not opened here; ui.perfetto.dev may.`, true);
+      this.tell(`A trace of more than ${MOST_CHARACTERS >> 20} MiB is not opened here; ui.perfetto.dev may.`, true);
       return;
     }
     this.begin("Reading the file …");
@@ -158,7 +154,7 @@ export class Laboratory {
 
   // Instead of what was there before.
   put(...parts) {
-    this.end("");
+    this.tell("");
     this.result.replaceChildren(...parts);
     this.result.focus({ preventScroll: true });
   }

@@ -1,6 +1,7 @@
 // The analysis: its switch, its settings, its lines as they come, twenty times a second at most.
 
 import { byId, el, grouped, isTyped, seconds, setText, short } from "./dom.js";
+import { moveNumber } from "./game.js";
 
 const STATES = {
   waiting: "waiting",
@@ -145,9 +146,8 @@ export class Lines {
     // buttons stay: one that is gone when the mouse is let go is not clicked
     while (row.moves.children.length < line.san.length) row.moves.append(this.makeButton(number, row.moves.children.length));
     [...row.moves.children].forEach((button, index) => {
-      const ply = first + index;
       button.hidden = index >= line.san.length;
-      setText(button.firstChild, ply % 2 === 0 ? `${ply / 2 + 1}. ` : index === 0 ? `${(ply + 1) / 2}... ` : "");
+      setText(button.firstChild, moveNumber({ ply: first + index + 1 }, index === 0));
       setText(button.lastChild, line.san[index] ?? "");
     });
   }
