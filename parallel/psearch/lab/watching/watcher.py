@@ -1,5 +1,5 @@
 """Looks at a search as it runs, as often as somebody wants to see it: twenty times a second costs it nothing that can
-be measured (docs/design/watching.md).
+be measured (docs/design/processes.md).
 
     with psearch.Engine(threads=2, watched=True) as engine, engine.analysis(board):
         watcher = Watcher(engine)
