@@ -18,7 +18,7 @@ from psearch.faces.web.messages import parse
 from psearch.files.append_only import Journal
 from psearch.files.raw_log import read_log
 from psearch.lab.studies.speedup_study import Sample
-from psearch.lab.watching.trace_reading import read_trace
+from psearch.lab.watching.laboratory import read_trace
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
 from psearch.text.source import read_source

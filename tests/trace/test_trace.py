@@ -25,7 +25,7 @@ from timing import last_bound
 from psearch.arena.arena import Arena
 from psearch.faces.cli import main as cli
 from psearch.games import Game
-from psearch.lab.watching.trace_reading import read_trace
+from psearch.lab.watching.laboratory import read_trace
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest

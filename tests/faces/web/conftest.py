@@ -1,4 +1,5 @@
-"""A server in this process, and a page that talks to it; needs the extra `web`, and Starlette's test client httpx2."""
+"""A server in this process, and a page that talks to it; and a server and its page in a browser. Needs the extra `web`,
+Starlette's test client httpx2, Playwright and Chromium."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from browsing import ARGUMENTS, CHROMIUM, Server, opened
 
-from psearch.faces.web.access import Access
+from psearch.faces.web.server import Access
 
 PORT = 8960
 ADDRESS = f"http://127.0.0.1:{PORT}"
@@ -70,21 +72,21 @@ def access() -> Access:
 
 
 @pytest.fixture
-def game() -> str:
-    """The file of `--game`."""
-    return ""
+def named() -> dict[str, Any]:
+    """Files of the command line."""
+    return {}
 
 
 @pytest.fixture
-def client(access: Access, kernels: None, game: str) -> Iterator[TestClient]:
+def client(access: Access, kernels: None, named: dict[str, Any]) -> Iterator[TestClient]:
     """A browser that has not opened the address yet."""
     if MISSING:
         pytest.skip(MISSING)
-    from psearch.faces.web.pages import Pages
+    from psearch.faces.web.page import Pages
     from psearch.faces.web.server import make_app
     from psearch.faces.web.shared_engine import EngineSettings
 
-    app = make_app(access, lambda: Pages(EngineSettings(threads=2, hash_mb=2, game=game)))
+    app = make_app(access, lambda: Pages(EngineSettings(threads=2, hash_mb=2, **named)))
     with TestClient(app, base_url=ADDRESS) as found:
         yield found
 
@@ -115,3 +117,30 @@ def talk(connect: Callable[..., contextlib.AbstractContextManager[Talk]]) -> Ite
     """A page that is open."""
     with connect() as page:
         yield page
+
+
+@pytest.fixture(scope="module")
+def server(kernels: None) -> Iterator[Server]:
+    """`psearch serve`."""
+    found = Server()
+    yield found
+    status, said = found.interrupt()
+    assert status == 130 and "Traceback" not in said
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install '.[dev]')")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium (apt-get install chromium)")
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Any]:
+    """A tab of it."""
+    with opened(browser, server) as found:
+        yield found

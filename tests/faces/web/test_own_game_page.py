@@ -14,17 +14,17 @@ FILE = str(REPOSITORY / "docs" / "examples" / "connect_four.py")
 
 
 @pytest.fixture
-def game(request: pytest.FixtureRequest) -> str:
+def named(request: pytest.FixtureRequest) -> dict[str, Any]:
     wanted = getattr(request, "param", FILE)
-    return str(request.getfixturevalue(wanted)) if wanted == "trapped" else wanted
+    return {"game": request.getfixturevalue(wanted) if wanted == "trapped" else wanted}
 
 
 def looks(talk: Any) -> Any:
-    """Snapshots, each confirmed."""
+    """Snapshots, each confirmed, and also those that were heard among other messages."""
     while True:
-        snapshot = talk.hear("workers.look")
-        talk.say("workers.seen")
-        yield snapshot
+        for _ in range(3):
+            talk.say("workers.seen")
+        yield talk.hear("workers.look")
 
 
 def test_it_is_searched_and_its_workers_are_seen(talk: Any) -> None:
@@ -78,7 +78,7 @@ def trapped(tmp_path: Path) -> str:
     return str(file)
 
 
-@pytest.mark.parametrize("game", ["trapped"], indirect=True)
+@pytest.mark.parametrize("named", ["trapped"], indirect=True)
 def test_a_rule_that_crashes_or_never_returns_is_told_and_the_server_lives_on(talk: Any) -> None:
     for heap, words in (("77", "moves: it crashes: SIGSEGV"), ("78", "moves: it did not come back within 1 s")):
         talk.say("game.search", position=heap)
@@ -88,7 +88,7 @@ def test_a_rule_that_crashes_or_never_returns_is_told_and_the_server_lives_on(ta
     assert "best move" in talk.hear("game.state", lambda state: "best move" in state["text"])["text"]
 
 
-@pytest.mark.parametrize("game", [""], indirect=True)
+@pytest.mark.parametrize("named", [""], indirect=True)
 def test_without_a_file_of_the_command_line_there_is_none(talk: Any) -> None:
     talk.say("game.hello")
     talk.say("game.search", position="", game=FILE)

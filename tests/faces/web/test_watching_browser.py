@@ -6,20 +6,15 @@ With PSEARCH_SCREENSHOTS set, the pictures of docs/guides/web.md are written the
 from __future__ import annotations
 
 import json
-import random
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import NARROW, picture, until
 from paths import DATA
-from test_web_browser import ARGUMENTS, CHROMIUM, NARROW, WIDE, Server, picture, playwright, until
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium (apt-get install chromium)"),
-]
+pytestmark = pytest.mark.slow
 TAKE_AWAY = str(DATA / "games" / "take_away.py")
 ROWS = "document.querySelectorAll('[role=treeitem]').length"
 PAINTED = """(() => {
@@ -29,34 +24,6 @@ PAINTED = """(() => {
     for (let i = 3; i < data.length; i += 4) count += data[i] > 200;
     return count;
 })()"""
-
-
-@pytest.fixture(scope="module")
-def opened(kernels: None) -> Iterator[tuple[Any, Server]]:
-    """A browser and a server."""
-    server = Server()
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser, server
-        browser.close()
-    status, said = server.interrupt()
-    assert status == 130 and "Traceback" not in said
-
-
-@pytest.fixture
-def page(opened: tuple[Any, Server]) -> Iterator[Any]:
-    browser, server = opened
-    context = browser.new_context(viewport=WIDE, color_scheme="light")
-    found = context.new_page()
-    wrong: list[str] = []
-    found.on("pageerror", lambda error: wrong.append(str(error)))
-    found.on("request", lambda request: wrong.append(request.url) if "//127.0.0.1" not in request.url else None)
-    found.goto(server.address)
-    found.wait_for_selector("cg-board piece")
-    until(found, "document.documentElement.dataset.engine === 'ready'", 60)
-    yield found
-    context.close()
-    assert not [text for text in wrong if not text.startswith("data:")]
 
 
 def open_tab(page: Any, name: str) -> None:
@@ -103,19 +70,6 @@ def test_workers_are_seen_moving(page: Any) -> None:
     until(page, "document.querySelector('#analyse').textContent === 'Analyse'")
 
 
-def test_a_search_that_ends_is_finished(page: Any) -> None:
-    open_tab(page, "workers")
-    page.click("#tab-analysis")
-    page.click("#analyse")
-    open_tab(page, "workers")
-    until(page, "document.querySelector('.watch-bar .status').textContent.startsWith('searching')", 60)
-    page.click("#tab-analysis")
-    page.click("#analyse")
-    open_tab(page, "workers")
-    time.sleep(0.5)
-    assert "error" not in page.locator("#notes").inner_text().lower()
-
-
 def test_two_policies_are_compared(page: Any) -> None:
     open_tab(page, "laboratory")
     until(page, "!document.querySelector('.laboratory button[type=submit]').disabled")
@@ -137,18 +91,6 @@ def test_two_policies_are_compared(page: Any) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
 
 
-def test_an_experiment_is_stopped(page: Any) -> None:
-    open_tab(page, "laboratory")
-    until(page, "!document.querySelector('.laboratory button[type=submit]').disabled")
-    page.get_by_label("Virtual workers").select_option("64")
-    page.get_by_label("Nodes of one worker").select_option("1500000")
-    page.get_by_role("button", name="Compare").click()
-    until(page, "document.querySelector('.laboratory progress').value > 0 || "
-          "document.querySelector('.laboratory [role=status]').textContent.includes('…')", 60)  # fmt: skip
-    page.get_by_role("button", name="Stop").click()
-    until(page, "document.querySelector('.laboratory [role=status]').textContent === 'Stopped.'", 60)
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -168,31 +110,3 @@ def test_a_trace_is_opened(page: Any, tmp_path: Path, run: Any, words: list[str]
     path.write_text("{}")
     page.locator("#laboratory-trace").set_input_files(path)
     until(page, "document.querySelector('.laboratory .error')?.textContent.includes('no trace of psearch')", 60)
-
-
-def test_a_hundred_malformed_messages_change_nothing(page: Any) -> None:
-    """From a page that has got in: what it says about workers, experiments and traces is checked."""
-    dice = random.Random(7)
-    values = [None, True, -1, 0, 1.5, 10**30, "x", "x" * 70_000, [], {}, ["ybw"], {"a": 1}, "serial", "/etc/passwd"]
-    names = ["first", "second", "workers", "nodes", "pruning", "rules", "characters", "text", "path", "fen", "position"]
-    types = ["workers.watch", "workers.seen", "workers.rest", "laboratory.run", "laboratory.stop", "trace.begin",
-             "trace.part", "game.hello", "game.search", "game.stop", "workers.", "laboratory.magic",
-             "trace"]  # fmt: skip
-    messages = [
-        [dice.choice(types), {name: dice.choice(values) for name in dice.sample(names, dice.randrange(4))}]
-        for _ in range(100)
-    ]
-    page.evaluate(
-        """async (messages) => {
-            const name = sessionStorage.getItem("psearch-page").split("").reverse().join("");
-            const socket = new WebSocket(`ws://${location.host}/socket?page=${name}`);
-            await new Promise((resolve) => { socket.onopen = resolve; });
-            for (const [type, payload] of messages) socket.send(JSON.stringify({ type, payload }));
-            await new Promise((resolve) => setTimeout(resolve, 1500));
-            socket.close();
-        }""",
-        messages,
-    )
-    page.click("#analyse")
-    until(page, "parseInt(document.querySelector('#depth').textContent) >= 6", 60)
-    page.click("#analyse")

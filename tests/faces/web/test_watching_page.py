@@ -6,17 +6,16 @@ Here the page has no server behind it: what it draws is known beforehand, and wh
 from __future__ import annotations
 
 import contextlib
-import functools
-import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import chess
 import pytest
+from positions import KIWIPETE
 
-from psearch.lab.watching.laboratory import Experiment, run, timeline
+import psearch
+from psearch.lab.watching.laboratory import Experiment, run
 from psearch.lab.watching.watcher import WatchedSearch
 from psearch.options import SearchOptions
 from psearch.simulation.costs import Costs
@@ -24,25 +23,20 @@ from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
 from psearch_core.toolchain import groups
 
-pytest.importorskip("playwright.sync_api")
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+expect = pytest.importorskip("playwright.sync_api").expect
 
 pytestmark = pytest.mark.slow
 
-CHROMIUM = Path("/usr/bin/chromium")
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-             "--disable-component-update", "--disable-sync"]  # fmt: skip
-STATIC = Path(__file__).parents[3] / "parallel" / "psearch" / "faces" / "web" / "static"
-KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+STATIC = Path(psearch.__file__).parent / "faces" / "web" / "static"
 TICKS_PER_MS = 10**9
 LOOKS = 60
-PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>test</title>
+PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>test</title><link rel="icon" href="data:,">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="stylesheet" href="colours.css">
+<link rel="stylesheet" href="colours.css"><link rel="stylesheet" href="watching.css">
 <style>body { background: var(--background); color: var(--text); }</style></head>
 <body><main id="root"></main><script type="module">
-import { mountWorkers } from "./workers.js";
-import { mountLaboratory } from "./laboratory.js";
+import { WorkersTab } from "./workers.js";
+import { Laboratory } from "./laboratory.js";
 class Kept {
   constructor() { this.handlers = new Map(); this.sent = []; this.announced = []; }
   send(type, payload) { this.sent.push([type, payload]); }
@@ -54,64 +48,31 @@ class Kept {
 }
 window.channel = new Kept();
 window.mount = (name) => {
-  const part = (name === "workers" ? mountWorkers : mountLaboratory)(document.getElementById("root"), window.channel);
-  part.show();
+  new (name === "workers" ? WorkersTab : Laboratory)(document.getElementById("root"), window.channel).show();
 };
 window.ready = true;
 </script></body></html>"""
 
 
-class Server(http.server.SimpleHTTPRequestHandler):
-    """The page's own files, and the page."""
-
-    def do_GET(self) -> None:
-        if self.path == "/":
-            body = PAGE.encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-        elif self.path == "/favicon.ico":
-            self.send_response(204)
-            self.end_headers()
-        else:
-            super().do_GET()
-
-    def log_message(self, format: str, *words: object) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Server, directory=str(STATIC)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"there is no {CHROMIUM}")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
-        yield started
-        started.close()
-
-
 @contextlib.contextmanager
-def opened(browser: Browser, address: str, width: int = 1280, scheme: Any = "light") -> Iterator[Page]:
-    """The page; what goes wrong in it fails the test."""
+def mounted(browser: Any, name: str, width: int = 1280, scheme: str = "light") -> Iterator[Any]:
+    """A page with one of the tabs; what goes wrong in it fails the test."""
+
+    def answer(route: Any) -> None:
+        path = route.request.url.partition("//page.test/")[2]
+        if path:
+            route.fulfill(path=STATIC / path)
+        else:
+            route.fulfill(body=PAGE, content_type="text/html")
+
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.route("**/*", answer)
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    page.goto(address)
+    page.goto("http://page.test/")
     page.wait_for_function("window.ready")
+    page.evaluate(f"mount('{name}')")
     yield page
     page.close()
     assert not wrong
@@ -137,14 +98,14 @@ def snapshots() -> list[dict[str, Any]]:
         simulator.close()
 
 
-def feed(page: Page, snapshots: list[dict[str, Any]]) -> None:
+def feed(page: Any, snapshots: list[dict[str, Any]]) -> None:
     page.evaluate("all => { for (const one of all) channel.announce('workers.look', one); }", snapshots)
     page.wait_for_timeout(300)
     page.evaluate("one => channel.announce('workers.look', one)", snapshots[-1])
     page.wait_for_timeout(100)
 
 
-def painted(page: Page, variable: str) -> int:
+def painted(page: Any, variable: str) -> int:
     """Pixels of the first canvas of tracks in a colour of the page."""
     return int(
         page.evaluate(
@@ -168,14 +129,11 @@ def painted(page: Page, variable: str) -> int:
     )
 
 
-def test_many_short_pieces_do_not_look_like_much(
-    browser: Browser, address: str, snapshots: list[dict[str, Any]]
-) -> None:
+def test_many_short_pieces_do_not_look_like_much(browser: Any, snapshots: list[dict[str, Any]]) -> None:
     """A twentieth of the time was thrown away, a millisecond each time; so much of the picture is red."""
     track = [[0, 0, 20_000_000], *([3, at, at + 1_000] for at in range(0, 20_000_000, 20_000))]
     one = {**snapshots[-1], "begin": 0, "now": 20_000_000, "tracks": [track], "workers": 1, "load": "f", "search": 7}
-    with opened(browser, address) as page:
-        page.evaluate("mount('workers')")
+    with mounted(browser, "workers") as page:
         page.get_by_label("Time shown", exact=True).select_option("20 s")
         feed(page, [one])
         assert painted(page, "--searching") > 2000
@@ -183,11 +141,8 @@ def test_many_short_pieces_do_not_look_like_much(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_tracks_tree_and_curves_show_the_search(
-    browser: Browser, address: str, snapshots: list[dict[str, Any]], scheme: str
-) -> None:
-    with opened(browser, address, scheme=scheme) as page:
-        page.evaluate("mount('workers')")
+def test_tracks_tree_and_curves_show_the_search(browser: Any, snapshots: list[dict[str, Any]], scheme: str) -> None:
+    with mounted(browser, "workers", scheme=scheme) as page:
         feed(page, snapshots)
         assert painted(page, "--searching") > 2000
         last = snapshots[-1]
@@ -206,9 +161,8 @@ def test_tracks_tree_and_curves_show_the_search(
         assert "searching" in (page.locator("canvas.tracks").get_attribute("aria-label") or "")
 
 
-def test_pause_and_step_back_by_keyboard(browser: Browser, address: str, snapshots: list[dict[str, Any]]) -> None:
-    with opened(browser, address) as page:
-        page.evaluate("mount('workers')")
+def test_pause_and_step_back_by_keyboard(browser: Any, snapshots: list[dict[str, Any]]) -> None:
+    with mounted(browser, "workers") as page:
         feed(page, snapshots[:-1])
         page.locator(".tracks-root").focus()
         page.keyboard.press("Space")
@@ -231,9 +185,8 @@ def test_pause_and_step_back_by_keyboard(browser: Browser, address: str, snapsho
         expect(status).to_contain_text("searching")
 
 
-def test_a_node_shows_its_line_on_the_board(browser: Browser, address: str, snapshots: list[dict[str, Any]]) -> None:
-    with opened(browser, address) as page:
-        page.evaluate("mount('workers')")
+def test_a_node_shows_its_line_on_the_board(browser: Any, snapshots: list[dict[str, Any]]) -> None:
+    with mounted(browser, "workers") as page:
         feed(page, snapshots)
         page.get_by_role("button", name="Pause").click()
         rows = page.get_by_role("treeitem")
@@ -255,16 +208,6 @@ def test_a_node_shows_its_line_on_the_board(browser: Browser, address: str, snap
         assert rows.nth(1).get_attribute("aria-selected") == "true"
 
 
-@pytest.mark.parametrize("width", [375, 1600])
-def test_nothing_is_wider_than_the_page(
-    browser: Browser, address: str, snapshots: list[dict[str, Any]], width: int, tmp_path: Path
-) -> None:
-    with opened(browser, address, width) as page:
-        page.evaluate("mount('workers')")
-        feed(page, snapshots)
-        assert page.evaluate("document.scrollingElement.scrollWidth") <= width
-
-
 @pytest.fixture(scope="module")
 def experiment() -> dict[str, Any]:
     return run(Experiment(KIWIPETE, False, 8, ("calibrated", "ybw"), 20_000), lambda text, share: None)
@@ -281,11 +224,8 @@ CHOICES = {
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1600, "light")])
-def test_two_policies_side_by_side(
-    browser: Browser, address: str, experiment: dict[str, Any], width: int, scheme: str
-) -> None:
-    with opened(browser, address, width, scheme) as page:
-        page.evaluate("mount('laboratory')")
+def test_two_policies_side_by_side(browser: Any, experiment: dict[str, Any], width: int, scheme: str) -> None:
+    with mounted(browser, "laboratory", width, scheme) as page:
         page.evaluate("choices => channel.announce('laboratory.choices', choices)", CHOICES)
         page.get_by_label("Virtual workers").select_option("8")
         page.get_by_label("against").select_option("lazy")
@@ -312,9 +252,8 @@ def test_two_policies_side_by_side(
         assert page.evaluate("document.scrollingElement.scrollWidth") <= width
 
 
-def test_a_refusal_and_a_stop_are_told(browser: Browser, address: str) -> None:
-    with opened(browser, address) as page:
-        page.evaluate("mount('laboratory')")
+def test_a_refusal_and_a_stop_are_told(browser: Any) -> None:
+    with mounted(browser, "laboratory") as page:
         page.evaluate("choices => channel.announce('laboratory.choices', choices)", CHOICES)
         page.get_by_role("button", name="Compare").click()
         page.get_by_role("button", name="Stop").click()
@@ -325,29 +264,3 @@ def test_a_refusal_and_a_stop_are_told(browser: Browser, address: str) -> None:
         page.evaluate("channel.announce('laboratory.error', { text: '<b>no</b>' })")
         expect(page.get_by_role("status")).to_have_text("<b>no</b>")
         assert page.get_by_role("button", name="Compare").is_enabled()
-
-
-def test_a_trace_is_sent_as_text_and_drawn(browser: Browser, address: str, tmp_path: Path) -> None:
-    simulator = Simulator(4, 16, Costs(), 1 << 14)
-    try:
-        simulator.search("", chess.Board(KIWIPETE), 7, SearchOptions())
-        assert simulator.recorder is not None
-        simulator.recorder.write(tmp_path / "trace.json", {})
-        drawn = {**timeline(simulator.recorder), "facts": {"policy": "calibrated"}, "workers": 4}
-    finally:
-        simulator.close()
-    with opened(browser, address) as page:
-        page.evaluate("mount('laboratory')")
-        page.get_by_label("Open a trace").set_input_files(tmp_path / "trace.json")
-        page.wait_for_function("channel.sent.some(([type]) => type === 'trace.part')")
-        page.wait_for_timeout(500)
-        sent = page.evaluate("channel.sent")
-        assert (
-            "".join(payload["text"] for type, payload in sent if type == "trace.part")
-            == (tmp_path / "trace.json").read_text()
-        )
-        assert max(len(payload["text"]) for type, payload in sent if type == "trace.part") <= 1 << 15
-        page.evaluate("result => channel.announce('trace.result', result)", drawn)
-        page.wait_for_timeout(200)
-        assert painted(page, "--searching") > 500
-        assert "policy calibrated" in page.locator(".result").inner_text()

@@ -78,6 +78,8 @@ def test_colours_have_contrast(theme: str) -> None:
     colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", light))
     if theme == "dark":
         colours |= dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", dark))
+    for name, other in re.findall(r"--([\w-]+): var\(--([\w-]+)\);", light):
+        colours[name] = colours[other]
     for ground in ("background", "surface", "raised"):
         for name in ("text", "muted", "accent", "dubious", "mistake", "blunder"):
             assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)

@@ -8,6 +8,7 @@ After a change that is wanted, look at what is there, and approve it:
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -15,24 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import MORPHY, NARROW, WIDE, Server, analyse, load, opened, press, set_up, until
 from paths import REPOSITORY
-from test_web_browser import (
-    ARGUMENTS,
-    CHROMIUM,
-    MORPHY,
-    NARROW,
-    WIDE,
-    Server,
-    playwright,
-    press,
-    until,
-    wait_for_moves,
-)
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium (apt-get install chromium)"),
-]
+pytestmark = pytest.mark.slow
 APPROVED = REPOSITORY / "tests" / "data" / "web"
 TALL = {"width": NARROW["width"], "height": 1100}
 """A telephone on which nothing has to be scrolled."""
@@ -68,14 +55,6 @@ DEVELOP = """async ([picture, width, height, cell]) => {
 """A picture made small; or, with the size of a cell, the mean red, green and blue of each cell."""
 
 
-def set_up(page: Any, fen: str, pieces: int) -> None:
-    page.click("#tab-position")
-    page.fill("#fen", fen)
-    page.click("#fen-form button[type=submit]")
-    until(page, f"document.querySelectorAll('cg-board piece').length === {pieces}")
-    page.evaluate("scrollTo(0, 0)")
-
-
 def promotion(page: Any) -> str:
     set_up(page, PAWNS, 4)
     press(page, "a7", 0.5, 0.5)
@@ -97,10 +76,7 @@ def editor(page: Any) -> str:
 
 def games(page: Any) -> str:
     """The list of a file's games, the field for a PGN, and what loads and downloads."""
-    page.click("#tab-game")
-    page.fill("#pgn", MORPHY + '\n[White "Anderssen"]\n[Black "Kieseritzky"]\n\n1. e4 e5 2. f4 *\n')
-    page.click("#pgn-form button[type=submit]")
-    wait_for_moves(page, 33)
+    load(page, MORPHY + '\n[White "Anderssen"]\n[Black "Kieseritzky"]\n\n1. e4 e5 2. f4 *\n', 33)
     page.wait_for_selector("#games:visible")
     return "#pgn-form"
 
@@ -115,25 +91,20 @@ DIALOGS: dict[str, Callable[[Any], str]] = {
 
 
 @pytest.fixture(scope="module")
-def opened(kernels: None) -> Iterator[tuple[Any, Server]]:
-    """A browser and a server, which has a game of the user's."""
-    server = Server("--game", str(REPOSITORY / "docs" / "examples" / "connect_four.py"))
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser, server
-        browser.close()
-    server.interrupt()
+def server(kernels: None) -> Iterator[Server]:
+    """One that has a game of the user's."""
+    found = Server("--game", str(REPOSITORY / "docs" / "examples" / "connect_four.py"))
+    yield found
+    found.interrupt()
 
 
-def open_page(opened: tuple[Any, Server], size: dict[str, int], scheme: str = "light") -> Any:
-    browser, server = opened
+@contextlib.contextmanager
+def at_rest(browser: Any, server: Server, size: dict[str, int], scheme: str = "light") -> Iterator[Any]:
+    """A page in which nothing moves by itself."""
     touches = size["width"] == NARROW["width"]
-    context = browser.new_context(viewport=size, has_touch=touches, color_scheme=scheme, reduced_motion="reduce")
-    page = context.new_page()
-    page.goto(server.address)
-    page.wait_for_selector("cg-board piece")
-    until(page, "document.documentElement.dataset.engine === 'ready'", 60)
-    return page
+    how = {"viewport": size, "has_touch": touches, "color_scheme": scheme, "reduced_motion": "reduce"}
+    with opened(browser, server, **how) as page:
+        yield page
 
 
 class Camera:
@@ -191,9 +162,13 @@ def mutations(box: dict[str, float], size: dict[str, int], selector: str) -> dic
 
 @pytest.mark.parametrize("size", [WIDE, TALL], ids=["wide", "narrow"])
 @pytest.mark.parametrize("name", DIALOGS)
-def test_a_dialog_looks_as_it_was_approved(opened: tuple[Any, Server], name: str, size: dict[str, int]) -> None:
+def test_a_dialog_looks_as_it_was_approved(browser: Any, server: Server, name: str, size: dict[str, int]) -> None:
     """With other fonts, too; and nothing that is broken passes for it."""
-    page = open_page(opened, size)
+    with at_rest(browser, server, size) as page:
+        check_looks(page, name, size)
+
+
+def check_looks(page: Any, name: str, size: dict[str, int]) -> None:
     selector = DIALOGS[name](page)
     page.evaluate("scrollTo(0, 0)")
     camera = Camera(page, size["width"])
@@ -210,7 +185,6 @@ def test_a_dialog_looks_as_it_was_approved(opened: tuple[Any, Server], name: str
     for broken, style in mutations(page.locator(selector).bounding_box(), size, selector).items():
         assert camera.others(approved, camera.picture(style)) > most, broken
     camera.close()
-    page.context.close()
 
 
 def test_approved_pictures_are_small_and_used() -> None:
@@ -226,15 +200,10 @@ def rest(page: Any) -> None:
     pass
 
 
-def searching(page: Any) -> None:
-    page.click("#analyse")
-    until(page, "parseInt(document.querySelector('#depth').textContent) >= 6")
-
-
 def split_nodes(page: Any) -> None:
     """The workers' tab, paused at a moment with open nodes; one is made to look closed, which they are too briefly to
     be waited for."""
-    searching(page)
+    analyse(page)
     page.click("#tab-workers")
     until(page, "document.querySelectorAll('[role=treeitem]').length")
     page.get_by_role("button", name="Pause").click()
@@ -266,10 +235,7 @@ def play(page: Any) -> None:
 
 
 def reviewed(page: Any) -> None:
-    page.click("#tab-game")
-    page.fill("#pgn", "1. e4 e5 2. Qh5 Ke7 3. Qxe5# 1-0")
-    page.click("#pgn-form button[type=submit]")
-    wait_for_moves(page, 5)
+    load(page, "1. e4 e5 2. Qh5 Ke7 3. Qxe5# 1-0", 5)
     page.select_option("#review-limit", "time 0.1")
     page.click("#review")
     page.wait_for_selector("#mistakes button")
@@ -290,19 +256,18 @@ def note(page: Any) -> None:
     page.wait_for_selector("#notes p")
 
 
-PARTS = (rest, searching, split_nodes, own_game, play, reviewed, compared, note, *DIALOGS.values())
+PARTS = (rest, analyse, split_nodes, own_game, play, reviewed, compared, note, *DIALOGS.values())
 AXE_RUN = """async () => (await axe.run(document)).violations.flatMap(({ id, nodes }) => nodes.map(
     (node) => `${id}: ${node.target}: ${[...node.any, ...node.all, ...node.none].map((check) => check.message)}`))"""
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
-def test_axe_finds_nothing(opened: tuple[Any, Server], part: Callable[[Any], object], size: dict[str, int]) -> None:
+def test_axe_finds_nothing(browser: Any, server: Server, part: Callable[[Any], object], size: dict[str, int]) -> None:
     axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed ('.[dev]')")
     script = (Path(axe.__file__).parent / "axe.min.js").read_text("utf-8")
     for scheme in ("light", "dark"):
-        page = open_page(opened, size, scheme)
-        part(page)
-        page.evaluate(script + "\n;0")
-        assert page.evaluate(AXE_RUN) == [], scheme
-        page.context.close()
+        with at_rest(browser, server, size, scheme) as page:
+            part(page)
+            page.evaluate(script + "\n;0")
+            assert page.evaluate(AXE_RUN) == [], scheme

@@ -20,9 +20,8 @@ pytest.importorskip("starlette", reason="starlette is not installed (pip install
 pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install '.[dev]')")
 
 from psearch.batch.positions.comparing import loss_of
-from psearch.faces.web import page as page_module
-from psearch.faces.web import reviewing
-from psearch.faces.web.page import SHOW_S
+from psearch.faces.web import connection, reviewing
+from psearch.faces.web.connection import SHOW_S
 from psearch.options import SearchOptions
 from psearch.text.wdl import expected_points
 
@@ -41,6 +40,17 @@ def workers() -> list[int]:
     return sorted(pid for pid, parent in parents.items() if parents.get(parent) == os.getpid())
 
 
+def load(talk: Any, pgn: str, count: int) -> dict[str, Any]:
+    """Show a game with so many positions."""
+    talk.say("board.pgn", text=pgn)
+    return talk.hear("board.tree", lambda tree: len(tree["nodes"]) == count)
+
+
+def exported(talk: Any) -> str:
+    talk.say("board.export")
+    return talk.hear("board.exported")["pgn"]
+
+
 # -- the board ---------------------------------------------------------------------------------------------------------
 
 
@@ -52,16 +62,12 @@ def test_moves_are_made_and_seen(talk: Any) -> None:
     assert talk.hear("board.position")["last"] == ["c7", "c5"]
     talk.say("board.go", id=0)
     assert talk.hear("board.position")["turn"] == "white"
-    talk.say("board.export")
-    assert "1. e4 c5" in talk.hear("board.exported")["pgn"]
+    assert "1. e4 c5" in exported(talk)
 
 
-def test_a_move_for_another_position_is_taken_back(talk: Any) -> None:
+def test_what_is_no_move_here_is_taken_back(talk: Any) -> None:
     talk.say("board.move", at=7, **{"from": "e2", "to": "e4"}, promotion="")
     assert talk.hear("board.position")["id"] == 0
-
-
-def test_an_illegal_move_is_taken_back(talk: Any) -> None:
     talk.say("board.move", at=0, **{"from": "e2", "to": "e6"}, promotion="")
     assert talk.hear("board.position")["id"] == 0
     assert talk.hear_error()["text"] == "e2e6 is not a legal move"
@@ -112,9 +118,7 @@ def test_how_to_search_is_shown_and_reaches_the_search(talk: Any, monkeypatch: p
     talk.say("analysis.configure", **{**HOW, "driver": "mtd"})
     assert talk.hear("analysis.error")["text"] == "driver must be one of auto, pvs, null, not 'mtd'"
 
-
-def test_no_file_is_a_policy_there(talk: Any) -> None:
-    """Whoever opens the page would have it read, or run."""
+    # no file is a policy there: whoever opens the page would have it read, or run
     for policy in ("/dev/zero", str(REPOSITORY / "docs" / "examples" / "my_policy.py")):
         talk.say("analysis.configure", **{**HOW, "policy": policy})
         assert "policy must be one of serial, " in talk.hear("analysis.error")["text"]
@@ -138,11 +142,8 @@ def test_a_line_with_a_promotion_goes_into_the_game(talk: Any) -> None:
     talk.hear("page.facts")
     assert [payload for type, payload in talk.heard if type == "board.error"] == []
     assert dict(talk.heard)["board.tree"]["nodes"][1]["san"].startswith("a8=Q")
-
-
-def test_a_search_to_the_end_says_so(talk: Any) -> None:
+    # a search to the end says so
     talk.say("board.fen", text="7k/8/5K2/6Q1/8/8/8/8 w - - 0 1")
-    talk.say("analysis.start")
     talk.hear("analysis.lines", lambda found: found["lines"][0]["text"] == "#1")
     talk.say("board.say", text="Qg7#")
     assert talk.hear("analysis.state", lambda state: state["state"] == "over")["on"]
@@ -181,8 +182,7 @@ def test_a_killed_worker_is_a_note(talk: Any) -> None:
 def test_what_was_found_deeper_stays(talk: Any) -> None:
     """In the list, the bar and the graph, which are told one score; after an analysis and a review that saw less; in
     the PGN, too."""
-    talk.say("board.pgn", text="1. e4 {[%eval 4.56,60]} e5 {[%eval -3.21]} 2. Nf3 *")
-    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 4)
+    load(talk, "1. e4 {[%eval 4.56,60]} e5 {[%eval -3.21]} 2. Nf3 *", 4)
     for number, scores in ((1, {"+4.56"}), (2, set())):
         talk.say("board.go", id=number)
         talk.say("analysis.start")
@@ -197,14 +197,12 @@ def test_what_was_found_deeper_stays(talk: Any) -> None:
     assert texts[0] == "+4.56"
     talk.say("board.promote", id=1)
     assert [node["eval"]["text"] for node in talk.hear("board.tree")["nodes"][1:]] == texts
-    talk.say("board.export")
-    pgn = talk.hear("board.exported")["pgn"]
+    pgn = exported(talk)
     assert "[%eval 4.56,60]" in pgn and pgn.count("%eval") >= 3
 
 
 def test_a_score_is_drawn_by_the_points_of_which_marks_are_made(talk: Any) -> None:
-    talk.say("board.pgn", text="1. e4 {[%eval 2.42]} e5 {[%eval 5.01]} 2. Nf3 {[%eval #-3]} *")
-    nodes = talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 4)["nodes"]
+    nodes = load(talk, "1. e4 {[%eval 2.42]} e5 {[%eval 5.01]} 2. Nf3 {[%eval #-3]} *", 4)["nodes"]
     board = chess.Board()
     for node, score in zip(nodes[1:], (chess.engine.Cp(242), chess.engine.Cp(501), chess.engine.Mate(-3)), strict=True):
         assert node["eval"]["points"] == pytest.approx(expected_points(score, board), abs=1e-4)
@@ -235,8 +233,7 @@ def game_of(tree: dict[str, Any]) -> list[Any]:
 
 def make_line(talk: Any) -> list[Any]:
     """A game with a variation and a score."""
-    talk.say("board.pgn", text="1. e4 {[%eval 0.31,20]} e5 (1... c5) 2. Nf3 *")
-    return game_of(talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5))
+    return game_of(load(talk, "1. e4 {[%eval 0.31,20]} e5 (1... c5) 2. Nf3 *", 5))
 
 
 @pytest.mark.parametrize("how", REPLACING)
@@ -267,8 +264,7 @@ def test_there_may_be_nothing_to_undo_and_a_game_is_not_undone(talk: Any) -> Non
 
 
 def test_undo_brings_back_what_was_analysed(talk: Any) -> None:
-    talk.say("board.pgn", text=FOOLS_MATE)
-    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5)
+    load(talk, FOOLS_MATE, 5)
     talk.say("review.start", kind="depth", amount=2)
     review = talk.hear("review.state", lambda state: not state["running"] and state["done"] == 4)
     talk.say("board.start")
@@ -278,8 +274,7 @@ def test_undo_brings_back_what_was_analysed(talk: Any) -> None:
 
 
 def test_a_game_of_the_list_is_as_it_was_left(talk: Any) -> None:
-    talk.say("board.pgn", text='[White "A"]\n\n1. e4 e5 *\n\n[White "C"]\n\n1. d4 *\n')
-    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 3)
+    load(talk, '[White "A"]\n\n1. e4 e5 *\n\n[White "C"]\n\n1. d4 *\n', 3)
     talk.say("board.say", text="Nf3")
     before = game_of(talk.hear("board.tree"))
     for number in (1, 0):
@@ -327,7 +322,7 @@ def test_two_tabs(connect: Connect) -> None:
 @pytest.mark.parametrize("ends", ["stopped", "closed"])
 def test_the_engine_is_given_back(connect: Connect, ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the tab that has taken it ends its analysis, or is closed; for what stands on the board then."""
-    monkeypatch.setattr(page_module, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(connection, "PATIENCE_S", 0.1)
     with connect("a" * 32) as one:
         one.say("analysis.start")
         one.hear("analysis.lines")
@@ -375,7 +370,7 @@ def test_a_reload_finds_the_search(connect: Connect) -> None:
 
 
 def test_a_tab_that_is_closed_ends_its_search(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_module, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(connection, "PATIENCE_S", 0.1)
     with connect("d" * 32) as talk:
         talk.say("analysis.start")
         talk.hear("analysis.lines")
@@ -387,7 +382,7 @@ def test_a_tab_that_is_closed_ends_its_search(connect: Connect, monkeypatch: pyt
 
 def test_a_tab_that_is_closed_keeps_no_engine(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     """What thinks about a move stops, and thinks again when somebody looks; the game is as it was."""
-    monkeypatch.setattr(page_module, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(connection, "PATIENCE_S", 0.1)
     with connect("e" * 32) as talk:
         talk.say("play.start", color="black", elo=None, clock=None, increment=0, movetime=600, fromHere=False)
         talk.hear("play.state", lambda state: state["thinking"])
@@ -403,7 +398,7 @@ def test_a_tab_that_is_closed_keeps_no_engine(connect: Connect, monkeypatch: pyt
 
 
 def test_the_clock_of_an_engine_that_may_not_think_stands(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_module, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(connection, "PATIENCE_S", 0.1)
     with connect("e" * 32) as talk:
         talk.say("play.start", color="black", elo=None, clock=600, increment=0, movetime=0, fromHere=False)
         talk.hear("play.state", lambda state: state["ticking"] == "white")
@@ -412,7 +407,7 @@ def test_the_clock_of_an_engine_that_may_not_think_stands(connect: Connect, monk
         state = talk.hear("play.state")
         assert state["running"] and state["clocks"]["white"] > 600 - 3
         talk.say("play.resign")
-        talk.hear("play.state", lambda state: not state["running"])
+        wait_for_the_end(talk)
 
 
 def test_the_same_board_twice(connect: Connect) -> None:
@@ -430,7 +425,7 @@ def test_the_same_board_twice(connect: Connect) -> None:
 
 def test_many_tabs(connect: Connect) -> None:
     """Boards that were left make room for new ones."""
-    from psearch.faces.web.pages import MOST_PAGES
+    from psearch.faces.web.page import MOST_PAGES
 
     for number in range(MOST_PAGES + 3):
         with connect(f"{number:032x}"):
@@ -438,6 +433,14 @@ def test_many_tabs(connect: Connect) -> None:
 
 
 # -- games -------------------------------------------------------------------------------------------------------------
+
+
+def wait_for_my_turn(talk: Any) -> dict[str, Any]:
+    return talk.hear("play.state", lambda state: state["running"] and not state["thinking"])
+
+
+def wait_for_the_end(talk: Any) -> dict[str, Any]:
+    return talk.hear("play.state", lambda state: not state["running"])
 
 
 def start(talk: Any, **terms: Any) -> None:
@@ -451,9 +454,8 @@ def test_a_game_is_played_to_its_end(talk: Any) -> None:
     state = talk.hear("play.state", lambda state: state["running"])
     assert state["clocks"] == {"white": pytest.approx(60, abs=0.5), "black": 60} and state["ticking"] == "white"
     talk.say("board.say", text="Rh8")
-    assert talk.hear("play.state", lambda state: not state["running"])["result"] == "White wins by checkmate"
-    talk.say("board.export")
-    pgn = talk.hear("board.exported")["pgn"]
+    assert wait_for_the_end(talk)["result"] == "White wins by checkmate"
+    pgn = exported(talk)
     assert '[Result "1-0"]' in pgn and '[BlackElo "1100"]' in pgn and "[%clk" in pgn
 
 
@@ -466,7 +468,7 @@ def test_a_game_that_is_played_is_not_thrown_away(talk: Any) -> None:
     start(talk, color="black")
     assert talk.hear_error()["text"] == "a game is being played: end it first"
     talk.say("play.resign")
-    state = talk.hear("play.state", lambda state: not state["running"])
+    state = wait_for_the_end(talk)
     assert (state["began"], state["color"]) == (began, "white")
     talk.say("analysis.start")
     talk.hear("analysis.lines")
@@ -482,13 +484,13 @@ def test_a_game_that_is_played_is_not_thrown_away(talk: Any) -> None:
 def test_both_sides_move_in_turn(talk: Any) -> None:
     start(talk, color="black", elo=None, clock=None, movetime=0.05)
     for word in ("e6", "d6"):
-        talk.hear("play.state", lambda state: state["running"] and not state["thinking"])
+        wait_for_my_turn(talk)
         talk.say("board.say", text=word)
         talk.hear("board.position", lambda position: position["turn"] == "white")
-    state = talk.hear("play.state", lambda state: state["running"] and not state["thinking"])
+    state = wait_for_my_turn(talk)
     assert state["clocks"] is None
     talk.say("play.resign")
-    assert talk.hear("play.state", lambda state: not state["running"])["result"] == "You resigned"
+    assert wait_for_the_end(talk)["result"] == "You resigned"
 
 
 def test_it_is_not_to_be_disturbed(talk: Any) -> None:
@@ -501,17 +503,14 @@ def test_it_is_not_to_be_disturbed(talk: Any) -> None:
         assert "end it first" in talk.hear_error()["text"]
 
 
-def test_who_resigns_gets_no_time_back(talk: Any) -> None:
+def test_who_resigns_gets_no_time_back_and_time_runs_out(talk: Any) -> None:
     start(talk, clock=60, increment=0)
     talk.hear("play.state", lambda state: state["ticking"] == "white")
     time.sleep(1.0)
     talk.say("play.resign")
-    assert talk.hear("play.state", lambda state: not state["running"])["clocks"]["white"] < 59.5
-
-
-def test_time_runs_out(talk: Any) -> None:
+    assert wait_for_the_end(talk)["clocks"]["white"] < 59.5
     start(talk, clock=1, increment=0)
-    state = talk.hear("play.state", lambda state: not state["running"])
+    state = wait_for_the_end(talk)
     assert state["result"] == "Black wins on time"
     assert state["clocks"]["white"] == 0
 
@@ -520,7 +519,7 @@ def test_a_move_is_taken_back(talk: Any) -> None:
     start(talk)
     talk.say("board.say", text="e4")
     talk.hear("play.state", lambda state: state["running"] and state["thinking"])
-    talk.hear("play.state", lambda state: state["running"] and not state["thinking"])
+    wait_for_my_turn(talk)
     talk.say("play.back")
     assert len(talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 1)["nodes"]) == 1
     talk.say("play.back")
@@ -534,16 +533,14 @@ def test_a_game_is_looked_through(talk: Any, monkeypatch: pytest.MonkeyPatch) ->
     drivers = []
     make_pool = reviewing.make_pool
     monkeypatch.setattr(reviewing, "make_pool", lambda n, how: drivers.append(how.options.driver) or make_pool(n, how))
-    talk.say("board.pgn", text=FOOLS_MATE)
-    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5)
+    load(talk, FOOLS_MATE, 5)
     talk.say("review.start", kind="depth", amount=8)
     review = talk.hear("review.state", lambda state: not state["running"] and state["done"] > 0)
     assert (review["done"], review["total"], review["text"]) == (4, 4, "")
     assert review["moves"][2]["mark"] == "??" and review["moves"][2]["id"] == 3  # 2. g4
     assert review["moves"][3]["eval"]["text"] == "#-0" or review["moves"][3]["eval"]["cp"] < -10_000
     assert review["players"]["white"]["marks"]["blunders"] >= 1
-    talk.say("board.export")
-    pgn = talk.hear("board.exported")["pgn"]
+    pgn = exported(talk)
     assert "g4 $4" in pgn and "[%eval" in pgn and "psearch" in pgn
     assert drivers == ["auto"]  # as `psearch analyse` has it
 
@@ -557,8 +554,7 @@ def test_marks_are_those_of_the_command_and_final_when_they_are_shown(talk: Any)
     game = json.loads(done.stdout.splitlines()[0])
     expected = [position["mark"] or "" for position in game["positions"][:-1]]
     assert expected[9] == "??"
-    talk.say("board.pgn", text=text)
-    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 14)
+    load(talk, text, 14)
     talk.say("review.start", kind="nodes", amount=60_000)
     review = talk.hear("review.state", lambda state: not state["running"] and state["done"] > 0)
     assert _marks(review) == expected
@@ -573,8 +569,7 @@ def _marks(state: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize(("kind", "amount"), [("depth", 4), ("time", 60)], ids=["over", "going on"])
 def test_another_game_has_nothing_of_the_review(talk: Any, kind: str, amount: int) -> None:
     """Moves of two games have the same numbers."""
-    talk.say("board.pgn", text=FOOLS_MATE)
-    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5)
+    load(talk, FOOLS_MATE, 5)
     talk.say("review.start", kind=kind, amount=amount)
     talk.hear("review.state", lambda state: state["total"] and state["running"] == (kind == "time"))
     talk.say("board.pgn", text="1. d4 d5 2. c4 *")
@@ -616,8 +611,7 @@ def test_who_looks_on_may_go_on_making_moves(talk: Any) -> None:
 def test_two_games_are_analysed_one_after_the_other(connect: Connect) -> None:
     with connect("a" * 32) as one, connect("b" * 32) as other:
         for talk, seconds in ((one, 0.3), (other, 0.05)):
-            talk.say("board.pgn", text=FOOLS_MATE)
-            talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5)
+            load(talk, FOOLS_MATE, 5)
             talk.say("review.start", kind="time", amount=seconds)
             talk.hear("review.state", lambda state: state["running"])
         assert "another tab" in dict(other.heard)["review.state"]["text"]
@@ -631,7 +625,7 @@ def test_a_game_that_is_gone_has_no_moves_to_take_back(talk: Any) -> None:
     start(talk, elo=None, clock=None, movetime=0.05)
     talk.say("board.say", text="e4")
     talk.hear("play.state", lambda state: state["running"] and state["thinking"])
-    talk.hear("play.state", lambda state: state["running"] and not state["thinking"])
+    wait_for_my_turn(talk)
     talk.say("play.resign")
     talk.say("board.start")
     assert talk.hear("play.state", lambda state: "color" not in state)["result"] == ""

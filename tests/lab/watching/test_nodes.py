@@ -12,8 +12,7 @@ import pytest
 
 from psearch.lab.watching import open_nodes as watched_nodes
 from psearch.lab.watching.node_lines import ChessLines, board_of
-from psearch.lab.watching.open_nodes import MOST_NODES, OpenNodeTree
-from psearch.lab.watching.reading import Memory
+from psearch.lab.watching.open_nodes import MOST_NODES, Memory, OpenNodeTree
 from psearch.lab.watching.watcher import WatchedSearch
 from psearch.simulation.simulator import Simulator
 from psearch.trace.timeline import split_name
@@ -133,7 +132,7 @@ def test_a_look_takes_no_longer_than_it_may(begun: Begin, monkeypatch: pytest.Mo
     while not simulator.advance_to(clock) and len(open_frames(simulator)) <= 3:
         clock += TICKS_PER_MS // 10
     memory = Memory(simulator.arena)
-    board = board_of(memory.root())
+    board = board_of(simulator.arena.header["root"])
     assert board is not None
     nodes, hidden = OpenNodeTree().look(memory, ChessLines(board), budget_s=0.0)
     assert nodes == [] and hidden == len(open_frames(simulator)) > 0
@@ -179,10 +178,3 @@ def test_whatever_is_read_no_line_is_illegal(begun: Begin, seed: int) -> None:
             continue
         for line in lines_of(snapshot).values():
             played(snapshot["fen"], line)
-
-
-def test_progress_steps_are_those_of_the_scheduler() -> None:
-    from psearch.scheduler.prediction import progress_step
-
-    for done in range(200):
-        assert watched_nodes._step(done) == progress_step.py_func(done)

@@ -7,10 +7,23 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment
 from psearch.lab.watching.laboratory import segments_of
-from psearch.lab.watching.tracks import MOST_SEGMENTS, Clock, Track
+from psearch.lab.watching.tracks import (
+    ABORTED,
+    IDLE,
+    JOIN,
+    LOST,
+    MOST_SEGMENTS,
+    SEARCH,
+    Clock,
+    Segment,
+    Track,
+    in_cells,
+    packed,
+)
 from psearch.scheduler.scheduler_entries import request_stop
 from psearch.simulation.simulator import Simulator
 from psearch_core.records import TRACE_ABORT, TRACE_IDLE, TRACE_JOIN, TRACE_TAKE, trace_event_dtype, trace_log_dtype
@@ -109,8 +122,8 @@ def test_events_that_are_overwritten_while_they_are_copied_are_not_taken(monkeyp
     log = log_of([(TRACE_JOIN, 10 * n, 10 * n + 1) for n in range(8)], capacity=8)
     copied = tracks._copied
 
-    def slow(events: np.ndarray, first: int, count: int, capacity: int) -> list[tracks.Event]:
-        found = copied(events, first, count, capacity)
+    def slow(events: np.ndarray, first: int, count: int) -> list[tracks.Event]:
+        found = copied(events, first, count)
         for number in range(4):
             write(log, (TRACE_IDLE, 100 + number, 100 + number))
         return found
@@ -188,3 +201,82 @@ def test_what_a_stop_ends_was_not_thrown_away(begun: Callable[..., Simulator]) -
     request_stop(simulator.arena.context)
     simulator.advance_to(20 * TICKS_PER_MS)
     assert simulator.arena.header["done"][0] and thrown_away() == before
+
+
+# -- cells: the same time, in fewer pieces
+
+
+def track_of(lengths: list[tuple[int, int]]) -> list[Segment]:
+    """Segments that follow each other."""
+    found, at = [], 0
+    for kind, length in lengths:
+        found.append(Segment(kind, at, at + length))
+        at += length
+    return found
+
+
+def check_covers(segments: list[Segment], begin: int, end: int) -> None:
+    assert segments[0].begin == begin and segments[-1].end == end
+    for one, other in itertools.pairwise(segments):
+        assert one.end == other.begin
+        assert one.begin < one.end
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([SEARCH, JOIN, IDLE, LOST]), st.integers(1, 1000)), min_size=1, max_size=200),
+    st.integers(1, 40),
+)
+def test_the_time_is_covered_by_no_more_than_so_many(lengths: list[tuple[int, int]], count: int) -> None:
+    segments = track_of(lengths)
+    end = segments[-1].end
+    found = in_cells(segments, 0, end, count)
+    assert len(found) <= max(count, 1) or len(segments) <= count
+    if end >= count:  # shorter cells than a microsecond are none
+        check_covers(found, 0, end)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([SEARCH, JOIN, IDLE]), st.integers(1, 1000), st.floats(0, 1)),
+        min_size=20,
+        max_size=200,
+    )
+)
+def test_each_kind_has_as_many_cells_as_it_has_time(parts: list[tuple[int, int, float]]) -> None:
+    """However short its stretches are; and work thrown away lies over searching."""
+    plain = track_of([(kind, length) for kind, length, _ in parts])
+    wasted = [
+        Segment(ABORTED, one.end - round(share * (one.end - one.begin)), one.end)
+        for one, (kind, _, share) in zip(plain, parts, strict=True)
+        if kind == SEARCH and round(share * (one.end - one.begin))
+    ]
+    end = plain[-1].end
+    found = in_cells([*plain, *wasted], 0, end, 10)
+    for kind in (SEARCH, JOIN, IDLE):
+        assert abs(time_of(found, kind) - time_of(plain, kind)) <= 0.3 * end + 10
+    searched = [one for one in found if one.kind == SEARCH]
+    for one in found:
+        if one.kind == ABORTED:
+            assert any(other.begin <= one.begin and one.end <= other.end for other in searched)
+
+
+def time_of(segments: list[Segment], kind: int) -> int:
+    return sum(one.end - one.begin for one in segments if one.kind == kind)
+
+
+def test_stretches_shorter_than_half_a_cell_are_counted_on() -> None:
+    """A tenth of the time idle, and a fifth thrown away: so much of the picture is."""
+    segments = track_of([(SEARCH, 90), (IDLE, 10)] * 1000)
+    segments += [Segment(ABORTED, 100 * number + 70, 100 * number + 90) for number in range(1000)]
+    found = in_cells(segments, 0, 100_000, 400)
+    assert abs(time_of(found, IDLE) - 10_000) <= 500
+    assert abs(time_of(found, ABORTED) - 20_000) <= 500
+
+
+def test_work_thrown_away_is_seen_where_it_is_most_of_a_cell() -> None:
+    segments = [*track_of([(SEARCH, 10)] * 100), Segment(ABORTED, 400, 500)]
+    assert in_cells(segments, 0, 1000, 10) == [Segment(SEARCH, 0, 1000), Segment(ABORTED, 400, 500)]
+
+
+def test_packed_leaves_out_what_is_not_there() -> None:
+    assert packed([Segment(SEARCH, 1, 2), Segment(JOIN, 2, 3, "1.7")]) == [[SEARCH, 1, 2], [JOIN, 2, 3, "1.7"]]

@@ -18,8 +18,7 @@ from positions import MIDDLE_GAME
 from timing import least, wait_until
 
 import psearch
-from psearch.lab.watching.cells import ABORTED, SEARCH
-from psearch.lab.watching.reading import Memory
+from psearch.lab.watching.tracks import ABORTED, SEARCH
 from psearch.lab.watching.watcher import Watcher
 from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError
@@ -112,7 +111,8 @@ def test_what_was_thrown_away_is_as_long_as_it_was(threads: int) -> None:
             snapshots += looks(watcher, 0.1)
             recorder = engine._recorder()
             assert recorder is not None
-            counters = Memory(recorder.arena).counters()
+            records = recorder.arena.worker
+            nodes, aborted = records["nodes"].copy(), records["counters"]["aborted_nodes"].copy()
         check(snapshots)
         differences = []
         for worker in range(threads):
@@ -123,7 +123,7 @@ def test_what_was_thrown_away_is_as_long_as_it_was(threads: int) -> None:
             for _, begin, end, *_ in (one for one in segments if one[0] == ABORTED):
                 assert sum(max(0, min(end, one[2]) - max(begin, one[1])) for one in searching) == end - begin
                 wasted += end - begin
-            share = counters["aborted_nodes"][worker] / counters["nodes"][worker]
+            share = aborted[worker] / nodes[worker]
             differences.append(abs(wasted / searched - share))
         return max(differences)
 

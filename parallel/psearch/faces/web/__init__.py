@@ -1,9 +1,8 @@
 """`psearch serve`: a page on this machine that shows a search (docs/guides/web.md). Everything goes through
 `psearch.AsyncEngine`, `psearch.analyse_many` and `psearch.games`; there is no chess engine in here.
 
-Begin with `server`: it listens, hands out the files of static/ to whom `access` lets in, and has a WebSocket for each
-page. `pages` are those that are open. What a `page` says are `messages`, with handlers in `page_conversation`, and for
-two of the tabs in `workers_messages`, `game_messages` (a game of the user's) and `laboratory_messages`; what goes on
-for a page shares a `context`: the `game_tree` on its board, `analysing`, `playing` and `reviewing`. All pages share one
-engine, `shared_engine`.
+Begin with `server`: it listens, hands out the files of static/ to its own page, and has a WebSocket for each. `page` is
+one that is open, and all of them. Its `connection` passes `messages` to its parts: `game_board`, with the `game_tree`
+on it, `analysing`, `playing`, `reviewing`, and `watching_tabs` for workers and laboratory. All pages share one engine,
+`shared_engine`.
 """

@@ -7,8 +7,9 @@ legal is decided here, by python-chess.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import chess
@@ -40,7 +41,6 @@ _MARKS = {
     chess.pgn.NAG_SPECULATIVE_MOVE: "!?",
     chess.pgn.NAG_DUBIOUS_MOVE: "?!",
 }
-_PROMOTIONS = {"q": chess.QUEEN, "r": chess.ROOK, "b": chess.BISHOP, "n": chess.KNIGHT}
 _EVAL = re.compile(r"\[%eval [^\]]*\](?: at (?:least|most) [-+#][-\d.]+)?")
 """An evaluation in a comment, with the words behind it that psearch has for a bound."""
 _COMMANDS = re.compile(rf"{_EVAL.pattern}|\[%[a-z]+ [^\]]*\]")
@@ -50,7 +50,7 @@ _CP_LIMIT = 100_000
 
 
 class UnreadGame(NamedTuple):
-    """One of several in a PGN."""
+    """Holds one of several games in a PGN."""
 
     title: str
     """who played, the result, the date"""
@@ -78,22 +78,30 @@ def _source_of(text: str) -> Source:
         raise PsearchError("the PGN is no text") from None
 
 
+@dataclass
+class _Entry:
+    """Holds what is known of a node of a tree."""
+
+    number: int
+    facts: dict[str, Any] | None = None
+    """what the page is told of it and does not change"""
+    material: int | None = None
+    """in pawn units, for the points of a score"""
+    found: tuple[chess.engine.PovScore, int] | None = None
+    """the score of the position, and its depth, that was found here"""
+
+
 class GameTree:
-    """A game with its variations."""
+    """Holds a game with its variations."""
 
     def __init__(self, game: chess.pgn.Game | None = None) -> None:
         self.game = game or chess.pgn.Game()
         self.here: chess.pgn.GameNode = self.game
         """what stands on the board"""
-        self._numbers: dict[chess.pgn.GameNode, int] = {}
+        self._entries: dict[chess.pgn.GameNode, _Entry] = {}
         self._nodes: dict[int, chess.pgn.GameNode] = {}
+        """by number"""
         self._next = 0
-        self._facts: dict[chess.pgn.GameNode, dict[str, Any]] = {}
-        """what the page is told of nodes and does not change"""
-        self._material: dict[chess.pgn.GameNode, int] = {}
-        """in pawn units, for the points of a score"""
-        self._evals: dict[chess.pgn.GameNode, tuple[chess.engine.PovScore, int]] = {}
-        """scores of positions, and their depths, that were found here"""
         self.renumber()
 
     @classmethod
@@ -134,46 +142,48 @@ class GameTree:
                 node.move, comment=node.comment, starting_comment=node.starting_comment, nags=node.nags
             )
         found = GameTree(game)
-        found.here = nodes[self.here]
-        found._numbers = {nodes[node]: number for node, number in self._numbers.items()}
-        found._nodes = {number: node for node, number in found._numbers.items()}
-        found._next = self._next
-        found._evals = {nodes[node]: score for node, score in self._evals.items()}
-        found._material = {nodes[node]: units for node, units in self._material.items() if node in nodes}
+        found.here, found._next = nodes[self.here], self._next
+        found._entries = {nodes[node]: replace(entry) for node, entry in self._entries.items()}
+        found._nodes = {entry.number: node for node, entry in found._entries.items()}
         return found
 
     def renumber(self) -> None:
         """Give numbers to nodes that have none, and take them from those that are not there any more. Raises
         PsearchError for too many."""
-        found = list(_walk(self.game))
+        found = _walk(self.game)
         if len(found) > MOST_NODES:
             raise PsearchError(f"the game has more than {MOST_NODES:,} moves")
-        kept = set(found)
-        for node in [node for node in self._numbers if node not in kept]:
-            del self._nodes[self._numbers.pop(node)]
-            self._evals.pop(node, None)
-            self._facts.pop(node, None)
-            self._material.pop(node, None)
+        for node in self._entries.keys() - set(found):
+            del self._nodes[self._entries.pop(node).number]
         for node in found:
-            if node not in self._numbers:
-                self._numbers[node] = self._next
-                self._nodes[self._next] = node
-                self._next += 1
+            if node not in self._entries:
+                self._add(node)
+
+    def _add(self, node: chess.pgn.GameNode) -> None:
+        self._entries[node] = _Entry(self._next)
+        self._nodes[self._next] = node
+        self._next += 1
+
+    def _node(self, number: int) -> chess.pgn.GameNode:
+        node = self._nodes.get(number)
+        if node is None:
+            raise PsearchError("there is no such move in the game")
+        return node
 
     # -- moving about --------------------------------------------------------------------------------------------------
 
     @property
     def number(self) -> int:
         """Return the number of the node on the board."""
-        return self._numbers[self.here]
+        return self._entries[self.here].number
 
     def has(self, node: chess.pgn.GameNode) -> bool:
         """Tell whether a node is still there."""
-        return node in self._numbers
+        return node in self._entries
 
     def number_of(self, node: chess.pgn.GameNode) -> int:
         """Return the number of any node of the tree."""
-        return self._numbers[node]
+        return self._entries[node].number
 
     def board(self) -> chess.Board:
         """Return the position on the board, with the moves before it."""
@@ -181,10 +191,7 @@ class GameTree:
 
     def go(self, number: int) -> None:
         """Put another node on the board. Raises PsearchError when there is none of that number."""
-        node = self._nodes.get(number)
-        if node is None:
-            raise PsearchError("there is no such move in the game")
-        self.here = node
+        self.here = self._node(number)
 
     def play(self, move: chess.Move) -> None:
         """Make a legal move: go to it if it is there, else it begins a variation. Raises PsearchError for too many."""
@@ -193,27 +200,22 @@ class GameTree:
             if len(self._nodes) >= MOST_NODES:
                 raise PsearchError(f"the game has more than {MOST_NODES:,} moves")
             child = self.here.add_variation(move)
-            self._numbers[child] = self._next
-            self._nodes[self._next] = child
-            self._next += 1
+            self._add(child)
         self.here = child
 
     def remove(self, number: int) -> None:
         """Take away a move and what comes after it. Raises PsearchError for the root."""
-        node = self._nodes.get(number)
-        if node is None or not isinstance(node, chess.pgn.ChildNode):
+        node = self._node(number)
+        if not isinstance(node, chess.pgn.ChildNode):
             raise PsearchError("there is no such move in the game")
-        inside = set(_walk(node))
-        if self.here in inside:
+        if self.here in set(_walk(node)):
             self.here = node.parent
         node.parent.remove_variation(node)
         self.renumber()
 
     def promote(self, number: int) -> None:
         """Make the moves up to this one the main line. Raises PsearchError when there is no such move."""
-        node = self._nodes.get(number)
-        if node is None:
-            raise PsearchError("there is no such move in the game")
+        node = self._node(number)
         while isinstance(node, chess.pgn.ChildNode):
             node.parent.promote_to_main(node)
             node = node.parent
@@ -228,7 +230,7 @@ class GameTree:
         return {
             "id": self.number,
             "fen": _fen(board),
-            "turn": _color(board.turn),
+            "turn": chess.COLOR_NAMES[board.turn],
             "chess960": board.chess960,
             "check": board.is_check(),
             "last": [chess.square_name(last.from_square), chess.square_name(last.to_square)] if last else None,
@@ -239,11 +241,16 @@ class GameTree:
     def tree(self) -> dict[str, Any]:
         """Return the whole game: each node after its parent, the main line of each before its variations."""
         nodes = []
-        for node, depth, board in _walk_with_boards(self.game, self._facts):
-            if board is not None:
-                self._facts[node] = self._lasting_facts(node, depth, board)
-                self._material[node] = material(board)
-            facts = dict(self._facts[node])
+        left: list[tuple[chess.pgn.GameNode, chess.Board | None]] = [(self.game, None)]
+        """nodes, with the positions before them where these have just been made: to make moves takes the longest"""
+        while left:
+            node, before = left.pop()
+            entry, board = self._entries[node], None
+            if entry.facts is None:
+                entry.facts, board = self._lasting_facts(node, before)
+                entry.material = material(board)
+            left.extend((child, board) for child in reversed(node.variations))
+            facts = dict(entry.facts)
             if isinstance(node, chess.pgn.ChildNode):
                 facts["main"] = node.is_main_variation()
                 facts["mark"] = next((_MARKS[nag] for nag in sorted(node.nags) if nag in _MARKS), "")
@@ -254,29 +261,24 @@ class GameTree:
                 facts["eval"] = score
             nodes.append(facts)
         headers = self.game.headers
-        return {
-            "nodes": nodes,
-            "here": self.number,
-            "white": headers.get("White", ""),
-            "black": headers.get("Black", ""),
-            "result": headers.get("Result", "*"),
-        }
+        names = {name: headers.get(name.capitalize(), "") for name in ("white", "black")}
+        return {"nodes": nodes, "here": self.number, **names, "result": headers.get("Result", "*")}
 
-    def _lasting_facts(self, node: chess.pgn.GameNode, depth: int, board: chess.Board) -> dict[str, Any]:
-        """Return the facts of a node at this distance from the root, whose position stands on the board."""
-        facts = {
-            "id": self._numbers[node],
-            "ply": self.game.ply() + depth,
-            "fen": board.board_fen(),
-            "turn": _color(board.turn),
-        }
+    def _lasting_facts(
+        self, node: chess.pgn.GameNode, before: chess.Board | None
+    ) -> tuple[dict[str, Any], chess.Board]:
+        """Return what does not change of a node, and its position; before: the position before it, if it is known."""
+        moved: dict[str, Any] = {}
         if isinstance(node, chess.pgn.ChildNode):
-            facts["parent"] = self._numbers[node.parent]
-            facts["uci"] = [chess.square_name(node.move.from_square), chess.square_name(node.move.to_square)]
-            board.pop()
-            facts["san"] = board.san(node.move)
+            before = before or node.parent.board()
+            squares = [chess.square_name(square) for square in (node.move.from_square, node.move.to_square)]
+            moved = {"parent": self.number_of(node.parent), "uci": squares, "san": before.san(node.move)}
+            board = before.copy(stack=False)
             board.push(node.move)
-        return facts
+        else:
+            board = self.game.board()
+        place = {"id": self.number_of(node), "ply": board.ply(), "fen": board.board_fen()}
+        return {**place, "turn": chess.COLOR_NAMES[board.turn], **moved}, board
 
     def export(self) -> dict[str, str]:
         """Return the position as FEN and the game as PGN."""
@@ -289,19 +291,20 @@ class GameTree:
         node = self._nodes.get(number)
         if node is not None:
             known = self._known(node)
-            self._evals[node] = (score, depth) if known is None or depth >= known[1] else known
+            self._entries[node].found = (score, depth) if known is None or depth >= known[1] else known
 
     def score_of(self, node: chess.pgn.GameNode) -> dict[str, Any] | None:
         """Return the deepest score of a node, as the page is told of it; None where there is none."""
         known = self._known(node)
         if known is None:
             return None
-        if node not in self._material:
-            self._material[node] = material(node.board())
-        return score_facts(known[0], self._material[node])
+        entry = self._entries.get(node) or _Entry(-1)  # it may be gone
+        if entry.material is None:
+            entry.material = material(node.board())
+        return score_facts(known[0], entry.material)
 
     def score_at(self, number: int) -> dict[str, Any] | None:
-        """Return `score_of` the node of a number, which may be gone."""
+        """Return the score of the node of a number, as `score_of` does; None if it is gone."""
         node = self._nodes.get(number)
         return None if node is None else self.score_of(node)
 
@@ -314,8 +317,8 @@ class GameTree:
                 node.set_eval(*known)
 
     def _known(self, node: chess.pgn.GameNode) -> tuple[chess.engine.PovScore, int] | None:
-        """The deepest score of a node and its depth, 0 where the PGN does not say it."""
-        found = self._evals.get(node)
+        """Return the deepest score of a node and its depth, 0 where the PGN does not say it."""
+        found = self._entries[node].found if node in self._entries else None
         depth = node.eval_depth() or 0
         if found is not None and found[1] >= depth:
             return found
@@ -328,9 +331,8 @@ class GameTree:
 def move_of(board: chess.Board, origin: str, target: str, promotion: str) -> chess.Move:
     """Return the legal move from one square to another; castling also as king takes rook. Raises PsearchError."""
     for move in board.legal_moves:
-        if chess.square_name(move.from_square) != origin or (move.promotion or 0) != _PROMOTIONS.get(promotion, 0):
-            continue
-        if target in _targets(board, move):
+        moved = chess.square_name(move.from_square), chess.PIECE_SYMBOLS[move.promotion or 0] or ""
+        if moved == (origin, promotion) and target in _targets(board, move):
             return move
     raise PsearchError(f"{origin[:2]}{target[:2]} is not a legal move")
 
@@ -353,7 +355,7 @@ def destinations(board: chess.Board) -> dict[str, list[str]]:
 
 
 def _targets(board: chess.Board, move: chess.Move) -> list[str]:
-    """The squares that mean the move."""
+    """Return the squares that mean the move."""
     targets = [chess.square_name(move.to_square)]
     if board.is_castling(move) and not board.chess960:
         rook = chess.square(7 if board.is_kingside_castling(move) else 0, chess.square_rank(move.to_square))
@@ -388,46 +390,10 @@ def _fen(board: chess.Board) -> str:
     return board.shredder_fen() if board.chess960 else board.fen()
 
 
-def _color(color: chess.Color) -> str:
-    return chess.COLOR_NAMES[color]
-
-
 def _walk(node: chess.pgn.GameNode) -> list[chess.pgn.GameNode]:
-    """It and what comes after it; no recursion: games are long."""
+    """Return a node and what comes after it, without recursion: games are long."""
     found, left = [], [node]
     while left:
-        next_node = left.pop()
-        found.append(next_node)
-        left.extend(reversed(next_node.variations))
+        found.append(left.pop())
+        left.extend(reversed(found[-1].variations))
     return found
-
-
-def _walk_with_boards(
-    game: chess.pgn.Game, known: Collection[chess.pgn.GameNode]
-) -> Iterator[tuple[chess.pgn.GameNode, int, chess.Board | None]]:
-    """Each node with its distance from the root, and one board with the position at it, unless the node is known: to
-    make moves takes the longest."""
-    stack: list[tuple[chess.pgn.GameNode, int]] = [(game, 0)]
-    board = game.board()
-    path: list[chess.pgn.ChildNode] = []  # whose moves the board has
-    while stack:
-        node, depth = stack.pop()
-        stack.extend((child, depth + 1) for child in reversed(node.variations))
-        if node in known:
-            yield node, depth, None
-            continue
-        missing: list[chess.pgn.ChildNode] = []
-        at = node
-        while isinstance(at, chess.pgn.ChildNode):
-            place = depth - len(missing)
-            if len(path) >= place and path[place - 1] is at:
-                break
-            missing.append(at)
-            at = at.parent
-        while len(path) > depth - len(missing):
-            path.pop()
-            board.pop()
-        for child in reversed(missing):
-            path.append(child)
-            board.push(child.move)
-        yield node, depth, board

@@ -1,23 +1,17 @@
-"""Messages of the page: their text, what their payloads say, and the functions that they run.
+"""Messages of the page: their text, and what their payloads say.
 
 A message is one JSON object in a text frame of the WebSocket: `{"type": "workers.watch", "payload": {...}}`
 (the payload may be left out). What comes back has the same form. The first word of a type, up to the dot, is the part
-of the page it belongs to. A module declares what it takes, and is listed in `MODULES`:
-
-    @handles("workers.watch")
-    async def watch(page: Page, payload: Payload) -> None:
-        page.send("workers.look", {...})
-
-What a handler raises as PsearchError goes to the page as `{"type": "workers.error", "payload": {"text": ...}}`. Nothing
-in a message has been checked by its sender: handlers read a payload by `whole_of` and the like.
+of the page it belongs to, whose object in `Page` handles it. What a handler raises as PsearchError goes to the page as
+`{"type": "workers.error", "payload": {"text": ...}}`. Nothing in a message has been checked by its sender: handlers
+read a payload by `whole_of` and the like.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Any, NoReturn
 
 from psearch.files.json_text import json_value
 from psearch.results import PsearchError
@@ -30,49 +24,9 @@ _LONGEST_TYPE = 60
 _LONGEST_SETTING = 400
 Payload = Mapping[str, Any]
 """What a message says, as JSON gives it: nothing in it has been checked."""
-Handler = Callable[[Any, Payload], Awaitable[None]]
-"""Takes the page and a payload. Messages of one part are handled one after the other, those of others meanwhile."""
-H = TypeVar("H", bound=Handler)
-
-MODULES: tuple[str, ...] = (
-    "psearch.faces.web.page_conversation",
-    "psearch.faces.web.workers_messages",
-    "psearch.faces.web.laboratory_messages",
-    "psearch.faces.web.game_messages",
-)
-"""Modules with handlers, imported once, when the server has begun to answer."""
-_HANDLERS: dict[str, Handler] = {}
 
 
-def handles(type: str) -> Callable[[H], H]:
-    """Declare the handler of a type of messages. Raises ValueError when it has another already."""
-
-    def declare(handler: H) -> H:
-        if _HANDLERS.setdefault(type, handler) is not handler:
-            raise ValueError(f"two handlers for {type}")
-        return handler
-
-    return declare
-
-
-def load_handlers() -> None:
-    """Import what is listed in `MODULES`."""
-    for name in MODULES:
-        importlib.import_module(name)
-
-
-def handler_of(type: str) -> Handler:
-    """Return the handler of a type. Raises PsearchError when there is none."""
-    handler = _HANDLERS.get(type)
-    if handler is None:
-        raise PsearchError(f"no such message: {type[:40]!r}")
-    return handler
-
-
-# -- text
-
-
-def parse(text: str) -> tuple[str, Mapping[str, Any]]:
+def parse(text: str) -> tuple[str, Payload]:
     """Return type and payload of a message. Raises PsearchError when it is none."""
     if len(text) > LONGEST:
         raise PsearchError(f"a message is longer than {LONGEST:,} characters")
@@ -90,7 +44,7 @@ def parse(text: str) -> tuple[str, Mapping[str, Any]]:
     return type, payload
 
 
-def message(type: str, payload: Mapping[str, Any]) -> str:
+def message(type: str, payload: Payload) -> str:
     """Return the text of a message to the page, in ASCII: half a surrogate pair that came from a page is no problem."""
     return json.dumps({"type": type, "payload": payload}, separators=(",", ":"), allow_nan=False)
 
@@ -107,17 +61,17 @@ def _no_constant(name: str) -> NoReturn:
 # -- payloads: PsearchError has one line for what is wrong
 
 
-def whole_of(payload: Mapping[str, Any], name: str, low: int, high: int) -> int:
+def whole_of(payload: Payload, name: str, low: int, high: int) -> int:
     """Return a whole number from low to high."""
     return whole(name, payload.get(name), low, high)
 
 
-def number_of(payload: Mapping[str, Any], name: str, low: int, high: int) -> float:
+def number_of(payload: Payload, name: str, low: int, high: int) -> float:
     """Return a number from low to high."""
     return number(name, payload.get(name), low, high)
 
 
-def text_of(payload: Mapping[str, Any], name: str, longest: int = 200) -> str:
+def text_of(payload: Payload, name: str, longest: int = 200) -> str:
     """Return a text of so many characters at most."""
     value = payload.get(name)
     if not isinstance(value, str):
@@ -127,7 +81,7 @@ def text_of(payload: Mapping[str, Any], name: str, longest: int = 200) -> str:
     return value
 
 
-def choice_of(payload: Mapping[str, Any], name: str, choices: Collection[str]) -> str:
+def choice_of(payload: Payload, name: str, choices: Collection[str]) -> str:
     """Return one of these names."""
     value = payload.get(name)
     if not isinstance(value, str) or value not in choices:
@@ -135,7 +89,7 @@ def choice_of(payload: Mapping[str, Any], name: str, choices: Collection[str]) -
     return value
 
 
-def flag_of(payload: Mapping[str, Any], name: str) -> bool:
+def flag_of(payload: Payload, name: str) -> bool:
     """Return true or false."""
     value = payload.get(name)
     if not isinstance(value, bool):
@@ -150,7 +104,7 @@ def setting_facts(option: Option) -> dict[str, Any]:
     return {**words, "kind": option.kind, **range_, "free": option.takes_changes}
 
 
-def setting_of(payload: Mapping[str, Any], option: Option) -> Any:
+def setting_of(payload: Payload, option: Option) -> Any:
     """Return the value of a setting; never a file."""
     if option.kind == "spin":
         return whole_of(payload, option.field, option.low, option.high)
@@ -161,7 +115,7 @@ def setting_of(payload: Mapping[str, Any], option: Option) -> Any:
     return choice_of(payload, option.field, option.choices)
 
 
-def texts_of(payload: Mapping[str, Any], name: str, most: int, longest: int = 20) -> list[str]:
+def texts_of(payload: Payload, name: str, most: int, longest: int = 20) -> list[str]:
     """Return a list of so many texts at most, such as moves."""
     value = payload.get(name)
     if not isinstance(value, list) or len(value) > most:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -16,9 +15,10 @@ import chess.pgn
 
 from psearch.api.asynchronous import AsyncEngine
 from psearch.faces.uci.strength import MAX_ELO, MIN_ELO, MOST_LINES, choose_line, node_limit, noise_cp
-from psearch.faces.web.context import Context
+from psearch.faces.web.connection import Connection
+from psearch.faces.web.game_board import GameBoard
 from psearch.faces.web.game_tree import GameTree, outcome_text
-from psearch.faces.web.messages import choice_of, flag_of, number_of, whole_of
+from psearch.faces.web.messages import Payload, choice_of, flag_of, number_of, whole_of
 from psearch.results import Info, PsearchError
 
 _MOST_CLOCK_S = 6 * 3600
@@ -32,7 +32,7 @@ _HURRY_S = 10.0
 
 @dataclass(frozen=True)
 class Terms:
-    """What is played."""
+    """Says what is played."""
 
     human: chess.Color
     elo: int | None
@@ -43,8 +43,9 @@ class Terms:
     movetime_s: float
 
     @classmethod
-    def of(cls, payload: Mapping[str, Any]) -> Terms:
-        """Return what the page asks for. Raises PsearchError."""
+    def of(cls, payload: Payload) -> Terms:
+        """Return what the page asks for: `color` (white, black, random), `elo` or null, `clock` in s or null,
+        `increment`, `movetime`. Raises PsearchError."""
         color = choice_of(payload, "color", ("white", "black", "random"))
         human = random.random() < 0.5 if color == "random" else color == "white"
         elo = None if payload.get("elo") is None else whole_of(payload, "elo", MIN_ELO, MAX_ELO)
@@ -55,15 +56,15 @@ class Terms:
 
 
 class Match:
-    """The game that a page plays, if it does. It is in the tree of the page, whose end it stays at."""
+    """Plays a game against the engine in the tree of a page, and stays at its end."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self.terms: Terms | None = None
-        self.result = ""
+    def __init__(self, page: Connection, board: GameBoard) -> None:
+        self._page, self._board = page, board
+        self._terms: Terms | None = None
+        self._result = ""
         """why the last game ended"""
         self.is_running = False
-        self.began = 0.0
+        self._began = 0.0
         """when the game began, by which the page sees that it is another"""
         self._left: dict[chess.Color, float] = {}
         self._since: float | None = None
@@ -72,18 +73,19 @@ class Match:
         self._thinking: asyncio.Task[None] | None = None
         self._last: chess.pgn.GameNode | None = None
         """the latest move of the game"""
+        page.handlers["play.resign"] = lambda payload: self._resign()
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the page shows of it."""
-        terms = self.terms
+        """Return what the page shows of the game."""
+        terms = self._terms
         if terms is None:
             return {"running": False, "result": ""}
         turn = self._turn
         return {
             "running": self.is_running,
-            "began": self.began,
-            "result": self.result,
+            "began": self._began,
+            "result": self._result,
             "color": chess.COLOR_NAMES[terms.human],
             "elo": terms.elo,
             "clocks": {chess.COLOR_NAMES[color]: round(self._shown_s(color), 2) for color in self._left} or None,
@@ -91,12 +93,11 @@ class Match:
             "thinking": self.is_running and turn != terms.human,
         }
 
-    def start(self, payload: Mapping[str, Any]) -> None:
-        """Begin a game, from what stands on the board or from the beginning. Raises PsearchError, also while there is
-        one."""
+    def start(self, payload: Payload) -> None:
+        """Begin a game by these `Terms`, from what stands on the board (`fromHere`) or from the beginning."""
         self.check_may_change()
         terms = Terms.of(payload)
-        tree = GameTree.of_board(self._context.tree.board()) if flag_of(payload, "fromHere") else GameTree()
+        tree = GameTree.of_board(self._board.tree.board()) if flag_of(payload, "fromHere") else GameTree()
         if tree.game.board().outcome() is not None:
             raise PsearchError("the game is over in this position")
         names = {terms.human: "You", not terms.human: "psearch" + (f" (Elo {terms.elo})" if terms.elo else "")}
@@ -107,12 +108,11 @@ class Match:
             headers["TimeControl"] = f"{terms.clock_s:.0f}+{terms.increment_s:.0f}"
         if terms.elo:
             headers["BlackElo" if terms.human else "WhiteElo"] = str(terms.elo)
-        self._context.keep()
-        self._context.tree = tree
-        self.began = time.time()
-        self.terms, self.result, self.is_running, self._last = terms, "", True, tree.game
+        self._board.replace(tree)
+        self._began = time.time()
+        self._terms, self._result, self.is_running, self._last = terms, "", True, tree.game
         self._left = {} if terms.clock_s is None else dict.fromkeys(chess.COLORS, terms.clock_s)
-        self._context.tell_game()
+        self._board.tell_game()
         self._next_turn()
 
     def check_may_change(self) -> None:
@@ -124,13 +124,13 @@ class Match:
         """Take the human's move, legal on the board. Raises PsearchError when it is not their turn."""
         if self._turn != self._human:
             raise PsearchError("it is not your turn")
-        if self._context.tree.here is not self._last:
+        if self._board.tree.here is not self._last:
             raise PsearchError("this is not the position of the game")
         self._make(move)
 
     def take_back(self) -> None:
         """Undo the human's last move, and what came after it."""
-        if self.terms is None or self._last is None or not self._context.tree.has(self._last):
+        if self._last is None or not self._board.tree.has(self._last):
             raise PsearchError("there is no game to take a move back in")
         node = self._last
         while isinstance(node, chess.pgn.ChildNode):
@@ -139,37 +139,34 @@ class Match:
                 break
         else:
             raise PsearchError("there is no move of yours to take back")
-        self._end_thinking()
-        self._stop_clock()
-        tree = self._context.tree
+        self._stop()
+        tree = self._board.tree
         if not self.is_running:
-            self._context.keep(tree.copy())  # there may be more than the game by now
+            self._board.keep(tree.copy())  # there may be more than the game by now
         for child in list(node.variations):
             node.remove_variation(child)
         tree.here = self._last = node
         tree.renumber()
         tree.game.headers["Result"] = "*"
-        self.is_running, self.result = True, ""
-        self._context.tell_game()
+        self.is_running, self._result = True, ""
+        self._board.tell_game()
         self._next_turn()
 
     def forget(self) -> None:
         """Forget the last game: something else is on the board."""
         self.check_may_change()
-        if self.terms is not None:
-            self.terms, self._last, self.result = None, None, ""
-            self._tell()
+        if self._terms is not None:
+            self._terms, self._last, self._result = None, None, ""
+            self._page.send("play.state", self.facts)
 
-    def resign(self) -> None:
-        """Resign for the human."""
+    def _resign(self) -> None:
         if self.is_running:
             self._end("You resigned", "0-1" if self._human else "1-0")
 
     def leave(self) -> None:
         """Let others have the engine, and stop its clock, while nobody looks."""
         if self._thinking is not None:
-            self._end_thinking()
-            self._stop_clock()
+            self._stop()
 
     def come_back(self) -> None:
         """Think again, if it is the engine's turn."""
@@ -178,16 +175,13 @@ class Match:
 
     def close(self) -> None:
         """Stop the game of a page that is gone."""
-        self._end_thinking()
-        self._stop_clock()
+        self._stop()
         self.is_running = False
-
-    # -- inside --------------------------------------------------------------------------------------------------------
 
     @property
     def _human(self) -> chess.Color:
-        assert self.terms is not None
-        return self.terms.human
+        assert self._terms is not None
+        return self._terms.human
 
     @property
     def _turn(self) -> chess.Color:
@@ -195,23 +189,23 @@ class Match:
         return self._last.turn()
 
     def _next_turn(self) -> None:
-        """Whoever is to move: their clock, and the engine's thoughts."""
+        """Start the clock of who is to move, and the engine's search if it is its turn."""
         if self._turn == self._human:
             self._start_clock()
             if self._left:
-                loop = asyncio.get_running_loop()
-                self._flag = loop.call_later(max(0.0, self._left[self._human]), self._lose_on_time)
+                left_s = max(0.0, self._left[self._human])
+                self._flag = asyncio.get_running_loop().call_later(left_s, self._end_on_time, self._human)
         else:
-            self._thinking = self._context.begin("play", self._think())
-        self._tell()
+            self._thinking = self._page.begin("play", self._think())
+        self._page.send("play.state", self.facts)
 
     async def _think(self) -> None:
-        """The engine's move. Its clock runs while it has the engine, which may be busy for another page."""
+        """Make the engine's move. Its clock runs while it has the engine, which may be busy for another page."""
         loop = asyncio.get_running_loop()
         try:
-            async with self._context.shared_engine.task() as engine:
+            async with self._page.shared_engine.task() as engine:
                 self._start_clock()
-                self._tell()
+                self._page.send("play.state", self.facts)
                 began = loop.time()
                 move = await self._choose(engine)
             if self._left.get(not self._human, _MOST_CLOCK_S) > _HURRY_S:
@@ -224,9 +218,12 @@ class Match:
         self._make(move)
 
     async def _choose(self, engine: AsyncEngine) -> chess.Move:
-        assert self.terms is not None and self._last is not None
-        board, elo = self._last.board(), self.terms.elo
-        limit = self._limit()
+        assert self._terms is not None and self._last is not None
+        board, elo = self._last.board(), self._terms.elo
+        limit = chess.engine.Limit(time=None if self._left else self._terms.movetime_s)
+        if self._left:
+            limit.white_clock, limit.black_clock = self._left[chess.WHITE], self._left[chess.BLACK]
+            limit.white_inc = limit.black_inc = self._terms.increment_s
         if elo is None:
             played = await engine.play(board, limit, game=self)
             if played.move is None:
@@ -234,26 +231,17 @@ class Match:
             return played.move
         limit.nodes = node_limit(elo)
         lines = MOST_LINES if noise_cp(elo) > 0 else 1
-        infos = await engine.analyse(board, limit, multipv=lines, game=self)
-        return choose_line([_line(info) for info in infos], elo, random.Random()).pv[0]
-
-    def _limit(self) -> chess.engine.Limit:
-        assert self.terms is not None
-        if not self._left:
-            return chess.engine.Limit(time=self.terms.movetime_s)
-        increment = self.terms.increment_s
-        return chess.engine.Limit(
-            white_clock=self._left[chess.WHITE],
-            black_clock=self._left[chess.BLACK],
-            white_inc=increment,
-            black_inc=increment,
-        )
+        found = [
+            Info(info["depth"], info["seldepth"], info["score"], "exact", info["nodes"], info["time"], info["pv"])
+            for info in await engine.analyse(board, limit, multipv=lines, game=self)
+        ]
+        return choose_line(found, elo, random.Random()).pv[0]
 
     def _make(self, move: chess.Move) -> None:
-        """A move of whoever's turn it is."""
+        """Make a move of whoever's turn it is."""
         mover = self._turn
         used_s = self._stop_clock()
-        tree = self._context.tree
+        tree = self._board.tree
         follows = tree.here is self._last
         watched, tree.here = tree.here, self._last or tree.game
         tree.play(move)
@@ -263,21 +251,18 @@ class Match:
             if self._left[mover] <= 0:
                 self._end_on_time(mover)
                 return
-            assert self.terms is not None
-            self._left[mover] += self.terms.increment_s
+            assert self._terms is not None
+            self._left[mover] += self._terms.increment_s
             assert isinstance(self._last, chess.pgn.ChildNode)
             self._last.set_clock(self._left[mover])
         if not follows:
             tree.here = watched  # who looks at an earlier move goes on looking at it
-        self._context.tell_game()
+        self._board.tell_game()
         outcome = self._last.board().outcome(claim_draw=True)
         if outcome is not None:
             self._end(outcome_text(outcome), outcome.result())
         else:
             self._next_turn()
-
-    def _lose_on_time(self) -> None:
-        self._end_on_time(self._human)
 
     def _end_on_time(self, loser: chess.Color) -> None:
         assert self._last is not None
@@ -289,25 +274,26 @@ class Match:
             self._end(f"{name} wins on time", "0-1" if loser else "1-0")
 
     def _end(self, reason: str, result: str) -> None:
-        self._end_thinking()
-        used_s = self._stop_clock()
+        used_s = self._stop()
         if self._left:
             self._left[self._turn] = max(0.0, self._left[self._turn] - used_s)
-        self.is_running, self.result = False, reason
-        self._context.tree.game.headers["Result"] = result
-        self._context.tell_game()
-        self._tell()
+        self.is_running, self._result = False, reason
+        self._board.tree.game.headers["Result"] = result
+        self._board.tell_game()
+        self._page.send("play.state", self.facts)
 
-    def _end_thinking(self) -> None:
+    def _stop(self) -> float:
+        """Stop the engine and the clock; return the seconds that it ran."""
         thinking, self._thinking = self._thinking, None
         if thinking is not None:
             thinking.cancel()
+        return self._stop_clock()
 
     def _start_clock(self) -> None:
         self._since = asyncio.get_running_loop().time()
 
     def _stop_clock(self) -> float:
-        """Seconds that it ran."""
+        """Stop the clock; return the seconds that it ran."""
         since, self._since = self._since, None
         if self._flag is not None:
             self._flag.cancel()
@@ -319,11 +305,3 @@ class Match:
         if self.is_running and self._since is not None and color == self._turn:
             used_s = asyncio.get_running_loop().time() - self._since
         return max(0.0, self._left[color] - used_s)
-
-    def _tell(self) -> None:
-        self._context.send("play.state", self.facts)
-
-
-def _line(info: chess.engine.InfoDict) -> Info:
-    """A line as the strength knows it."""
-    return Info(info["depth"], info["seldepth"], info["score"], "exact", info["nodes"], info["time"], info["pv"])

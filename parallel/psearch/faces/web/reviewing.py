@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
@@ -19,9 +20,11 @@ from psearch.batch.positions.position_pool import PositionPool, make_pool, round
 from psearch.batch.positions.position_worker import WorkerSettings
 from psearch.batch.positions.task import Outcome, Task, TaskList
 from psearch.defaults import DEFAULT_DRIVER, JOB_HASH_MB
-from psearch.faces.web.context import Context
+from psearch.faces.web.connection import Connection
+from psearch.faces.web.game_board import GameBoard
 from psearch.faces.web.game_tree import GameTree, score_facts
-from psearch.faces.web.messages import choice_of, number_of, whole_of
+from psearch.faces.web.messages import Payload, choice_of, number_of, whole_of
+from psearch.faces.web.playing import Match
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.text.pgn_text import BoardGame, PgnGame
@@ -37,38 +40,32 @@ _MOST_TIME_S = 600
 _MOST_NODES = 10**12
 _MOST_DEPTH = 100
 _MOST_PLIES = 1_000
-
-
 _NONE: dict[str, Any] = {"running": False, "done": 0, "total": 0, "moves": [], "players": None, "text": ""}
 """What a page shows of a game that was not analysed."""
 
 
 class Review:
-    """The review of the game of one page, if there is one."""
+    """Reviews the game of one page."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, page: Connection, board: GameBoard, match: Match) -> None:
+        self._page, self._board, self._match = page, board, match
         self._task: asyncio.Task[None] | None = None
-        self.facts: dict[str, Any] = _NONE
-        """what the page shows of it"""
+        board.review = _NONE
+        page.handlers |= {"review.start": self._start, "review.stop": lambda payload: self.stop()}
 
-    @property
-    def is_running(self) -> bool:
-        """Whether positions are being searched."""
-        return self._task is not None and not self._task.done()
-
-    def start(self, payload: Mapping[str, Any]) -> None:
-        """Begin. Raises PsearchError."""
+    def _start(self, payload: Payload) -> None:
+        """Analyse the game: `kind` (time, nodes, depth) and `amount` for each position."""
+        self._match.check_may_change()
         limits = _limits_of(payload)
-        if self.is_running:
+        if self._task is not None and not self._task.done():
             raise PsearchError("the game is being analysed already")
-        looked_at = _MainLine(self._context.tree)
+        looked_at = _MainLine(self._board.tree)
         tasks = [Task.of_board(str(place.ply), place.board, limits, place.line) for place in positions(looked_at.work)]
         if not tasks:
             raise PsearchError("there are no moves to look at: play some, or paste a PGN")
         if len(tasks) > _MOST_PLIES:
             raise PsearchError(f"the game is longer than {_MOST_PLIES:,} plies")
-        self._task = self._context.begin("review", self._run(looked_at, tasks))
+        self._task = self._page.begin("review", self._run(looked_at, tasks))
 
     def stop(self) -> None:
         """End it; what was found stays."""
@@ -80,21 +77,18 @@ class Review:
         nothing."""
         self.stop()
         facts = {**(facts or _NONE), "running": False}
-        if self.facts != facts:
-            self.facts = facts
-            self._context.show("review.state", self.facts)
-
-    # -- inside --------------------------------------------------------------------------------------------------------
+        if self._board.review != facts:
+            self._board.review = facts
+            self._page.show("review.state", self._board.review)
 
     async def _run(self, line: _MainLine, tasks: list[Task]) -> None:
         """Search all positions, the last one first, and judge the game from time to time."""
         answers: dict[int, Answer] = {}
-        shared_engine, loop = self._context.shared_engine, asyncio.get_running_loop()
+        shared_engine, loop = self._page.shared_engine, asyncio.get_running_loop()
         next_look = 0.0
         ended, problem = "stopped", ""
-        self._tell(
-            line, answers, len(tasks), True, "" if shared_engine.has_cores else "waiting for the game of another tab"
-        )
+        waiting = "" if shared_engine.has_cores else "waiting for the game of another tab"
+        self._tell(line, answers, len(tasks), True, waiting)
         try:
             async with (
                 shared_engine.cores("a game is being analysed"),
@@ -106,23 +100,22 @@ class Review:
                         problem = outcome.error or "no answer"
                         continue
                     answers[ply] = answer
-                    turn = line.work.game.turn() if ply % 2 == 0 else not line.work.game.turn()
-                    line.tree.keep_score(
-                        line.numbers[ply], chess.engine.PovScore(answer.estimate[0], turn), answer.line.depth
-                    )
+                    turn = line.work.game.turn() ^ (ply % 2 == 1)
+                    score = chess.engine.PovScore(answer.estimate[0], turn)
+                    line.tree.keep_score(line.numbers[ply], score, answer.line.depth)
                     began = loop.time()
                     if began >= next_look:
                         self._tell(line, answers, len(tasks), True, "")
                         next_look = began + max(_JUDGE_EVERY_S, _REST * (loop.time() - began))
             ended = problem
         finally:
-            if self._context.tree is line.tree and not ended and line.is_still_there:
-                annotate(judge_game(line.real, answers), f"psearch {__version__}")
+            if self._board.tree is line.tree and not ended and line.is_still_there:
+                annotate(judge_game(_work(line.tree.game), answers), f"psearch {__version__}")
                 line.tree.write_scores(line.nodes)
                 with contextlib.suppress(PsearchError):  # too many moves by now
                     line.tree.renumber()
-                self._context.tell_game()
-            if self._context.tree is line.tree:
+                self._board.tell_game()
+            if self._board.tree is line.tree:
                 self._tell(line, answers, len(tasks), False, ended)
 
     def _tell(self, line: _MainLine, answers: Mapping[int, Answer], total: int, is_running: bool, text: str) -> None:
@@ -140,7 +133,7 @@ class Review:
             if score is None and found.score is not None:
                 score = score_facts(found.score, material(board))
             moves.append({**facts, "eval": score})
-        self.facts = {
+        self._board.review = {
             "running": is_running,
             "done": len(answers),
             "total": total,
@@ -156,11 +149,11 @@ class Review:
                 for color, player in judged.players.items()
             },
         }
-        self._context.show("review.state", self.facts)
+        self._page.show("review.state", self._board.review)
 
 
 class _MainLine:
-    """The main line of a tree as it was when its analysis began: the user may go on making moves."""
+    """Keeps the main line of a tree as it was when its analysis began: the user may go on making moves."""
 
     def __init__(self, tree: GameTree) -> None:
         self.tree = tree
@@ -172,13 +165,8 @@ class _MainLine:
         self.work = _work(game)
 
     @property
-    def real(self) -> PgnGame:
-        """The game of the tree itself, to write into."""
-        return _work(self.tree.game)
-
-    @property
     def is_still_there(self) -> bool:
-        """Whether the main line of the tree still begins with it."""
+        """Tell whether the main line of the tree still begins with this one."""
         return [self.tree.game, *self.tree.game.mainline()][: len(self.nodes)] == self.nodes
 
 
@@ -186,7 +174,7 @@ def _work(game: chess.pgn.Game) -> PgnGame:
     return PgnGame(1, game, (), Source.of_text("the game", ""), 0, 0)
 
 
-def _limits_of(payload: Mapping[str, Any]) -> Limits:
+def _limits_of(payload: Payload) -> Limits:
     kind = choice_of(payload, "kind", ("time", "nodes", "depth"))
     if kind == "time":
         return Limits(movetime_ms=1_000 * max(0.01, number_of(payload, "amount", 0, _MOST_TIME_S)))
@@ -197,24 +185,18 @@ def _limits_of(payload: Mapping[str, Any]) -> Limits:
 
 async def _outcomes(tasks: list[Task], threads: int) -> AsyncGenerator[Outcome, None]:
     """Yield the outcomes of the positions of a game, by `psearch analyse --jobs 1 --threads N`, as they are found."""
-    pool: PositionPool | None = None
-    is_stopped = False
+    pools: list[PositionPool] = []
+    stopped = threading.Event()
 
-    def stop() -> None:
-        nonlocal is_stopped
-        is_stopped = True
-
-    def begin() -> None:
-        nonlocal pool
-        pool = make_pool(1, WorkerSettings(threads, JOB_HASH_MB, SearchOptions(driver=DEFAULT_DRIVER)))
+    def begin() -> None:  # and keep it for the end, whenever that comes
+        pools.append(make_pool(1, WorkerSettings(threads, JOB_HASH_MB, SearchOptions(driver=DEFAULT_DRIVER))))
 
     try:
-        await in_thread(begin, stop)
-        assert pool is not None
-        found = rounds(pool, [TaskList(tasks)], is_stopped=lambda: is_stopped)
-        while (outcomes := await in_thread(lambda: next(found, None), stop)) is not None:
+        await in_thread(begin, stopped.set)
+        found = rounds(pools[0], [TaskList(tasks)], is_stopped=stopped.is_set)
+        while (outcomes := await in_thread(lambda: next(found, None), stopped.set)) is not None:
             for outcome in outcomes:
                 yield outcome
     finally:
-        if pool is not None:
+        for pool in pools:
             pool.close()

@@ -2,6 +2,11 @@
 
 Files are read from the package when it starts: a request names one of these or nothing.
 It answers before it can search: what takes long to import, and the engine, come in the background.
+
+It serves this machine's user, by the address that was printed, and the page that it opened. A browser lets every page
+of the web send requests to 127.0.0.1. So each request must name this server as its host (names that others have made
+point here do not pass), must show the token, which only the printed address has, and a WebSocket must come from a page
+of this server. What is answered may load nothing from elsewhere, and run nothing that is not a file of the package.
 """
 
 from __future__ import annotations
@@ -11,14 +16,15 @@ import contextlib
 import errno
 import functools
 import hashlib
+import os
 import re
 import secrets
 import socket as sockets
 import sys
-from collections.abc import AsyncIterator, Callable, MutableMapping
-from dataclasses import dataclass
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs
 
 import uvicorn
@@ -30,13 +36,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from psearch.faces.web.access import SAFE_HEADERS, Access
 from psearch.faces.web.messages import LONGEST
 from psearch.processes.control import SearchControl
 from psearch.results import PsearchError
 
 if TYPE_CHECKING:
-    from psearch.faces.web.pages import Pages
+    from psearch.faces.web.page import Pages
 
 _STATIC = Path(__file__).parent / "static"
 _KINDS = {
@@ -47,9 +52,7 @@ _KINDS = {
 }
 """What else lies there (licences, the list of what was taken from others) is not for the page."""
 PAGE = "/"
-_PAGE_FILE = "/index.html"
 HOST = "127.0.0.1"
-SOCKET = "/socket"
 _LONGEST_REQUEST = 1 << 14
 """bytes of the head of a request"""
 _PAGE_ID = re.compile(r"[0-9a-f]{16,64}")
@@ -66,17 +69,102 @@ _MOST_STRANGERS = 64
 _BACKLOG = 64
 """Connections that wait to be taken. asyncio takes so many in a row, before any of them can be found to be too many."""
 _OPEN_THE_ADDRESS = "Open the address that psearch serve has printed: it has a token, which this one lacks.\n"
+Headers = Iterable[tuple[bytes, bytes]]
+"""Headers of a request as ASGI has them: names in lower case."""
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",  # the pieces are in chessground's style sheets
+        "font-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+_SAFE_HEADERS = (
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+"""On every answer."""
+_TOKEN_BYTES = 24
+_FIRST_LOOK_S = 60.0
+"""How long the address that a browser is started with is good for, once."""
 
 
-@dataclass(frozen=True)
-class StaticFile:
-    """What is sent."""
+class Access:
+    """Knows the port and the token. port: where the server listens on 127.0.0.1."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self._token = secrets.token_urlsafe(_TOKEN_BYTES)
+        self._once: str | None = None
+        self._once_until = 0.0
+        ports = (f":{port}", "") if port == 80 else (f":{port}",)  # browsers leave 80 out
+        self._hosts = {name + end for name in ("127.0.0.1", "localhost") for end in ports}
+
+    @property
+    def address(self) -> str:
+        """Return what the user opens; it is good as long as the server runs."""
+        return f"http://127.0.0.1:{self.port}/?token={self._token}"
+
+    def address_for_once(self) -> str:
+        """Return the address for the command line of a browser, which everybody on the machine can read: good for one
+        request."""
+        self._once = secrets.token_urlsafe(_TOKEN_BYTES)
+        self._once_until = time.monotonic() + _FIRST_LOOK_S
+        return f"http://127.0.0.1:{self.port}/?token={self._once}"
+
+    @property
+    def cookie(self) -> str:
+        """Return the cookie of a page that came with the token. Ports share their cookies, so the name has the port."""
+        return f"psearch-{self.port}={self._token}; Path=/; HttpOnly; SameSite=Strict"
+
+    def is_host(self, headers: Headers) -> bool:
+        """Tell whether the request is for this server, by the one name or the other."""
+        return _only(headers, b"host") in self._hosts
+
+    def is_origin(self, headers: Headers) -> bool:
+        """Tell whether a page of this server asks."""
+        return _only(headers, b"origin").removeprefix("http://") in self._hosts
+
+    def takes(self, token: str) -> bool:
+        """Tell whether the address had the token."""
+        if secrets.compare_digest(token.encode(), self._token.encode()):
+            return True
+        once, self._once = self._once, None
+        if once is None or time.monotonic() > self._once_until:
+            return False
+        if secrets.compare_digest(token.encode(), once.encode()):
+            return True
+        self._once = once
+        return False
+
+    def knows(self, headers: Headers) -> bool:
+        """Tell whether the request has the cookie of a page that came with the token."""
+        wanted = self.cookie.partition(";")[0].encode()
+        cookies = b"; ".join(value for key, value in headers if key == b"cookie").split(b"; ")
+        # compared as they are: other programs on 127.0.0.1 have theirs, which need not be well-formed
+        return any([secrets.compare_digest(cookie, wanted) for cookie in cookies])
+
+
+def _only(headers: Headers, name: bytes) -> str:
+    """Return the header that a request must have once; else nothing."""
+    values = [value.decode("latin-1") for key, value in headers if key == name]
+    return values[0] if len(values) == 1 else ""
+
+
+class StaticFile(NamedTuple):
+    """Holds a file of the page, its media type, and its entity tag, which changes with the data."""
 
     data: bytes
     kind: str
-    """the media type"""
     tag: str
-    """the entity tag: changes with the data"""
 
 
 def read_files() -> dict[str, StaticFile]:
@@ -88,24 +176,19 @@ def read_files() -> dict[str, StaticFile]:
             data = path.read_bytes()
             tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
             found["/" + path.relative_to(_STATIC).as_posix()] = StaticFile(data, kind, tag)
-    found[PAGE] = found.pop(_PAGE_FILE)
+    found[PAGE] = found.pop("/index.html")
     return found
 
 
 def listen(port: int) -> sockets.socket:
     """Return a socket that listens on 127.0.0.1; port 0: any that is free. Raises PsearchError when the port is
     taken."""
-    listener = sockets.socket(sockets.AF_INET, sockets.SOCK_STREAM)
     try:
-        listener.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
-        listener.listen(_BACKLOG)
+        return sockets.create_server((HOST, port), backlog=_BACKLOG)
     except OSError as error:
-        listener.close()
         if error.errno == errno.EADDRINUSE:
             raise PsearchError(f"port {port} is in use: give another, as --port {port + 1}, or any, --port 0") from None
-        raise PsearchError(f"cannot listen on port {port}: {error.strerror}") from None
-    return listener
+        raise PsearchError(f"cannot listen on port {port}: {os.strerror(error.errno or 0)}") from None
 
 
 def make_app(access: Access, open_pages: Callable[[], Pages]) -> Starlette:
@@ -127,12 +210,11 @@ def make_app(access: Access, open_pages: Callable[[], Pages]) -> Starlette:
     async def answer(request: Request) -> Response:
         return _file(request, access, files)
 
-    async def talk(websocket: WebSocket) -> None:
-        await _talk(websocket, access)
-
-    app = Starlette(
-        routes=[Route("/{path:path}", answer, methods=["GET"]), WebSocketRoute(SOCKET, talk)], lifespan=lifespan
-    )
+    routes = [
+        Route("/{path:path}", answer, methods=["GET"]),
+        WebSocketRoute("/socket", functools.partial(_talk, access=access)),
+    ]
+    app = Starlette(routes=routes, lifespan=lifespan)
     app.add_middleware(_Safe, access=access)
     return app
 
@@ -151,7 +233,7 @@ def run(
         ws_max_size=LONGEST,
         ws_per_message_deflate=False,
         h11_max_incomplete_event_size=_LONGEST_REQUEST,
-        http=functools.partial(_Connection, access=access, strangers={}),  # type: ignore[arg-type]  # it is only called
+        http=functools.partial(_GuardedProtocol, access=access, strangers={}),  # type: ignore[arg-type]  # it is only called
         loop="asyncio",
         lifespan="on",
         backlog=_BACKLOG,
@@ -168,7 +250,7 @@ def run(
         loop = asyncio.get_running_loop()
 
         def stop() -> None:  # from a handler of signals
-            loop.call_soon_threadsafe(server.leave)
+            loop.call_soon_threadsafe(setattr, server, "should_exit", True)
 
         control.attach(stop)
         if control.is_stopped:
@@ -189,11 +271,8 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Any:
         yield
 
-    def leave(self) -> None:
-        self.should_exit = True
 
-
-class _Connection(H11Protocol):
+class _GuardedProtocol(H11Protocol):
     """Ends soon unless it shows the cookie: nobody else shall use up the connections that a process may have."""
 
     def __init__(
@@ -240,7 +319,7 @@ class _Safe:
 
         async def say(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
-                message = {**message, "headers": [*message.get("headers", ()), *SAFE_HEADERS]}
+                message = {**message, "headers": [*message.get("headers", ()), *_SAFE_HEADERS]}
             await send(message)
 
         headers = scope["headers"]
@@ -249,16 +328,12 @@ class _Safe:
             if is_ours and self._access.is_origin(headers):
                 await self._app(scope, receive, say)
             else:
-                await _refuse_socket(receive, say)
+                await receive()  # the request to connect
+                await say({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": ""})
         elif is_ours:
             await self._app(scope, receive, say)
         else:
             await PlainTextResponse("This server has another name.\n", 421)(scope, receive, say)
-
-
-async def _refuse_socket(receive: Receive, send: Send) -> None:
-    await receive()  # the request to connect
-    await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": ""})
 
 
 def _file(request: Request, access: Access, files: dict[str, StaticFile]) -> Response:
@@ -280,63 +355,38 @@ def _file(request: Request, access: Access, files: dict[str, StaticFile]) -> Res
     return Response(file.data, 200, found, media_type=file.kind)
 
 
-class _Pipe:
-    """A WebSocket as a page wants it."""
-
-    def __init__(self, websocket: WebSocket) -> None:
-        self._websocket = websocket
-
-    async def send(self, text: str) -> None:
-        try:
-            await self._websocket.send_text(text)
-        except (WebSocketDisconnect, RuntimeError) as error:  # it is closed, or being closed
-            raise ConnectionError(str(error)) from None
-
-    async def close(self, code: int, reason: str) -> None:
-        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
-            await self._websocket.close(code, reason)
-
-
 async def _talk(websocket: WebSocket, access: Access) -> None:
-    """One WebSocket, from its beginning to its end."""
+    """Serve one WebSocket, from its beginning to its end."""
     await websocket.accept()
     websocket.app.state.is_asked.set()
-    pipe = _Pipe(websocket)
-    if not access.knows(websocket.scope["headers"]):  # told to the page, which would try again and again
-        await pipe.close(_POLICY_VIOLATION, "psearch serve was started anew: open the address that it has printed")
-        return
-    wanted = websocket.query_params.get("page", "")
-    page_id = wanted if _PAGE_ID.fullmatch(wanted) else secrets.token_hex(16)
-    try:
-        pages = await asyncio.shield(websocket.app.state.pages)
-    except PsearchError as error:
-        await pipe.close(_TRY_LATER, str(error)[:120])
-        return
-    page = pages.page(page_id)
-    if page is None:
-        await pipe.close(_POLICY_VIOLATION, "there are too many tabs: close some, and reload")
-        return
-    writing = await page.attach(pipe)
-    page.tell_everything()
-    try:
-        while True:
-            message: MutableMapping[str, Any] = await websocket.receive()
-            if message["type"] == "websocket.disconnect":
-                break
-            text = message.get("text")
-            if text is None:
-                page.send("page.error", {"text": "a message is not text"})
-            else:
-                await page.receive(text)
-    except (WebSocketDisconnect, RuntimeError):
-        pass  # it was closed from here
-    finally:
-        page.detach(pipe)
-        writing.cancel()
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # it was closed from here, or from there
+        if not access.knows(websocket.scope["headers"]):  # told to the page, which would try again and again
+            reason = "psearch serve was started anew: open the address that it has printed"
+            return await websocket.close(_POLICY_VIOLATION, reason)
+        wanted = websocket.query_params.get("page", "")
+        page_id = wanted if _PAGE_ID.fullmatch(wanted) else secrets.token_hex(16)
+        try:
+            pages: Pages = await asyncio.shield(websocket.app.state.pages)
+        except PsearchError as error:
+            return await websocket.close(_TRY_LATER, str(error)[:120])
+        page = await pages.page(page_id)
+        if page is None:
+            return await websocket.close(_POLICY_VIOLATION, "there are too many tabs: close some, and reload")
+        writing = await page.attach(websocket)
+        try:
+            while (message := await websocket.receive())["type"] != "websocket.disconnect":
+                text = message.get("text")
+                if text is None:
+                    page.send("page.error", {"text": "a message is not text"})
+                else:
+                    await page.receive(text)
+        finally:
+            page.detach(websocket)
+            writing.cancel()
 
 
 async def _started(is_asked: asyncio.Event, open_pages: Callable[[], Pages]) -> Pages:
-    """What pages need, with the engine on its way. Raises what importing and making it does.
+    """Return what pages need, with the engine on its way. Raises what importing and making it does.
 
     In a thread: python-chess, and what imports it, takes a while. A browser that is being opened comes first: the page
     needs none of it to be drawn, and asks for it with its first WebSocket.

@@ -13,7 +13,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import chess
 import chess.engine
@@ -33,7 +33,7 @@ _MOST_NOTES = 50
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """What all pages share."""
+    """Says what all pages share."""
 
     threads: int
     hash_mb: int
@@ -45,9 +45,8 @@ class EngineSettings:
     """a file of rules that it offers; empty: none"""
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """What pages may set at most."""
+class Bounds(NamedTuple):
+    """Limits what pages may set."""
 
     threads: int
     hash_mb: int
@@ -61,7 +60,7 @@ def bounds_of(settings: EngineSettings) -> Bounds:
 
 @dataclass(eq=False)
 class WantedAnalysis:
-    """An analysis that somebody wants."""
+    """Describes an analysis that somebody wants."""
 
     owner: object
     board: chess.Board
@@ -110,14 +109,14 @@ class SharedEngine:
 
     @property
     def engine(self) -> AsyncEngine:
-        """Raises PsearchError while there is none."""
+        """Return the engine. Raises PsearchError while there is none."""
         if self._engine is None or self.state != "ready":
             raise PsearchError(f"no engine: {self.progress}" if self.state == "failed" else "the engine is starting")
         return self._engine
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What pages show of it."""
+        """Return what pages show of the engine."""
         return {
             "state": self.state,
             "text": self.progress,
@@ -130,12 +129,7 @@ class SharedEngine:
 
     def start(self) -> None:
         """Begin to load the kernels and to start the workers, in the background."""
-        loop = asyncio.get_running_loop()
-
-        def take(text: str) -> None:
-            loop.call_soon_threadsafe(self.note, text)
-
-        self._watch = _Warnings(take)
+        self._watch = _Warnings(self.note)
         logging.getLogger("psearch").addHandler(self._watch)
         self._work = asyncio.create_task(self._serve())
 
@@ -155,8 +149,6 @@ class SharedEngine:
         self.notes = [*self.notes, text][-_MOST_NOTES:]
         self._tell_all("engine.note", {"text": text})
 
-    # -- analyses and tasks --------------------------------------------------------------------------------------------
-
     def analyse(self, wanted: WantedAnalysis) -> None:
         """Begin this analysis, in place of the one that there is."""
         former, self._wanted = self._wanted, wanted
@@ -170,7 +162,6 @@ class SharedEngine:
         """End the analysis of this owner, if it has one."""
         self._taken = [other for other in self._taken if other.owner is not owner]
         if self._wanted is not None and self._wanted.owner is owner:
-            self._wanted = None
             self._begin_again()
             self._give_back()
 
@@ -189,7 +180,7 @@ class SharedEngine:
 
     @property
     def has_cores(self) -> bool:
-        """Whether nobody is inside `cores`."""
+        """Tell whether `cores` can be entered at once."""
         return not self._cores.locked()
 
     @contextlib.asynccontextmanager
@@ -219,8 +210,6 @@ class SharedEngine:
         async with self.task() as engine:
             await engine.new_game()
 
-    # -- inside --------------------------------------------------------------------------------------------------------
-
     def _begin_again(self) -> None:
         """Something has changed: what runs ends, and what is wanted now begins."""
         if self._running is not None:
@@ -229,8 +218,15 @@ class SharedEngine:
 
     async def _serve(self) -> None:
         """Start the engine, then run what is wanted, until this is cancelled."""
+        loop = asyncio.get_running_loop()
+
+        def progress(text: str) -> None:
+            loop.call_soon_threadsafe(self._enter, "compiling", text)
+
         try:
-            await self._start_engine()
+            await in_thread(lambda: load_kernels(progress=progress))
+            self._engine = AsyncEngine(threads=self.settings.threads, hash_mb=self.settings.hash_mb, watched=True)
+            await self._engine.initialize()
             self._enter("ready")
             await self._run()
         except Exception as error:  # of whatever kind: somebody looks at the page, and nobody at this task
@@ -255,17 +251,6 @@ class SharedEngine:
                 async with self._lock:
                     await self._search(wanted)
 
-    async def _start_engine(self) -> None:
-        loop = asyncio.get_running_loop()
-
-        def progress(text: str) -> None:
-            loop.call_soon_threadsafe(self._enter, "compiling", text)
-
-        await in_thread(lambda: load_kernels(progress=progress))
-        engine = AsyncEngine(threads=self.settings.threads, hash_mb=self.settings.hash_mb, watched=True)
-        self._engine = engine
-        await engine.initialize()
-
     def _enter(self, state: str, progress: str = "") -> None:
         if self.state == "failed" or (self.state == "ready" and state != "failed"):
             return  # what the compiler said comes late
@@ -275,7 +260,7 @@ class SharedEngine:
         self._tell_all("engine.state", self.facts)
 
     async def _search(self, wanted: WantedAnalysis) -> None:
-        """Until its end, or until something else is wanted."""
+        """Search until the end, or until something else is wanted."""
         if self._wanted is not wanted or self._tasks or self._pauses:
             self._changed.set()
             return
@@ -302,14 +287,14 @@ class SharedEngine:
             self._finish(wanted, "done", "")
 
     def _finish(self, wanted: WantedAnalysis, state: str, reason: str) -> None:
-        if self._wanted is wanted:
-            self._wanted = None
         wanted.tell(state, reason)
-        self._give_back()
+        if self._wanted is wanted:
+            self._give_back()
 
     def _give_back(self) -> None:
-        """Nobody's analysis runs: tell who had the engine before."""
-        if self._wanted is None and self._taken:
+        """End the analysis that is wanted: tell who had the engine before."""
+        self._wanted = None
+        if self._taken:
             self._taken.pop().tell("free", "")
 
     async def _tick(self, wanted: WantedAnalysis, analysis: AsyncAnalysis) -> None:
@@ -320,12 +305,12 @@ class SharedEngine:
 
 
 class _Warnings(logging.Handler):
-    """Passes on what the engine warns of, from whatever thread."""
+    """Passes on what the engine warns of, from whatever thread, to the loop that it was made in."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
-        self._take = take
+        self._take, self._loop = take, asyncio.get_running_loop()
 
     def emit(self, record: logging.LogRecord) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            self._take(record.getMessage())
+            self._loop.call_soon_threadsafe(self._take, record.getMessage())

@@ -9,10 +9,10 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from psearch.api.api_log import LOG
+from psearch.lab.watching.laboratory import Experiment, read_trace, run
 from psearch.processes.tasks.task_main import Program
 from psearch.processes.tasks.task_messages import Told
 from psearch.processes.tasks.task_processes import TaskProcesses
@@ -23,37 +23,28 @@ LONGEST_S = 180.0
 """A job of more seconds is ended."""
 _NICE = 5
 """More than the search that the same page shows."""
+Order = tuple[str, Mapping[str, Any]]
 OnMessage = Callable[[str, dict[str, Any]], None]
 """Takes `progress`, {text, share}; at last one of `result`, `error` {text}, and `stopped` {}."""
 
 
-def _begin(program: Program) -> Callable[[tuple[str, Mapping[str, Any]]], dict[str, Any]]:
-    """In the process: what does the job."""
+def _begin(program: Program) -> Callable[[Order], dict[str, Any]]:
+    """Return what does the job, in its process."""
     os.nice(_NICE)
 
     def tell(text: str, share: float) -> None:
         program.look()
         program.tell({"text": text, "share": round(share, 3)})
 
-    return partial(_perform, tell)
+    def perform(order: Order) -> dict[str, Any]:
+        task, arguments = order
+        return run(Experiment(**arguments), tell) if task == "experiment" else read_trace(arguments["text"], tell)
 
-
-def _perform(tell: Callable[[str, float], None], order: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Imported only here: who starts jobs needs none of it."""
-    task, arguments = order
-    if task == "experiment":
-        from psearch.lab.watching.laboratory import Experiment, run
-
-        return run(Experiment(**arguments), tell)
-    if task == "trace":
-        from psearch.lab.watching.trace_reading import read_trace
-
-        return read_trace(arguments["text"], tell)
-    raise PsearchError(f"no such work: {task[:40]!r}")
+    return perform
 
 
 class BackgroundJob:
-    """One job. What it says goes to `on_message`, in a thread of its own; the last message comes in any case.
+    """Does one job. What it says goes to `on_message`, in a thread of its own; the last message comes in any case.
 
     task: `experiment` or `trace`; arguments: those of `laboratory.Experiment`, or `text`.
     """
@@ -61,31 +52,20 @@ class BackgroundJob:
     def __init__(self, task: str, arguments: Mapping[str, Any], on_message: OnMessage) -> None:
         self._order = (task, dict(arguments))
         self._on_message = on_message
-        self._is_stopped = False
-        self._thread = threading.Thread(target=self._run, name="psearch-job", daemon=True)
-        self._thread.start()
+        self._stopped = threading.Event()
+        threading.Thread(target=self._run, name="psearch-job", daemon=True).start()
 
     def stop(self) -> None:
         """End it now. May be called twice, and when it is over."""
-        self._is_stopped = True
-
-    def join(self, timeout_s: float) -> None:
-        """Wait for the last message."""
-        self._thread.join(timeout_s)
+        self._stopped.set()
 
     def _run(self) -> None:
         last: tuple[str, dict[str, Any]] = "stopped", {}
         began_at = time.monotonic()
+        orders, is_stopped = [self._order], self._stopped.is_set
         try:
             with TaskProcesses(_begin, 1) as processes:
-                job = share_out_to(
-                    processes,
-                    [self._order],
-                    limit_s=LONGEST_S,
-                    on_messages=self._pass_on,
-                    is_stopped=lambda: self._is_stopped,
-                )
-                for _, result in job:
+                for _, result in share_out_to(processes, orders, 1, LONGEST_S, self._pass_on, is_stopped):
                     last = "result", result
         except WorkerDied:
             is_late = time.monotonic() - began_at > LONGEST_S

@@ -1,12 +1,15 @@
-"""One position in virtual time under two policies, side by side, and by one worker alone.
+"""One position in virtual time under two policies, side by side, and by one worker alone; and traces that psearch has
+written, from their text, drawn in the same way.
 
 Runs in a process of its own (`job`), for it keeps a core busy for seconds. The depth is that of a search apart, at
 which one worker has searched about so many nodes; a search that gets far beyond that is stopped, and what it did until
-then is shown. The same arguments give the same answer to the last digit.
+then is shown. The same arguments give the same answer to the last digit. Of a trace all is checked, and nothing that it
+says is used but numbers and names that psearch writes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,18 +18,19 @@ from typing import Any
 import chess
 
 from psearch.defaults import STUDY_DRIVERS
+from psearch.files.json_text import json_value
 from psearch.lab.studies.depths import is_decided, nearest_depth
 from psearch.lab.studies.prediction_study import bins_of
 from psearch.lab.studies.pruning_counts import collect, stats_object
 from psearch.lab.studies.tree_sizes import warnings
-from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
+from psearch.lab.watching.tracks import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels, merge_now
-from psearch.settings import SPLITTING_POLICIES, is_own_policy
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
-from psearch.simulation.simulator import Simulator, VirtualSample
+from psearch.simulation.simulator import Simulator
+from psearch.trace import trace_file
 from psearch.trace.recorder import Recorder
 from psearch.trace.timeline import Slice
 from psearch_core.chess.board.bridge import to_chess_move
@@ -35,11 +39,14 @@ from psearch_core.constants import TYPE_NAMES
 Tell = Callable[[str, float], None]
 """Takes what is being done, and the share that is done, 0 to 1."""
 MOST_WORKERS = 64
+"""Most virtual workers, and most workers of a trace whose tracks are shown: the first ones."""
 LEAST_NODES, MOST_NODES = 5_000, 3_000_000
 MOST_CELLS = 400
 """Segments of a worker's timeline that are sent; longer ones are in cells of that share of the time."""
+MOST_CHARACTERS = 32 << 20
+"""Longest trace that is read; psearch writes ASCII."""
 _MOST_TIMES = 20
-"""A search of more nodes than so many times those of one worker is stopped. Workers that split nothing each search
+"""A search of more nodes than this many times those of one worker is stopped. Workers that split nothing each search
 most of what one does."""
 _HASH_MB = 64
 _EVENTS = 1 << 20
@@ -49,16 +56,24 @@ _KINDS = {"search": SEARCH, "join": JOIN, "idle": IDLE, "not recorded": LOST, "a
 """What workers do, by the names of slices."""
 _LONGEST_WORD = 24
 """Most characters of a move, a split node or a bound."""
+_LONGEST_FACT = 120
+"""Most characters of a fact of a trace."""
+_FACTS = (
+    *("psearch", "game", "position", "policy", "depth", "seed", "pruning"),
+    *("clock", "workers", "finished", "dropped_events"),
+)
+_MOST_US = 1e12
+_NO_TRACE = "that is no trace of psearch (psearch --trace FILE, or simulate --trace FILE)"
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is to be compared. Raises PsearchError for what cannot be."""
+    """Says what is to be compared; a page has checked it."""
 
     fen: str
     chess960: bool
     workers: int
-    """virtual, 1 .. 64"""
+    """virtual ones, at most `MOST_WORKERS`"""
     policies: tuple[str, str]
     nodes: int
     """of one worker, about"""
@@ -67,18 +82,6 @@ class Experiment:
     """of all three searches"""
     rules: str = ""
     """a file of the user's, for all three searches; empty: none"""
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.workers <= MOST_WORKERS:
-            raise PsearchError(f"workers must be from 1 to {MOST_WORKERS}, not {self.workers}")
-        if not LEAST_NODES <= self.nodes <= MOST_NODES:
-            raise PsearchError(f"nodes must be from {LEAST_NODES:,} to {MOST_NODES:,}, not {self.nodes}")
-        for policy in self.policies:
-            if policy not in SPLITTING_POLICIES and not is_own_policy(policy):
-                raise PsearchError(f"policy must be one of {', '.join(SPLITTING_POLICIES)}, not {policy[:40]!r}")
-        pruning_named(self.pruning)
-        if self.driver not in STUDY_DRIVERS:
-            raise PsearchError(f"driver must be one of {', '.join(STUDY_DRIVERS)}, not {self.driver[:40]!r}")
 
     def board(self) -> chess.Board:
         """Return the position. Raises PsearchError when there is nothing to search."""
@@ -91,12 +94,12 @@ class Experiment:
         return board
 
 
-class _TooMany(Exception):
-    """Nodes."""
+class _TooManyNodes(Exception):
+    pass
 
 
 def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
-    """Search three times; what there is to see, for JSON. Raises PsearchError when the position ends at once."""
+    """Search three times; return what there is to see, for JSON. Raises PsearchError when the position ends at once."""
     board = experiment.board()
     pruning = pruning_named(experiment.pruning)
     serial_options, *options = (
@@ -105,18 +108,22 @@ def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
     )
     load_kernels(*dict.fromkeys(each.kernels.group(VIRTUAL) for each in (serial_options, *options)))
     tell("the depth", 0.0)
-    depth = _depth(board, experiment.nodes, serial_options)
+    with contextlib.closing(Simulator(1, _HASH_MB, Costs())) as simulator:
+        depths = simulator.iterations(
+            board, serial_options, lambda found, nodes: is_decided(found, nodes, experiment.nodes)
+        )
+        depth = nearest_depth(depths, experiment.nodes)
     if depth is None:
         raise PsearchError("this position is decided at once: there is nothing to share")
-    serial = _search(board, depth, 1, serial_options, lambda nodes: tell("one worker", 0.05 + 0.25 * min(nodes, 1.0)))
-    runs = []
-    for number, each in enumerate(options):
-        begun = 0.3 + 0.35 * number
 
-        def report(share: float, begun: float = begun, policy: str = each.policy) -> None:
-            tell(policy, begun + 0.35 * min(share / 1.5, 1.0))
+    def reporter(text: str, begun: float) -> Callable[[float], None]:
+        return lambda share: tell(text, begun + 0.35 * min(share / 1.5, 1.0))
 
-        runs.append(_search(board, depth, experiment.workers, each, report, serial["nodes"], serial["seconds"]))
+    serial = _search(board, depth, 1, serial_options, reporter("one worker", 0.05))
+    runs = [
+        _search(board, depth, experiment.workers, each, reporter(each.policy, begun), serial)
+        for each, begun in zip(options, (0.3, 0.65), strict=True)
+    ]
     cautions = warnings(1, serial["nodes"], experiment.workers, serial_options.pruning_words)
     return {
         "fen": board.fen(),
@@ -132,107 +139,94 @@ def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
     }
 
 
-def _depth(board: chess.Board, wanted: int, options: SearchOptions) -> int | None:
-    simulator = Simulator(1, _HASH_MB, Costs())
-    try:
-        return nearest_depth(
-            simulator.iterations(board, options, lambda found, nodes: is_decided(found, nodes, wanted)), wanted
-        )
-    finally:
-        simulator.close()
-
-
 def _search(
     board: chess.Board,
     depth: int,
     workers: int,
     options: SearchOptions,
     report: Callable[[float], None],
-    serial_nodes: int = 0,
-    serial_seconds: float = 0.0,
+    serial: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """One search; against that of one worker, if it is given. report: takes the nodes so far, times those of it."""
-    events = min(_EVENTS_OF_A_WORKER, _EVENTS // workers)
-    simulator = Simulator(workers, _HASH_MB, Costs(), events)
-    arena = simulator.arena
-    most = _MOST_TIMES * serial_nodes if serial_nodes else _MOST_TIMES * MOST_NODES
-
-    def watch() -> None:
-        nodes = int(arena.worker["nodes"].sum())
-        report(nodes / serial_nodes if serial_nodes else 0.5)
-        if nodes > most:
-            raise _TooMany
-
-    try:
-        sample: VirtualSample | None
-        try:
-            sample = simulator.search("", board, depth, options, watch=watch)
-        except _TooMany:
-            sample = None
-        recorder = simulator.recorder
+    """Return one search as plain data, against that of one worker, if it is given; one that was stopped as far as it
+    got, and without a speedup. report: takes the nodes so far, times those of one worker."""
+    with contextlib.closing(Simulator(workers, _HASH_MB, Costs(), min(_EVENTS_OF_A_WORKER, _EVENTS // workers))) as sim:
+        arena, recorder = sim.arena, sim.recorder
         assert recorder is not None
+
+        def watch() -> None:
+            nodes = int(arena.worker["nodes"].sum())
+            report(nodes / serial["nodes"] if serial else 0.5)
+            if nodes > _MOST_TIMES * (serial["nodes"] if serial else MOST_NODES):
+                raise _TooManyNodes
+
+        found: dict[str, Any] = {"policy": options.policy, "workers": workers, "stopped": False}
+        try:
+            sample = sim.search("", board, depth, options, watch=watch)
+        except _TooManyNodes:
+            nodes = int(arena.worker["nodes"].sum())
+            found |= {"stopped": True, "seconds": recorder.end_ns / 1e9, "nodes": nodes}
+        else:
+            move = to_chess_move(sample.bestmove, board)
+            is_legal = move in board.legal_moves
+            found |= {
+                "seconds": sample.seconds,
+                "nodes": sample.nodes,
+                "score": sample.score,
+                "move": move.uci() if is_legal else None,
+                "san": board.san(move) if is_legal else None,
+                "idle": round(sample.idle_share, 5),
+                "splits": sample.splits,
+                "joins": sample.joins,
+                "aborted": round(sample.aborted_nodes / max(sample.nodes, 1), 5),
+            }
+            if serial:
+                found["speedup"] = round(serial["seconds"] / sample.seconds, 4)
+                found["overhead"] = round(sample.nodes / serial["nodes"], 4)
+        merge_now(arena.context)
+        record, outcomes = arena.header[0]["prediction"], arena.worker["outcomes"]
+        # reliability curves: of P(no cutoff) at entry, and of P(needed) of moves taken at shared nodes
+        at_entry = bins_of(record["bin_seen"][0], record["bin_no_cut"][0], record["bin_p"][0])
+        needed = bins_of(outcomes["needed_seen"].sum(axis=0), outcomes["needed_used"].sum(axis=0))
         return {
-            **_figures(board, sample, simulator, recorder, serial_nodes, serial_seconds),
-            "policy": options.policy,
-            "workers": workers,
+            **found,
             **timeline(recorder),
-            **_predictions(simulator),
+            "no_cutoff": [asdict(one) for one in at_entry],
+            "needed": [asdict(one) for one in needed],
             "techniques": stats_object(collect(arena))["techniques"],
         }
-    finally:
-        simulator.close()
-
-
-def _figures(
-    board: chess.Board,
-    sample: VirtualSample | None,
-    simulator: Simulator,
-    recorder: Recorder,
-    serial_nodes: int,
-    serial_seconds: float,
-) -> dict[str, Any]:
-    """In numbers; of a search that was stopped what it did until then, and no speedup."""
-    if sample is None:
-        return {
-            "stopped": True,
-            "seconds": recorder.end_ns / 1e9,
-            "nodes": int(simulator.arena.worker["nodes"].sum()),
-        }
-    move = to_chess_move(sample.bestmove, board)
-    found: dict[str, Any] = {
-        "stopped": False,
-        "seconds": sample.seconds,
-        "nodes": sample.nodes,
-        "score": sample.score,
-        "move": move.uci() if move in board.legal_moves else None,
-        "san": board.san(move) if move in board.legal_moves else None,
-        "idle": round(sample.idle_share, 5),
-        "splits": sample.splits,
-        "joins": sample.joins,
-        "aborted": round(sample.aborted_nodes / max(sample.nodes, 1), 5),
-    }
-    if serial_nodes:
-        found["speedup"] = round(serial_seconds / sample.seconds, 4)
-        found["overhead"] = round(sample.nodes / serial_nodes, 4)
-    return found
 
 
 def timeline(recorder: Recorder) -> dict[str, Any]:
     """Return tracks, iterations and split nodes of the last search of a recorder; times in microseconds."""
-    end = recorder.end_ns // 1000
-    tracks = [
-        packed(in_cells(segments_of(recorder.slices_of(worker)), 0, end, MOST_CELLS))
-        for worker in range(recorder.arena.workers)
-    ]
-    return {
-        "end": end,
-        "tracks": tracks,
-        "depths": [iteration(part.args, part.begin // 1000, part.end // 1000) for part in recorder.iterations()],
-        "types": split_types([part.args for part in recorder.lives()]),
-    }
+    tracks = [segments_of(recorder.slices_of(worker)) for worker in range(recorder.arena.workers)]
+    depths = [_iteration(part.args, part.begin // 1000, part.end // 1000) for part in recorder.iterations()]
+    return _drawn(tracks, recorder.end_ns // 1000, depths, [part.args for part in recorder.lives()])
 
 
-def segment(name: str, begin: int, end: int, args: Mapping[str, Any]) -> Segment | None:
+def _drawn(
+    tracks: list[list[Segment]], end: int, depths: list[dict[str, Any]], lives: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the timeline of these, with how many nodes of each type were shared, by how many helpers, and how they
+    ended."""
+    types = []
+    for name in TYPE_NAMES:
+        own = [life for life in lives if life.get("type") == name]
+        outcomes = [life.get("outcome") for life in own]
+        needed = math.fsum(float(life.get("p_needed", 0)) for life in own)
+        types.append(
+            {
+                "type": name,
+                "splits": len(own),
+                "helpers": sum(int(life.get("helpers", 0)) for life in own),
+                "p_needed": round(needed / len(own), 3) if own else None,
+                **{outcome: outcomes.count(outcome) for outcome in ("exhausted", "cutoff", "aborted")},
+            }
+        )
+    shown = [packed(in_cells(track, 0, end, MOST_CELLS)) for track in tracks]
+    return {"end": end, "tracks": shown, "depths": depths, "types": types}
+
+
+def _segment(name: str, begin: int, end: int, args: Mapping[str, Any]) -> Segment | None:
     """Return what a worker did, of a slice of its track; None for a slice that is no work, such as an iteration."""
     kind = _KINDS.get(name)
     split = str(args.get("split", ""))[:_LONGEST_WORD]
@@ -242,11 +236,11 @@ def segment(name: str, begin: int, end: int, args: Mapping[str, Any]) -> Segment
 def segments_of(slices: Iterable[Slice]) -> list[Segment]:
     """Return a worker's slices, those of work thrown away after what they lie in."""
     parts = (each for part in slices for each in (part, *part.within))
-    found = (segment(part.name, part.begin // 1000, part.end // 1000, part.args) for part in parts)
+    found = (_segment(part.name, part.begin // 1000, part.end // 1000, part.args) for part in parts)
     return [each for each in found if each is not None]
 
 
-def iteration(args: Mapping[str, Any], begin: int, end: int) -> dict[str, Any]:
+def _iteration(args: Mapping[str, Any], begin: int, end: int) -> dict[str, Any]:
     """Return a search of the root, of the arguments and the times of its slice. Raises ValueError, TypeError, KeyError
     for what psearch does not write."""
     score, move = args.get("score"), args.get("move")
@@ -260,49 +254,73 @@ def iteration(args: Mapping[str, Any], begin: int, end: int) -> dict[str, Any]:
     }
 
 
-def split_types(lives: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return of each type of node how many were shared, by how many helpers, and how they ended."""
-    found = []
-    for name in TYPE_NAMES:
-        own = [life for life in lives if life.get("type") == name]
-        outcomes = [life.get("outcome") for life in own]
-        found.append(
-            {
-                "type": name,
-                "splits": len(own),
-                "helpers": sum(int(life.get("helpers", 0)) for life in own),
-                "p_needed": round(math.fsum(float(life.get("p_needed", 0)) for life in own) / len(own), 3)
-                if own
-                else None,
-                **{outcome: outcomes.count(outcome) for outcome in ("exhausted", "cutoff", "aborted")},
-            }
-        )
-    return found
-
-
-def _predictions(simulator: Simulator) -> dict[str, Any]:
-    """Reliability curves of this search: of P(no cutoff) at entry, and of P(needed) of moves taken at shared nodes."""
-    arena = simulator.arena
-    merge_now(arena.context)
-    record = arena.header[0]["prediction"]
-    outcomes = arena.worker["outcomes"]
-    at_entry = bins_of(record["bin_seen"][0], record["bin_no_cut"][0], record["bin_p"][0])
-    needed = bins_of(outcomes["needed_seen"].sum(axis=0), outcomes["needed_used"].sum(axis=0))
-    return {"no_cutoff": [asdict(one) for one in at_entry], "needed": [asdict(one) for one in needed]}
-
-
 def _compared(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Where they differ: for each depth what both searches of the root took, and how far apart they are by then."""
-    spent: list[dict[int, int]] = []
-    for one in runs:
-        by_depth: dict[int, int] = {}
+    """Return for each depth what both searches of the root took, and how far apart they are by then."""
+    spent: list[dict[int, int]] = [{}, {}]
+    for by_depth, one in zip(spent, runs, strict=True):
         for part in one["depths"]:
             by_depth[part["depth"]] = by_depth.get(part["depth"], 0) + part["end"] - part["begin"]
-        spent.append(by_depth)
-    found = []
-    apart = 0
-    for depth in sorted(set(spent[0]) & set(spent[1])):
+    found, apart = [], 0
+    for depth in sorted(spent[0].keys() & spent[1].keys()):
         first, second = spent[0][depth], spent[1][depth]
         apart += second - first
         found.append({"depth": depth, "first": first, "second": second, "apart": apart})
     return found
+
+
+def read_trace(text: str, tell: Tell = lambda text, share: None) -> dict[str, Any]:
+    """Return what a trace shows, for JSON, as `timeline` has it, with the facts. Raises PsearchError."""
+    if len(text) > MOST_CHARACTERS:
+        raise PsearchError(f"a trace of more than {MOST_CHARACTERS >> 20} MiB is not opened here; ui.perfetto.dev may")
+    if not text.startswith(trace_file.OPENING):
+        raise PsearchError(_NO_TRACE)
+    tell("reading", 0.1)
+    try:
+        whole = json_value(text)
+        facts, events = whole["otherData"], whole["traceEvents"]
+        if not isinstance(facts, dict) or not isinstance(events, list):
+            raise PsearchError(_NO_TRACE)
+        tell("drawing", 0.6)
+        return _shown(facts, events)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        raise PsearchError(f"{_NO_TRACE}, or it is not complete") from None
+
+
+def _shown(facts: Mapping[str, Any], events: list[Any]) -> dict[str, Any]:
+    """Return a trace as it is shown. Raises ValueError, TypeError, KeyError for what psearch does not write."""
+    tracks: dict[int, list[Segment]] = {}
+    depths: list[dict[str, Any]] = []
+    lives: list[dict[str, Any]] = []
+    names = set()
+    for event in events:
+        is_name = event["ph"] == "M" and event["name"] == "thread_name" and event["pid"] == trace_file.WORKERS_PID
+        if event["ph"] != "X" and not is_name:
+            continue
+        worker = int(event["tid"]) - trace_file.FIRST_WORKER_TID if event["pid"] == trace_file.WORKERS_PID else 0
+        if not 0 <= worker < 1 << 10:
+            raise ValueError("no such worker")
+        if is_name:
+            names.add(worker)
+            continue
+        start, length, args = float(event["ts"]), float(event["dur"]), event["args"]
+        if not 0 <= start <= start + length <= _MOST_US:
+            raise ValueError("no times")
+        begin, end = int(start), int(start + length)
+        if event["pid"] == trace_file.WORKERS_PID:
+            found = _segment(event["name"], begin, end, args)
+            if found is not None and worker < MOST_WORKERS:  # workers with a root of their own have iterations, too
+                tracks.setdefault(worker, []).append(found)
+        elif event["pid"] == trace_file.SEARCH_PID and event["tid"] == trace_file.ITERATIONS_TID:
+            depths.append(_iteration(args, begin, end))
+        elif event["pid"] == trace_file.SPLITS_PID:
+            lives.append(args)
+            if not 0 <= float(args.get("p_needed", 0)) <= 1:
+                raise ValueError("no probability")
+    workers = max(names) + 1  # a ValueError where there are none
+    last = max((segment.end for track in tracks.values() for segment in track), default=0)
+    shown = [tracks.get(worker, []) for worker in range(min(workers, MOST_WORKERS))]
+    return {
+        "facts": {name: str(facts[name])[:_LONGEST_FACT] for name in _FACTS if name in facts},
+        "workers": workers,
+        **_drawn(shown, last, depths, lives),
+    }

@@ -13,7 +13,6 @@ from psearch.results import PsearchError
 from psearch_core.chess.board.bridge import to_chess_move
 from psearch_core.constants import NULL_MOVE
 
-_STANDARD_ROOKS = chess.BB_CORNERS
 _MOST_CODE = 1 << 16
 
 
@@ -28,9 +27,8 @@ def board_of(record: np.ndarray) -> chess.Board | None:
 
     The number of the move is not known, and 1.
     """
-    codes = record["board"][0].tolist()
     board = chess.Board(None)
-    for square, code in enumerate(codes):
+    for square, code in enumerate(record["board"][0].tolist()):
         if code:
             kind = code & 7
             if not chess.PAWN <= kind <= chess.KING or code > 14:
@@ -41,20 +39,16 @@ def board_of(record: np.ndarray) -> chess.Board | None:
     ep = int(record["ep"][0])
     board.ep_square = ep if 0 <= ep < 64 else None
     board.halfmove_clock = max(0, int(record["rule50"][0]))
-    kings = [board.king(color) for color in chess.COLORS]
-    if None in kings:
-        return None
-    homes = (chess.E1, chess.E8)
-    standard = not board.castling_rights & ~_STANDARD_ROOKS and all(
-        not board.castling_rights & rank or board.king(color) == home
-        for color, rank, home in ((chess.WHITE, chess.BB_RANK_1, homes[0]), (chess.BLACK, chess.BB_RANK_8, homes[1]))
+    kings = {color: board.king(color) for color in chess.COLORS}
+    sides = ((chess.WHITE, chess.BB_RANK_1, chess.E1), (chess.BLACK, chess.BB_RANK_8, chess.E8))
+    board.chess960 = bool(board.castling_rights & ~chess.BB_CORNERS) or any(
+        board.castling_rights & rank and kings[color] != home for color, rank, home in sides
     )
-    board.chess960 = not standard
-    return board if board.king(board.turn) is not None else None
+    return None if None in kings.values() else board
 
 
 class NodeLine(NamedTuple):
-    """A position in the tree, and the way there."""
+    """Holds a position in the tree, and the way there."""
 
     codes: tuple[int, ...]
     """moves from the root, as the search has them"""
@@ -71,15 +65,12 @@ class NodeLine(NamedTuple):
 
 
 class NodeLines(ABC):
-    """NodeLines from one root. Each is found from one that is known already, where there is one."""
+    """Finds lines from one root, each from one that is known already, where there is one."""
 
     def __init__(self, root: Any) -> None:
         self._start = NodeLine((), (), (), root, *self.described(root))
-
-    @property
-    def fen(self) -> str:
-        """Return the root; empty where it is none of chess."""
-        return self._start.fen
+        self.fen = self._start.fen
+        """the root; empty where it is none of chess"""
 
     def line(self, codes: tuple[int, ...], near: NodeLine | None = None) -> NodeLine | None:
         """Return the line of these moves; None if one is not legal. near: a line of these that may be its beginning."""
@@ -111,7 +102,7 @@ class NodeLines(ABC):
 
 
 class ChessLines(NodeLines):
-    """NodeLines of chess; a position is a `chess.Board`."""
+    """Finds lines of chess; a position is a `chess.Board`."""
 
     def described(self, position: chess.Board) -> tuple[str, int]:
         return position.fen(), position.legal_moves.count()
@@ -131,7 +122,7 @@ class ChessLines(NodeLines):
 
 
 class GameLines(NodeLines):
-    """NodeLines of a user's game, in its own words."""
+    """Finds lines of a user's game, in its own words."""
 
     def described(self, position: GamePosition) -> tuple[str, int]:
         return "", len(_game_moves(position))

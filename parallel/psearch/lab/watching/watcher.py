@@ -1,5 +1,5 @@
 """Looks at a search as it runs, as often as somebody wants to see it: twenty times a second costs it nothing that can
-be measured (docs/design/watching.md).
+be measured (docs/design/processes.md).
 
     with psearch.Engine(threads=2, watched=True) as engine, engine.analysis(board):
         watcher = Watcher(engine)
@@ -18,13 +18,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.lab.watching.cells import IDLE, SEARCH, packed
 from psearch.lab.watching.node_lines import NodeLines, chess_lines
-from psearch.lab.watching.open_nodes import OpenNodeTree
-from psearch.lab.watching.reading import Memory
-from psearch.lab.watching.tracks import Clock, Track
+from psearch.lab.watching.open_nodes import Memory, OpenNodeTree
+from psearch.lab.watching.tracks import IDLE, SEARCH, Clock, Track, packed
 from psearch.scheduler.scheduler_entries import read_cycles
-from psearch.trace.recorder import Recorder, TraceStart
+from psearch.trace.recorder import Recorder
+from psearch_core.constants import STATE_IDLE
 
 MOST_TRACKS = 64
 """Workers whose tracks are in one snapshot; of all the others only how busy they were."""
@@ -32,16 +31,14 @@ _LEAST_CALIBRATION_NS = 1_000_000
 """How long after its start the two clocks of a search can be compared."""
 _TICKS_PER_US = 1_000_000
 """Ticks of virtual time in a microsecond."""
-_LOAD = "0123456789abcdef"
-"""How busy a worker was, in fifteenths."""
-
-
+_COUNTED = ("splits", "joins", "aborts", "aborted_nodes", "idle_cycles", "search_cycles")
+"""Workers' counters that are in a snapshot, besides `nodes`."""
 LinesOf = Callable[[np.ndarray], NodeLines | None]
 """Makes the lines from a root, of its record; None while it is not known."""
 
 
 class Watched(Protocol):
-    """An engine that is `watched`, or workers that are."""
+    """Names what can be watched: an engine that is `watched`, or workers that are."""
 
     def _recorder(self) -> Recorder | None:
         """Return what the present workers note; None when there are none."""
@@ -68,7 +65,7 @@ class Watcher:
         if recorder is None:
             self._search = None
             return None
-        if self._search is None or not self._search.is_of(recorder):
+        if self._search is None or (recorder, recorder.start) != (self._search.recorder, self._search.start):
             self._search = WatchedSearch(recorder, self._lines_of)
         try:
             return self._search.look(first, with_nodes)
@@ -78,12 +75,12 @@ class Watcher:
 
 
 class WatchedSearch:
-    """One search, from look to look. Raises AttributeError when its memory is given back meanwhile."""
+    """Follows one search from look to look. Raises AttributeError when its memory is given back meanwhile."""
 
     def __init__(self, recorder: Recorder, lines_of: LinesOf = chess_lines) -> None:
-        self._recorder = recorder
+        self.recorder = recorder
         self._lines_of = lines_of
-        self._start: TraceStart = recorder.start
+        self.start = recorder.start
         self._tracks: dict[int, Track] = {}
         self._tree = OpenNodeTree()
         self._lines: NodeLines | None = None
@@ -91,33 +88,34 @@ class WatchedSearch:
         self._before: dict[str, np.ndarray] = {}
         self._last_us = 0
 
-    def is_of(self, recorder: Recorder) -> bool:
-        """Tell whether this is what is being recorded, and not one before."""
-        return recorder is self._recorder and recorder.start == self._start
-
     def look(self, first: int = 0, with_nodes: bool = True, virtual_now: int = 0) -> dict[str, Any]:
         """Look, as `Watcher.look` does; virtual_now: ticks of virtual time, for searches that have no other clock."""
-        arena = self._recorder.arena
-        memory = Memory(arena)
+        arena = self.recorder.arena
+        worker, header = arena.worker, arena.header[0]
         clock, now = self._clock(virtual_now)
-        self._find_root(memory)
-        counters = memory.counters()
-        busy = memory.is_busy()
-        first = min(max(first, 0), max(0, memory.workers - MOST_TRACKS))
+        root = arena.header["root"].copy()
+        if root.tobytes() != self._root:  # it is written after the recording has begun
+            self._lines, self._tree, self._root = self._lines_of(root), OpenNodeTree(), root.tobytes()
+        counters = {name: worker["counters"][name].astype(np.int64) for name in _COUNTED}
+        counters["nodes"] = worker["nodes"].astype(np.int64)
+        busy = (worker["stack"] >= 0) & (worker["state"] != STATE_IDLE)
+        first = min(max(first, 0), max(0, arena.workers - MOST_TRACKS))
         tracks = self._look_at_tracks(arena, clock, now, busy, counters["nodes"], first)
-        nodes, hidden = self._nodes(memory) if with_nodes else (None, None)
+        nodes, hidden = None, None
+        if with_nodes:
+            nodes, hidden = ([], 0) if self._lines is None else self._tree.look(Memory(arena), self._lines)
         snapshot = {
-            "search": self._start.number,
+            "search": self.start.number,
             "begin": self._last_us,
             "now": now,
-            "workers": memory.workers,
+            "workers": arena.workers,
             "first": first,
             "tracks": tracks,
             "load": self._load(counters, busy),
             "counters": {name: int(found.sum()) for name, found in counters.items()},
             "idle": round(1 - float(busy.mean()), 4),
-            "done": memory.is_done,
-            "depth": memory.depth,
+            "done": bool(header["done"]),
+            "depth": int(header["depth"]),
             "fen": None if self._lines is None else self._lines.fen,
             "nodes": nodes,
             "hidden": hidden,
@@ -126,55 +124,39 @@ class WatchedSearch:
         self._last_us = now
         return snapshot
 
-    def _nodes(self, memory: Memory) -> tuple[list[dict[str, Any]], int]:
-        return ([], 0) if self._lines is None else self._tree.look(memory, self._lines)
-
     def _clock(self, virtual_now: int) -> tuple[Clock, int]:
-        """The workers' clock, and what it shows now."""
-        if self._recorder.is_virtual:
+        """Return the workers' clock, and what it shows now."""
+        if self.recorder.is_virtual:
             return Clock(0, 1 / _TICKS_PER_US), virtual_now // _TICKS_PER_US
-        ns = max(time.perf_counter_ns() - self._start.ns, _LEAST_CALIBRATION_NS)
-        ticks = max(int(read_cycles()) - self._start.ticks, 1)
-        return Clock(self._start.ticks, ns / ticks / 1000), ns // 1000
-
-    def _find_root(self, memory: Memory) -> None:
-        """It is written after the recording has begun."""
-        root = memory.root()
-        written = root.tobytes()
-        if written != self._root:
-            self._lines = self._lines_of(root)
-            self._tree = OpenNodeTree()
-            self._root = written
+        ns = max(time.perf_counter_ns() - self.start.ns, _LEAST_CALIBRATION_NS)
+        ticks = max(int(read_cycles()) - self.start.ticks, 1)
+        return Clock(self.start.ticks, ns / ticks / 1000), ns // 1000
 
     def _look_at_tracks(
         self, arena: Arena, clock: Clock, now: int, busy: np.ndarray, nodes: np.ndarray, first: int
     ) -> list[list[list[int | str]]]:
         logs = arena.trace_logs
-        if logs is None:
-            raise AssertionError("a recorder of an arena without logs")
-        wanted = range(first, min(first + MOST_TRACKS, len(logs)))
-        tracks = {}
-        found = []
-        for worker in wanted:
+        assert logs is not None  # where there is a recorder
+        tracks, found = {}, []
+        for worker in range(first, min(first + MOST_TRACKS, len(logs))):
+            log, searched = logs[worker : worker + 1], int(nodes[worker])
             track = self._tracks.get(worker)
-            searched = int(nodes[worker])
-            log = logs[worker : worker + 1]
-            if track is None:
-                is_new = self._last_us == 0  # the first look: from the beginning
-                count = 0 if is_new else int(log["head"]["count"][0])
-                kind = IDLE if is_new or not busy[worker] else SEARCH
-                track = Track(count, kind, self._last_us, 0 if is_new else searched)
-            found.append(packed(track.look(log, clock, now, searched)))
+            if track is None and self._last_us == 0:  # the first look: from the beginning
+                track = Track()
+            elif track is None:
+                kind = SEARCH if busy[worker] else IDLE
+                track = Track(int(log["head"]["count"][0]), kind, self._last_us, searched)
             tracks[worker] = track
+            found.append(packed(track.look(log, clock, now, searched)))
         self._tracks = tracks
         return found
 
     def _load(self, counters: dict[str, np.ndarray], busy: np.ndarray) -> str:
-        """A digit a worker: how busy it was since the last look, as far as its own clock tells, 0 to f."""
+        """Return a digit a worker: how busy it was since the last look, as far as its own clock tells, 0 to f."""
         shares = busy.astype(float)
         if self._before and len(self._before["search_cycles"]) == len(busy):
             spent = counters["search_cycles"] - self._before["search_cycles"]
             idle = counters["idle_cycles"] - self._before["idle_cycles"]
             known = spent > 0
             shares[known] = 1 - np.clip(idle[known] / spent[known], 0, 1)
-        return "".join(_LOAD[round(share * 15)] for share in shares.tolist())
+        return "".join(f"{round(share * 15):x}" for share in shares.tolist())

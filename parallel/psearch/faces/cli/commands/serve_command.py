@@ -64,8 +64,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     try:
         import websockets  # noqa: F401  # which uvicorn takes
 
-        from psearch.faces.web.access import Access
-        from psearch.faces.web.server import listen
+        from psearch.faces.web.server import Access, listen
         from psearch.faces.web.server import run as serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "websockets"):
@@ -82,7 +81,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         loaded_game(options.game)
 
     def open_pages():  # type: ignore[no-untyped-def]  # its type needs python-chess
-        from psearch.faces.web.pages import Pages
+        from psearch.faces.web.page import Pages
         from psearch.faces.web.shared_engine import EngineSettings
 
         named = options.game, tuple(options.policy), options.with_

@@ -2,18 +2,22 @@
 
 import { Board } from "./board.js";
 import { Channel, OPENED_ELSEWHERE } from "./channel.js";
-import { byId, el, isTyped, setText } from "./dom.js";
-import { Editor } from "./editor.js";
+import { Evaluation } from "./curves.js";
+import { byId, el, isTyped, onSubmit, setText } from "./dom.js";
 import { Game } from "./game.js";
-import { Evaluation } from "./graph.js";
 import { Lines } from "./lines.js";
-import { Moves } from "./moves.js";
+import { Moves, Review } from "./moves.js";
 import { Play } from "./play.js";
-import { Positions } from "./position.js";
-import { Review } from "./review.js";
-import { TABS } from "./tabs.js";
+import { Editor, Positions } from "./position.js";
 
 const NOTE_MS = 8000;
+// Parts that are loaded when their tabs are first opened: classes, made with an empty element and the channel. Their
+// show() and hide() are called as the tab comes and goes. The content security policy is strict: no inline script, no
+// style="..." in markup (element.style is fine), nothing from elsewhere.
+const TABS = {
+  workers: { label: "Workers", load: async () => (await import("./workers.js")).WorkersTab },
+  laboratory: { label: "Laboratory", load: async () => (await import("./laboratory.js")).Laboratory },
+};
 
 // The address has the token, which is in a cookie now: it shall not stay in the history.
 history.replaceState(null, "", location.pathname);
@@ -88,8 +92,7 @@ byId("arrows").addEventListener("click", () => {
   board.drawArrows();
 });
 byId("hide-line").addEventListener("click", () => board.hideLine());
-byId("say-form").addEventListener("submit", (event) => {
-  event.preventDefault();
+onSubmit(byId("say-form"), () => {
   channel.send("board.say", { text: byId("say").value });
   byId("say").value = "";
   byId("say").blur();
@@ -122,21 +125,19 @@ document.addEventListener("keydown", (event) => {
 // -- tabs (https://www.w3.org/WAI/ARIA/apg/patterns/tabs/)
 
 const tablist = byId("tabs");
-const mounted = new Map();
 let current = null;
 
-for (const { name, label, load } of TABS) {
+for (const [name, { label }] of Object.entries(TABS)) {
   const attributes = { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}` };
   tablist.append(el("button", attributes, label));
   byId("panels").append(
     el("section", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, class: "wide", hidden: true }),
   );
-  mounted.set(name, { load });
 }
 
 async function openTab(name) {
   if (current === name) return;
-  mounted.get(current)?.part?.hide?.();
+  TABS[current]?.part?.hide();
   current = name;
   sessionStorage.setItem("psearch-tab", name);
   channel.announce("page.opened", { tab: name });
@@ -147,11 +148,13 @@ async function openTab(name) {
     byId(tab.getAttribute("aria-controls")).hidden = !isOpen;
   }
   document.body.classList.toggle("wide-panel", byId(`panel-${name}`).classList.contains("wide"));
-  const entry = mounted.get(name);
+  const entry = TABS[name];
   if (!entry) return;
   try {
-    entry.part ??= (await (await entry.load())(byId(`panel-${name}`), channel)) ?? {};
-    if (current === name) entry.part.show?.();
+    entry.kind ??= entry.load();
+    const Part = await entry.kind;
+    entry.part ??= new Part(byId(`panel-${name}`), channel);
+    if (current === name) entry.part.show();
   } catch (error) {
     note(`This part cannot be shown: ${error.message}`, "error");
   }

@@ -4,12 +4,7 @@ import { Chessground } from "./vendor/chessground/chessground.min.js";
 import { byId, el } from "./dom.js";
 
 const FILES = "abcdefgh";
-const PROMOTIONS = [
-  ["q", "Queen"],
-  ["r", "Rook"],
-  ["b", "Bishop"],
-  ["n", "Knight"],
-];
+const PROMOTIONS = { q: "Queen", r: "Rook", b: "Bishop", n: "Knight" };
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
 export class Board {
@@ -149,10 +144,6 @@ export class Board {
     this.channel.announce("board.turned", { orientation: this.orientation });
   }
 
-  turnTo(color) {
-    if (this.orientation !== color) this.flip();
-  }
-
   get orientation() {
     return this.ground.state.orientation;
   }
@@ -161,7 +152,7 @@ export class Board {
     this.isMine = state.running ? state.color : null;
     if (state.running && this.began !== state.began) {
       this.began = state.began; // a new game, also right after another
-      this.turnTo(state.color);
+      if (this.orientation !== state.color) this.flip();
     }
     this.draw();
   }
@@ -185,7 +176,7 @@ export class Board {
   // Four pieces over the board, the queen on the square to which the pawn goes; a click beside them takes the move back.
   askPromotion(color, square) {
     return new Promise((resolve) => {
-      const choices = PROMOTIONS.map(([letter, name]) =>
+      const choices = Object.entries(PROMOTIONS).map(([letter, name]) =>
         el("button", { type: "button", "aria-label": name, onclick: () => dialog.close(letter) },
           el("piece", { class: `${name.toLowerCase()} ${color}` })),
       );

@@ -1,26 +1,27 @@
 // Small helpers for making and finding elements. Text is always set as text, never as markup.
 
 // An element with attributes (onclick and the like are listeners; false and null leave one out) and children.
-export function el(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  setAttributes(element, attributes);
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
-  return element;
-}
+export const el = (tag, attributes, ...children) => filled(document.createElement(tag), attributes, children);
 
-export function svg(tag, attributes = {}, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  setAttributes(element, attributes);
-  element.append(...children.flat());
-  return element;
-}
+export const svg = (tag, attributes, ...children) =>
+  filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
-function setAttributes(element, attributes) {
+function filled(element, attributes = {}, children = []) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
   }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+// What a form does, instead of loading another page.
+export function onSubmit(form, act) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    act();
+  });
 }
 
 // Whether a key is for a field or a dialog, or is the browser's.
@@ -50,11 +51,8 @@ export function paintOn(canvas, width, height) {
   return paint;
 }
 
-// The style sheet of the parts behind tabs, once it is needed.
-export function addStyles() {
-  const href = new URL("watching.css", import.meta.url).href;
-  if (![...document.styleSheets].some((sheet) => sheet.href === href)) document.head.append(el("link", { rel: "stylesheet", href }));
-}
+// A colour of the page as it is now, as "--text", for a canvas.
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
 
 const THIN = "\u2009";
 
@@ -63,11 +61,7 @@ export const grouped = (number) => Math.round(number).toLocaleString("en");
 
 // 1234567 as 1.23 M, 1.234 as 1.2
 export function short(number) {
-  for (const [size, unit] of [
-    [1e9, "G"],
-    [1e6, "M"],
-    [1e3, "k"],
-  ]) {
+  for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
     if (number >= size) return `${(number / size).toPrecision(3)}${THIN}${unit}`;
   }
   return number < 100 && !Number.isInteger(number) ? number.toFixed(1) : String(Math.round(number));

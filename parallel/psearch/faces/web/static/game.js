@@ -95,14 +95,9 @@ export class Game {
   step(where) {
     const node = this.node;
     if (!node) return;
-    if (where === "back" && node.parent !== undefined) this.go(node.parent);
-    if (where === "forward" && node.children.length) this.go(node.children[0].id);
-    if (where === "first") this.go(this.root.id);
-    if (where === "last") {
-      let last = node;
-      while (last.children.length) last = last.children[0];
-      this.go(last.id);
-    }
+    let last = node;
+    while (last.children.length) last = last.children[0];
+    this.go({ back: node.parent, forward: node.children[0]?.id, first: this.root.id, last: last.id }[where]);
   }
 }
 

@@ -3,7 +3,7 @@
 // What is computed runs in a process of its own on the server, one at a time. A trace is sent as text, in parts.
 
 import { reliability } from "./curves.js";
-import { addStyles, el, grouped } from "./dom.js";
+import { el, grouped, onSubmit } from "./dom.js";
 import { TrackView, timeText, trackLegend } from "./tracks.js";
 
 const PART = 1 << 15; // characters of a trace in one message
@@ -12,43 +12,43 @@ const FIELDS = { workers: "Virtual workers", first: "Policy", second: "against",
   pruning: "Pruning", driver: "Driver", rules: "With" };
 const WORKERS = [1, 2, 4, 8, 16, 32, 64];
 
-const count = (value) => (value === undefined || value === null ? "–" : grouped(value));
-const share = (value) => (value === undefined || value === null ? "–" : `${(100 * value).toFixed(value < 0.1 ? 2 : 1)}%`);
-const times = (value) => (value === undefined || value === null ? "–" : `×${value.toFixed(2)}`);
+// A number in some form; a dash where there is none.
+const known = (form) => (value) => (value ?? null) === null ? "–" : form(value);
+const count = known(grouped);
+const decimal = known((value) => value.toFixed(2));
+const share = known((value) => `${(100 * value).toFixed(value < 0.1 ? 2 : 1)}%`);
+const times = known((value) => `×${value.toFixed(2)}`);
 const signed = (us) => `${us < 0 ? "−" : "+"}${timeText(Math.abs(us))}`;
-
-export function mountLaboratory(root, channel) {
-  addStyles();
-  return new Laboratory(root, channel);
-}
 
 function table(head, rows, caption) {
   const cells = (row, isHead) => row.map((cell, place) =>
     el(isHead || place === 0 ? "th" : "td", { scope: isHead ? "col" : place === 0 ? "row" : null }, cell));
-  const made = el("table", {}, el("caption", { class: "for-readers" }, caption), el("thead", {}, el("tr", {}, cells(head, true))),
+  const made = el("table", {}, el("caption", { class: "unseen" }, caption), el("thead", {}, el("tr", {}, cells(head, true))),
     el("tbody", {}, rows.map((row) => el("tr", {}, cells(row)))));
   // its own width may be more than that of the page: reached by the keyboard, to be scrolled
   return el("div", { class: "wide", role: "region", tabindex: 0, "aria-label": caption }, made);
 }
 
-class Laboratory {
+export class Laboratory {
   constructor(root, channel) {
     this.channel = channel;
     this.isBusy = false;
     this.build(root);
     for (const kind of ["laboratory", "trace"]) {
       channel.on(`${kind}.progress`, ({ text, share: done }) => this.progress(text, done));
-      channel.on(`${kind}.error`, ({ text }) => this.end(text, true));
-      channel.on(`${kind}.stopped`, () => this.end("Stopped."));
+      channel.on(`${kind}.error`, ({ text }) => this.tell(text, true));
+      channel.on(`${kind}.stopped`, () => this.tell("Stopped."));
     }
     channel.on("laboratory.choices", (choices) => this.offer(choices));
-    channel.on("laboratory.result", (result) => { this.end(""); this.showExperiment(result); });
-    channel.on("trace.result", (result) => { this.end(""); this.showTrace(result); });
-    channel.on("channel.closed", () => { if (this.isBusy) this.end("The connection was lost.", true); });
-    channel.send("laboratory.hello", {});
+    channel.on("laboratory.result", (result) => this.showExperiment(result));
+    channel.on("trace.result", (result) => this.showTrace(result));
+    channel.on("channel.closed", () => { if (this.isBusy) this.tell("The connection was lost.", true); });
+    channel.send("laboratory.hello");
   }
 
   show() {}
+
+  hide() {}
 
   build(root) {
     const fields = Object.entries(FIELDS);
@@ -57,7 +57,7 @@ class Laboratory {
     this.stopButton = el("button", { type: "button", disabled: true, onclick: () => this.stop() }, "Stop");
     this.form = el("form", { "aria-label": "Experiment" }, fields.map(([name, label]) => el("label", {}, label, this.choices[name])),
       el("div", { class: "watch-bar" }, this.runButton, this.stopButton));
-    this.form.addEventListener("submit", (event) => { event.preventDefault(); this.run(); });
+    onSubmit(this.form, () => this.run());
     this.bar = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
     this.status = el("p", { class: "note", role: "status" },
       "Searches the position on the board again, in virtual time: as if there were so many processors.");
@@ -88,12 +88,14 @@ class Laboratory {
   // -- work ------------------------------------------------------------------------------------------------------------
 
   begin(text) {
-    this.isBusy = true;
-    this.runButton.disabled = this.file.disabled = true;
-    this.stopButton.disabled = false;
-    this.bar.hidden = false;
     this.bar.value = 0;
-    this.status.classList.remove("error");
+    this.tell(text, false, true);
+  }
+
+  tell(text, isError = false, isBusy = false) {
+    this.isBusy = this.runButton.disabled = this.file.disabled = isBusy;
+    this.stopButton.disabled = this.bar.hidden = !isBusy;
+    this.status.classList.toggle("error", isError);
     this.status.textContent = text;
   }
 
@@ -101,15 +103,6 @@ class Laboratory {
     if (!this.isBusy) this.begin(text); // the page was loaded again
     this.bar.value = done;
     this.status.textContent = `${text} …`;
-  }
-
-  end(text, isError = false) {
-    this.isBusy = false;
-    this.runButton.disabled = this.file.disabled = false;
-    this.stopButton.disabled = true;
-    this.bar.hidden = true;
-    this.status.classList.toggle("error", isError);
-    this.status.textContent = text;
   }
 
   run() {
@@ -120,15 +113,15 @@ class Laboratory {
 
   stop() {
     this.sending = null;
-    this.channel.send("laboratory.stop", {});
-    if (this.isSending) this.end("Stopped.");
+    this.channel.send("laboratory.stop");
+    if (this.isSending) this.tell("Stopped.");
   }
 
   async open() {
     const [file] = this.file.files;
     if (!file) return;
     if (file.size > MOST_CHARACTERS) {
-      this.end(`A trace of more than ${MOST_CHARACTERS >> 20} MiB is not opened here; ui.perfetto.dev may.`, true);
+      this.tell(`A trace of more than ${MOST_CHARACTERS >> 20} MiB is not opened here; ui.perfetto.dev may.`, true);
       return;
     }
     this.begin("Reading the file …");
@@ -159,6 +152,13 @@ class Laboratory {
     return made;
   }
 
+  // Instead of what was there before.
+  put(...parts) {
+    this.tell("");
+    this.result.replaceChildren(...parts);
+    this.result.focus({ preventScroll: true });
+  }
+
   showExperiment(result) {
     const { serial, runs } = result;
     const [first, second] = runs;
@@ -169,12 +169,12 @@ class Laboratory {
     const title = (part, number) => `${names[number]}, ${result.workers} workers: ${timeText(1e6 * part.seconds)}`
       + (part.stopped ? ", stopped: too many nodes" : part.speedup ? `, speedup ${part.speedup.toFixed(2)}` : "");
     const head = ["figure", "one worker", ...names];
-    this.result.replaceChildren(
+    this.put(
       el("h2", {}, `Depth ${result.depth}, ${count(serial.nodes)} nodes of one worker, pruning ${result.pruning}, driver ${result.driver}`),
       ...result.warnings.map((text) => el("p", { class: "note warnings" }, text)),
       table(head, [
         ["time (virtual)", ...all.map((one) => timeText(1e6 * one.seconds))],
-        ["speedup", "1", ...runs.map((one) => (one.speedup ?? null) === null ? "–" : one.speedup.toFixed(2))],
+        ["speedup", "1", ...runs.map((one) => decimal(one.speedup))],
         ["nodes", ...all.map((one) => count(one.nodes))],
         ["nodes, times one worker's", "1", ...runs.map((one) => times(one.overhead))],
         ["idle", ...all.map((one) => share(one.idle))],
@@ -199,12 +199,11 @@ class Laboratory {
       el("h2", {}, "What each technique left out"),
       this.techniques(all, head.slice(1)),
     );
-    this.result.focus({ preventScroll: true });
   }
 
   types(part, name) {
     return table([name, "nodes", "helpers", "P needed", "all moves", "cutoff", "aborted"], part.types.map((one) =>
-      [one.type, count(one.splits), count(one.helpers), one.p_needed === null ? "–" : one.p_needed.toFixed(2),
+      [one.type, count(one.splits), count(one.helpers), decimal(one.p_needed),
         count(one.exhausted), count(one.cutoff), count(one.aborted)]), `Shared nodes, ${name}`);
   }
 
@@ -221,7 +220,7 @@ class Laboratory {
   showTrace(result) {
     const facts = Object.entries(result.facts).map(([name, text]) => `${name.replaceAll("_", " ")} ${text}`).join(", ");
     const more = result.workers > result.tracks.length ? ` The first ${result.tracks.length} of ${result.workers} workers are shown.` : "";
-    this.result.replaceChildren(
+    this.put(
       el("h2", {}, "Trace"),
       el("p", { class: "note" }, `${facts}.${more}`),
       el("div", { class: "timelines" }, this.timeline(result, `${result.workers} workers, ${timeText(result.end)}`, result.end)),
@@ -232,6 +231,5 @@ class Laboratory {
       table(["depth", "time", "score", "bound", "move"], result.depths.map((one) =>
         [String(one.depth), timeText(one.end - one.begin), count(one.score), one.bound, one.move ?? "–"]), "Searches of the root"),
     );
-    this.result.focus({ preventScroll: true });
   }
 }

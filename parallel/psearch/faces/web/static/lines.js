@@ -1,11 +1,10 @@
 // The analysis: its switch, its settings, its lines as they come, twenty times a second at most.
 
 import { byId, el, grouped, isTyped, seconds, setText, short } from "./dom.js";
+import { moveNumber } from "./game.js";
 
 const STATES = {
-  off: "",
   waiting: "waiting",
-  searching: "",
   done: "searched to the end",
   over: "the game is over in this position",
   taken: "another tab is using the engine",
@@ -26,7 +25,6 @@ export class Lines {
     this.rows = [];
     this.fields = [byId("multipv")];
     this.state = { on: false };
-    this.facts = null;
     this.body = byId("lines");
     this.switch = byId("analyse");
     this.switch.addEventListener("click", () => this.toggle());
@@ -47,9 +45,7 @@ export class Lines {
     channel.on("analysis.error", () => this.fill());
     channel.on("engine.error", () => this.takeEngine(this.engine));
     byId("multipv").addEventListener("change", () => this.configure());
-    for (const id of ["threads", "hash"]) {
-      byId(id).addEventListener("change", () => this.configureEngine());
-    }
+    for (const id of ["threads", "hash"]) byId(id).addEventListener("change", () => this.configureEngine());
     byId("forget").addEventListener("click", () => channel.send("engine.forget"));
     document.addEventListener("keydown", (event) => {
       if (event.key === " " && !isTyped(event, ", button, [tabindex]")) {
@@ -67,8 +63,7 @@ export class Lines {
     this.state = state;
     this.switch.setAttribute("aria-pressed", String(state.on));
     setText(this.switch, state.on ? "Stop" : "Analyse");
-    const words = state.reason || STATES[state.state] || "";
-    setText(byId("analysis-state"), words);
+    setText(byId("analysis-state"), state.reason || STATES[state.state] || "");
     if (!this.fields.includes(document.activeElement)) this.fill();
     if (state.lines?.lines) this.takeLines(state.lines);
     else if (state.lines === null) this.clear(true);
@@ -104,10 +99,8 @@ export class Lines {
 
   takeEngine(engine) {
     this.engine = engine;
-    byId("threads").max = engine.mostThreads;
-    byId("hash").max = engine.mostHash;
-    byId("threads").value = engine.threads;
-    byId("hash").value = engine.hash;
+    Object.assign(byId("threads"), { max: engine.mostThreads, value: engine.threads });
+    Object.assign(byId("hash"), { max: engine.mostHash, value: engine.hash });
   }
 
   configure() {
@@ -143,7 +136,6 @@ export class Lines {
     const row = (this.rows[number] ??= this.makeRow());
     row.element.hidden = false;
     setText(row.score, line.text);
-    row.score.classList.toggle("black-better", line.cp < 0);
     setText(row.depth, String(line.depth));
     if (line.wdl) row.score.title = `White wins ${line.wdl[0] / 10}%, draws ${line.wdl[1] / 10}%, loses ${line.wdl[2] / 10}%`;
     const key = `${this.shownId} ${line.san.join(" ")}`;
@@ -154,15 +146,14 @@ export class Lines {
     // buttons stay: one that is gone when the mouse is let go is not clicked
     while (row.moves.children.length < line.san.length) row.moves.append(this.makeButton(number, row.moves.children.length));
     [...row.moves.children].forEach((button, index) => {
-      const ply = first + index;
       button.hidden = index >= line.san.length;
-      setText(button.firstChild, ply % 2 === 0 ? `${ply / 2 + 1}. ` : index === 0 ? `${(ply + 1) / 2}... ` : "");
+      setText(button.firstChild, moveNumber({ ply: first + index + 1 }, index === 0));
       setText(button.lastChild, line.san[index] ?? "");
     });
   }
 
   makeRow() {
-    const [score, depth, moves] = [el("td", { class: "score" }), el("td", { class: "depth" }), el("td", { class: "pv" })];
+    const [score, depth, moves] = ["score", "depth", "pv"].map((name) => el("td", { class: name }));
     const element = el("tr", {}, score, depth, moves);
     this.body.append(element);
     return { element, score, depth, moves, key: "", uci: [] };

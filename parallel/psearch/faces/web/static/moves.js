@@ -1,10 +1,19 @@
-// The moves of the game, with variations, marks and comments; buttons and keys that go through them.
+// The moves of the game, with variations, marks and comments; buttons and keys that go through them; its analysis.
 
-import { byId, el, isTyped } from "./dom.js";
+import { byId, el, isTyped, setText } from "./dom.js";
 import { MISTAKES, moveNumber } from "./game.js";
 
 const KEYS = { ArrowLeft: "back", ArrowRight: "forward", ArrowUp: "first", ArrowDown: "last", Home: "first", End: "last" };
+const KINDS = ["inaccuracies", "mistakes", "blunders"];
 const MARK_NAMES = { ...MISTAKES, "!": "good", "!!": "brilliant", "!?": "interesting" };
+
+const comment = (node) => (node.comment ? [el("span", { class: "comment" }, node.comment)] : []);
+
+// To the move whose button is clicked.
+function goTo(event, game) {
+  const id = event.target.closest("button")?.dataset.id;
+  if (id !== undefined) game.go(Number(id));
+}
 
 export class Moves {
   constructor(channel, game) {
@@ -20,13 +29,10 @@ export class Moves {
     for (const where of ["first", "back", "forward", "last"]) {
       byId(`go-${where}`).addEventListener("click", () => game.step(where));
     }
-    this.root.addEventListener("click", (event) => {
-      const id = event.target.closest("button")?.dataset.id;
-      if (id !== undefined) game.go(Number(id));
-    });
-    byId("remove").addEventListener("click", () => channel.send("board.remove", { id: game.here }));
-    for (const step of ["undo", "redo"]) byId(step).addEventListener("click", () => channel.send(`board.${step}`));
-    byId("promote").addEventListener("click", () => channel.send("board.promote", { id: game.here }));
+    this.root.addEventListener("click", (event) => goTo(event, game));
+    for (const name of ["remove", "promote", "undo", "redo"]) {
+      byId(name).addEventListener("click", () => channel.send(`board.${name}`, { id: game.here }));
+    }
     document.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -40,8 +46,7 @@ export class Moves {
   draw() {
     this.buttons.clear();
     const root = this.game.root;
-    const parts = [];
-    if (root.comment) parts.push(el("span", { class: "comment" }, root.comment));
+    const parts = comment(root);
     this.writeLine(root, parts, 0);
     if (!parts.length) parts.push(el("span", { class: "muted" }, "No moves yet: make one on the board."));
     const over = this.game.result !== "*" ? [el("span", { class: "result" }, this.game.result)] : [];
@@ -55,17 +60,12 @@ export class Moves {
     let alone = level === 0 || Boolean(start.comment);
     while (node.children.length) {
       const [main, ...others] = node.children;
-      parts.push(this.button(main, alone));
-      alone = false;
-      if (main.comment) {
-        parts.push(el("span", { class: "comment" }, main.comment));
-        alone = true;
-      }
+      parts.push(this.button(main, alone), ...comment(main));
+      alone = Boolean(main.comment);
       for (const other of others) {
-        const inside = [el("span", { class: "bracket" }, "("), this.button(other, true)];
-        if (other.comment) inside.push(el("span", { class: "comment" }, other.comment));
+        const inside = ["(", this.button(other, true), ...comment(other)];
         if (level < 12) this.writeLine(other, inside, level + 1);
-        inside.push(el("span", { class: "bracket" }, ")"));
+        inside.push(")");
         parts.push(el("span", { class: level ? "variation" : "variation own-line" }, inside));
         alone = true;
       }
@@ -127,5 +127,66 @@ export class Moves {
       byId("said").textContent = over ? `${said}. ${over}` : said;
       byId("over").textContent = over ?? "";
     }
+  }
+}
+
+// The analysis of the game: how far it is, how well each side played, what was wrong.
+export class Review {
+  constructor(channel, game) {
+    this.channel = channel;
+    this.game = game;
+    this.state = null;
+    byId("review").addEventListener("click", () => this.toggle());
+    byId("mistakes").addEventListener("click", (event) => goTo(event, game));
+    channel.on("review.state", (state) => this.takeState(state));
+    channel.on("game.changed", () => this.drawMistakes());
+  }
+
+  toggle() {
+    if (this.state?.running) {
+      this.channel.send("review.stop");
+      return;
+    }
+    const [kind, amount] = byId("review-limit").value.split(" ");
+    this.channel.send("review.start", { kind, amount: Number(amount) });
+  }
+
+  takeState(state) {
+    this.state = state;
+    setText(byId("review"), state.running ? "Stop" : "Analyse the game");
+    const progress = byId("review-progress");
+    progress.hidden = !state.running;
+    progress.max = Math.max(1, state.total);
+    progress.value = state.done;
+    setText(byId("review-state"), state.running ? `${state.done} of ${state.total} positions` : state.text);
+    this.drawPlayers(state.players);
+    this.drawMistakes();
+  }
+
+  drawPlayers(players) {
+    byId("accuracy").hidden = !players;
+    if (!players) return;
+    const rows = ["white", "black"].map((color) => {
+      const { accuracy, loss, marks } = players[color];
+      const name = this.game[color] || (color === "white" ? "White" : "Black");
+      const cells = [accuracy === null ? "–" : `${accuracy.toFixed(0)}%`, loss === null ? "–" : loss.toFixed(0)];
+      for (const kind of KINDS) cells.push(String(marks[kind]));
+      return el("tr", {}, el("th", { scope: "row" }, name), ...cells.map((text) => el("td", {}, text)));
+    });
+    byId("accuracy").querySelector("tbody").replaceChildren(...rows);
+  }
+
+  drawMistakes() {
+    const bad = this.game.mainLine().filter((node) => MISTAKES[node.mark]);
+    const items = bad.map((node) => {
+      const better = node.best ? el("span", { class: "muted" }, ` better ${node.best}`) : null;
+      const button = el("button", { type: "button", class: `move ${MISTAKES[node.mark]}`, "data-id": node.id });
+      button.append(`${moveNumber(node, true)}${node.san}${node.mark}`);
+      return el("li", {}, button, better);
+    });
+    const key = items.map((item) => item.textContent).join();
+    if (key === this.drawn) return;
+    this.drawn = key;
+    byId("mistakes").replaceChildren(...items);
   }
 }

@@ -1,20 +1,16 @@
 // A game against psearch: what is played, the clocks, the buttons.
 
-import { byId, el, seconds, setText } from "./dom.js";
+import { byId, el, onSubmit, seconds, setText } from "./dom.js";
 
-const CLOCKS = [
-  ["180+2", "3 minutes + 2 s"],
-  ["300+3", "5 minutes + 3 s"],
-  ["60+0", "1 minute"],
-  ["600+5", "10 minutes + 5 s"],
-  ["900+10", "15 minutes + 10 s"],
-  ["1800+0", "30 minutes"],
-  ["none+0.5", "no clock; psearch takes 0.5 s a move"],
-  ["none+2", "no clock; psearch takes 2 s a move"],
-  ["none+10", "no clock; psearch takes 10 s a move"],
-];
+const CLOCKS = ["180+2", "300+3", "60+0", "600+5", "900+10", "1800+0", "none+0.5", "none+2", "none+10"]; // seconds
 const STEP = 50; // Elo
 const TICK_MS = 100;
+
+function clockText(value) {
+  const [clock, more] = value.split("+");
+  if (clock === "none") return `no clock; psearch takes ${more} s a move`;
+  return `${clock / 60} minute${clock === "60" ? "" : "s"}${more === "0" ? "" : ` + ${more} s`}`;
+}
 
 export class Play {
   constructor(channel, game, board) {
@@ -22,17 +18,13 @@ export class Play {
     this.game = game;
     this.board = board;
     this.state = { running: false };
-    this.timer = null;
-    byId("clock").replaceChildren(...CLOCKS.map(([value, label]) => el("option", { value }, label)));
+    byId("clock").replaceChildren(...CLOCKS.map((value) => el("option", { value }, clockText(value))));
     channel.on("play.state", (state) => this.takeState(state));
     channel.on("page.facts", ({ elo }) => this.takeElo(elo));
     for (const type of ["board.turned", "game.changed", "game.moved", "game.previewed"]) {
       channel.on(type, () => this.drawPlayers());
     }
-    byId("play-form").addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.start();
-    });
+    onSubmit(byId("play-form"), () => this.start());
     byId("resign").addEventListener("click", () => channel.send("play.resign"));
     byId("take-back").addEventListener("click", () => channel.send("play.back"));
   }
@@ -66,15 +58,11 @@ export class Play {
     byId("take-back").disabled = !state.color;
     byId("analyse").disabled = state.running;
     byId("start-game").classList.toggle("main", !state.running);
-    let words = state.result || "";
-    if (state.running) words = state.thinking ? "psearch is thinking" : "Your move";
-    setText(byId("play-state"), words);
+    const doing = state.thinking ? "psearch is thinking" : "Your move";
+    setText(byId("play-state"), state.running ? doing : state.result || "");
     this.drawPlayers();
-    if (state.ticking && this.timer === null) this.timer = setInterval(() => this.drawPlayers(), TICK_MS);
-    if (!state.ticking && this.timer !== null) {
-      clearInterval(this.timer);
-      this.timer = null;
-    }
+    clearInterval(this.timer);
+    if (state.ticking) this.timer = setInterval(() => this.drawPlayers(), TICK_MS);
   }
 
   // Who plays, whose move it is, how much time there is: always there, so that a game does not move the board.

@@ -7,26 +7,14 @@
 // many tracks there are; first: number of the first one. What a worker does is told apart by its shape, too: work is a
 // full bar, a join a full bar in another colour, idle time a thin line, what was thrown away a notch across the lower half.
 
-import { el, paintOn } from "./dom.js";
+import { colour, el, paintOn } from "./dom.js";
 
 export const SEARCH = 0, JOIN = 1, IDLE = 2, ABORTED = 3, LOST = 4;
-export const KINDS = ["searching", "joining", "idle", "thrown away", "not known"];
+const KINDS = ["searching", "joining", "idle", "thrown away", "not known"];
 const COLOURS = ["--searching", "--joining", "--idle", "--wasted", "--muted"];
 const LABEL_WIDTH = 34;
 const AXIS_HEIGHT = 20;
 const ROW = { most: 26, least: 6 };
-
-let colours = null; // of the page as it is now
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colours = null; });
-
-export function palette() {
-  if (colours) return colours;
-  const style = getComputedStyle(document.documentElement);
-  const names = [...COLOURS, "--text", "--muted", "--hairline", "--surface", "--accent",
-    "--curve-1", "--curve-2", "--curve-3", "--curve-4"];
-  colours = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(name).trim() || "#888"]));
-  return colours;
-}
 
 export function timeText(us) {
   if (us >= 10e6) return `${(us / 1e6).toFixed(0)} s`;
@@ -46,10 +34,9 @@ function ticksOf(begin, end, most) {
 /** Shares of the time by kind, of one row or of all (row null), between two moments. */
 export function sharesOf(pieces, row, begin, end) {
   const spent = [0, 0, 0, 0, 0];
-  for (const piece of pieces) {
-    const tracks = row === null ? piece.tracks : [piece.tracks[row] ?? []];
-    for (const track of tracks) {
-      for (const [kind, from, to] of track) spent[kind] += Math.max(0, Math.min(to, end) - Math.max(from, begin));
+  for (const { tracks } of pieces) {
+    for (const [kind, from, to] of row === null ? tracks.flat() : tracks[row] ?? []) {
+      spent[kind] += Math.max(0, Math.min(to, end) - Math.max(from, begin));
     }
   }
   const whole = spent[SEARCH] + spent[JOIN] + spent[IDLE] + spent[LOST];
@@ -97,55 +84,45 @@ export class TrackView {
     const room = Math.min(520, Math.max(160, innerHeight * 0.5));
     const row = Math.max(ROW.least, Math.min(ROW.most, Math.floor(room / rows)));
     const height = rows * row + AXIS_HEIGHT;
-    const ink = palette();
     const paint = paintOn(this.canvas, width, height);
+    const [hairline, words, ...ink] = ["--hairline", "--muted", ...COLOURS].map(colour);
     const across = (us) => LABEL_WIDTH + ((us - begin) / (end - begin)) * (width - LABEL_WIDTH - 4);
     this.row = row;
     this.timeAt = (x) => begin + ((x - LABEL_WIDTH) / (width - LABEL_WIDTH - 4)) * (end - begin);
-    this.drawAxis(paint, ink, across, rows * row, width);
-    const bar = Math.max(row - Math.max(2, row * 0.25), 3);
     paint.font = "11px system-ui, sans-serif";
+    paint.textAlign = "center";
+    paint.textBaseline = "top";
+    for (const tick of ticksOf(begin, end, Math.max(2, width / 110))) {
+      const x = Math.round(across(tick));
+      paint.fillStyle = hairline;
+      paint.fillRect(x, 0, 1, rows * row + 3);
+      paint.fillStyle = words;
+      if (x > LABEL_WIDTH + 10 && x < width - 20) paint.fillText(timeText(tick), x, rows * row + 5);
+    }
     paint.textAlign = "right";
     paint.textBaseline = "middle";
-    const every = Math.ceil(13 / row);
-    for (let number = 0; number < rows; number++) {
-      if (number % every) continue;
-      paint.fillStyle = ink["--muted"];
+    paint.fillStyle = words;
+    for (let number = 0; number < rows; number += Math.ceil(13 / row)) {
       paint.fillText(String(first + number), LABEL_WIDTH - 6, number * row + row / 2);
     }
     for (const wasted of [false, true]) {
       for (const piece of this.pieces) {
         if ((piece.end < begin && !wasted) || piece.begin > end) continue;
-        for (let number = 0; number < rows; number++) this.drawRow(paint, ink, across, piece.tracks[number] ?? [], number * row, row, bar, wasted);
+        for (let number = 0; number < rows; number++) this.drawRow(paint, ink, across, piece.tracks[number] ?? [], number * row, wasted);
       }
     }
   }
 
-  drawAxis(paint, ink, across, floor, width) {
-    paint.strokeStyle = ink["--hairline"];
-    paint.fillStyle = ink["--muted"];
-    paint.font = "11px system-ui, sans-serif";
-    paint.textAlign = "center";
-    paint.textBaseline = "top";
-    paint.lineWidth = 1;
-    for (const tick of ticksOf(this.range.begin, this.range.end, Math.max(2, width / 110))) {
-      const x = Math.round(across(tick)) + 0.5;
-      paint.beginPath();
-      paint.moveTo(x, 0);
-      paint.lineTo(x, floor + 3);
-      paint.stroke();
-      if (x > LABEL_WIDTH + 10 && x < width - 20) paint.fillText(timeText(tick), x, floor + 5);
-    }
-  }
-
-  drawRow(paint, ink, across, track, top, row, bar, wasted) {
+  drawRow(paint, ink, across, track, top, wasted) {
     const { begin, end } = this.range;
+    const row = this.row;
+    const bar = Math.max(row - Math.max(2, row * 0.25), 3);
     for (const [kind, from, to] of track) {
       if ((kind === ABORTED) !== wasted || to < begin || from > end) continue;
       const left = across(Math.max(from, begin));
       // a join is faintly seen however short it is; else many short pieces must not look like much
       const wide = Math.max(across(Math.min(to, end)) - left, kind === JOIN ? 0.4 : 0);
-      paint.fillStyle = ink[COLOURS[kind]];
+      paint.fillStyle = ink[kind];
       if (kind === IDLE) paint.fillRect(left, top + row / 2 - 0.75, wide, 1.5);
       else if (kind === LOST) paint.fillRect(left, top + row / 2 - 2, wide, 4);
       else if (kind === ABORTED) paint.fillRect(left, top + row / 2, wide, bar / 2);
@@ -159,12 +136,8 @@ export class TrackView {
     const number = Math.floor((event.clientY - box.top) / (this.row ?? 1));
     if (!this.timeAt || number < 0 || number >= this.range.rows) return;
     const time = this.timeAt(event.clientX - box.left);
-    const found = [];
-    for (const piece of this.pieces) {
-      for (const segment of piece.tracks[number] ?? []) {
-        if (segment[1] <= time && time < segment[2]) found.push(segment);
-      }
-    }
+    const track = this.pieces.flatMap((piece) => piece.tracks[number] ?? []);
+    const found = track.filter(([, from, to]) => from <= time && time < to);
     const words = found.map(([kind, from, to, split]) =>
       `${KINDS[kind]} for ${timeText(to - from)}${split ? ` at split node ${split}` : ""}`);
     this.says.textContent = words.length ? `worker ${this.range.first + number}, ${timeText(time)}: ${words.join("; ")}` : "";

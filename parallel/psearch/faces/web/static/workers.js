@@ -5,8 +5,8 @@
 // step back through it.
 
 import { Curve } from "./curves.js";
-import { addStyles, el, short } from "./dom.js";
-import { ABORTED, IDLE, SEARCH, TrackView, palette, sharesOf, timeText, trackLegend } from "./tracks.js";
+import { colour, el, onSubmit, short } from "./dom.js";
+import { ABORTED, IDLE, SEARCH, TrackView, sharesOf, timeText, trackLegend } from "./tracks.js";
 
 const KEPT = 1200; // snapshots: a minute
 const CURVE = 400; // snapshots of a curve
@@ -22,19 +22,13 @@ const CURVES = [
   { label: "Idle", unit: "", format: (share) => `${(100 * share).toFixed(1)}%`, colour: "--muted", name: "idle" },
 ];
 
-export function mountWorkers(root, channel) {
-  addStyles();
-  return new WorkersTab(root, channel);
-}
-
-class WorkersTab {
+export class WorkersTab {
   constructor(root, channel) {
     this.channel = channel;
     this.history = [];
     this.frozen = null; // while paused: the history of that moment
     this.at = 0; // place in it
     this.span = SPANS[2][0];
-    this.first = 0;
     this.isShown = false;
     this.drawn = null; // the snapshot whose tree is shown
     this.saidAt = -Infinity;
@@ -58,7 +52,7 @@ class WorkersTab {
   }
 
   ask() {
-    this.channel.send("workers.watch", { first: this.first });
+    this.channel.send("workers.watch", { first: Math.max(0, Math.floor(Number(this.firstChoice.value)) || 0) });
     this.channel.send("game.hello", {});
   }
 
@@ -70,10 +64,10 @@ class WorkersTab {
     this.onButton = el("button", { type: "button", "aria-label": "One step on", title: "One step on (→)", disabled: true, onclick: () => this.step(1) }, "▶");
     this.spanChoice = el("select", { "aria-label": "Time shown", onchange: () => { this.span = Number(this.spanChoice.value); this.draw(); } });
     for (const [us, text] of SPANS) this.spanChoice.append(el("option", { value: us, selected: us === this.span }, text));
-    this.firstChoice = el("input", { type: "number", min: 0, value: 0, "aria-label": "First worker shown", onchange: () => this.choose() });
+    this.firstChoice = el("input", { type: "number", min: 0, value: 0, "aria-label": "First worker shown", onchange: () => this.ask() });
     this.firstLabel = el("label", { class: "first", hidden: true }, "from worker ", this.firstChoice);
     this.status = el("span", { class: "status" }, "Nothing is being searched.");
-    this.says = el("p", { class: "for-readers", role: "status" });
+    this.says = el("p", { class: "unseen", role: "status" });
     const bar = el("div", { class: "watch-bar", role: "toolbar", "aria-label": "Time" },
       this.pauseButton, this.backButton, this.onButton, this.spanChoice, this.firstLabel, this.status);
 
@@ -105,9 +99,8 @@ class WorkersTab {
     this.gameButton = el("button", { type: "submit" }, "Search");
     this.gameText = el("pre", { hidden: true });
     this.game.append(el("label", {}, this.gameName, this.gamePosition), this.gameButton, this.gameText);
-    this.game.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.channel.send(...(this.gameIsRunning ? ["game.stop", {}] : ["game.search", { position: this.gamePosition.value }]));
+    onSubmit(this.game, () => {
+      this.channel.send(...(this.gameIsRunning ? ["game.stop"] : ["game.search", { position: this.gamePosition.value }]));
     });
     return this.game;
   }
@@ -126,7 +119,7 @@ class WorkersTab {
 
   take(snapshot) {
     this.channel.send("workers.seen", {});
-    const last = this.history[this.history.length - 1];
+    const last = this.history.at(-1);
     const isAnother = last && (last.search !== snapshot.search || last.workers !== snapshot.workers
       || last.first !== snapshot.first || snapshot.now < last.now);
     if (isAnother) this.history = [];
@@ -136,15 +129,10 @@ class WorkersTab {
   }
 
   later() {
-    if (this.isWaiting) return;
-    this.isWaiting = true;
-    requestAnimationFrame(() => { this.isWaiting = false; this.draw(); });
-  }
-
-  choose() {
-    const first = Math.max(0, Math.floor(Number(this.firstChoice.value)) || 0);
-    this.first = first;
-    this.ask();
+    this.waiting ??= requestAnimationFrame(() => {
+      this.waiting = undefined;
+      this.draw();
+    });
   }
 
   // -- time ------------------------------------------------------------------------------------------------------------
@@ -187,7 +175,7 @@ class WorkersTab {
 
   draw(isAsked = false) {
     const samples = this.samples;
-    const last = samples[samples.length - 1];
+    const last = samples.at(-1);
     this.backButton.disabled = !samples.length || (this.frozen !== null && this.at === 0);
     this.onButton.disabled = !this.frozen || this.at === this.frozen.length - 1;
     if (!last) return;
@@ -206,7 +194,7 @@ class WorkersTab {
       this.drawn = withNodes;
       this.drawTree(withNodes);
     }
-    const behind = this.frozen ? this.frozen[this.frozen.length - 1].now - end : 0;
+    const behind = this.frozen ? this.frozen.at(-1).now - end : 0;
     const back = behind ? `, ${timeText(behind)} back` : "";
     this.status.textContent = `${this.frozen ? "paused" : last.done ? "finished" : "searching"}, ${timeText(end)}${back}, `
       + `${last.workers} ${last.workers === 1 ? "worker" : "workers"}, depth ${last.depth}`;
@@ -228,7 +216,7 @@ class WorkersTab {
     this.load.width = cell * columns;
     this.load.height = cell * rows;
     const paint = this.load.getContext("2d");
-    paint.fillStyle = palette()["--searching"];
+    paint.fillStyle = colour("--searching");
     let sum = 0;
     for (let number = 0; number < last.load.length; number++) {
       const share = parseInt(last.load[number], 16) / 15;
@@ -320,9 +308,8 @@ class WorkersTab {
     for (const other of this.tree.children) {
       other.classList.toggle("chosen", other === row);
       other.setAttribute("aria-selected", String(other === row));
-      other.tabIndex = other === row ? 0 : -1;
     }
-    row.focus({ preventScroll: true });
+    this.focusRow(row);
     if (!node.fen) return; // of a game that has no picture
     const last = line.moves.filter((move) => move !== "0000").slice(-3);
     this.channel.announce("board.show", { fen: node.fen, last, title: `${node.type} node: ${line.words.join(" ") || "the root"}` });
@@ -334,13 +321,15 @@ class WorkersTab {
     if (place < 0) return;
     const next = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: rows.length - 1 }[event.key];
     if (event.key === "Enter" || event.key === " ") rows[place].click();
-    else if (next !== undefined) {
-      const row = rows[Math.max(0, Math.min(rows.length - 1, next))];
-      for (const other of rows) other.tabIndex = other === row ? 0 : -1;
-      row.focus();
-    } else return;
+    else if (next !== undefined) this.focusRow(rows[Math.max(0, Math.min(rows.length - 1, next))]);
+    else return;
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  focusRow(row) {
+    for (const other of this.tree.children) other.tabIndex = other === row ? 0 : -1;
+    row.focus();
   }
 }
 

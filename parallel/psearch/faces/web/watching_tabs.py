@@ -1,0 +1,328 @@
+"""The tabs "Workers" and "Laboratory" of a page: what is seen of a search, a game of the user's, and virtual time.
+
+    page                            server
+    workers.watch {first}           workers.look: a snapshot of `psearch.lab.watching.watcher`, each one after the
+                                    other; first: number of the first of the 64 workers whose tracks are sent
+    workers.seen {}                 after each of them: a page that is slow gets fewer, and each of a longer time
+    workers.rest {}                 no more of them
+
+    game.hello {}                   game.state {game, position, running, board, text}, if the server was started with a
+                                    game; and again whenever one of these changes
+    game.search {position}
+    game.stop {}
+
+    laboratory.hello {}             laboratory.choices {policies, most_workers, nodes, pruning, drivers, rules}, and
+                                    again what was said last
+    laboratory.run {workers, first, second, nodes, pruning, driver, rules}
+                                    laboratory.progress {text, share}, ...; at last one of laboratory.result,
+                                    laboratory.error {text}, laboratory.stopped {}
+    laboratory.stop {}
+    trace.begin {characters}        the same, with trace. before it
+    trace.part {text}, ...          in order, until there are as many characters
+
+Files are those of the command line: a page chooses among these, and sends a trace as text. The file of a game is read
+again for each search. Experiments and traces are done by one process at a time (`psearch.lab.watching.job`), which ends
+with the page that asked for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from psearch.api.asynchronous import in_thread
+from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH, MAX_THREADS, STUDY_DRIVERS
+from psearch.faces.web.connection import Connection
+from psearch.faces.web.game_board import GameBoard
+from psearch.faces.web.messages import Payload, choice_of, text_of, whole_of
+from psearch.games.game_report import final_text, iteration_text
+from psearch.games.own_game import Game, GamePosition
+from psearch.games.searching import GameResult, options_for, search_with, supervisor_for
+from psearch.lab.watching.job import BackgroundJob
+from psearch.lab.watching.laboratory import LEAST_NODES, MOST_CHARACTERS, MOST_NODES, MOST_WORKERS
+from psearch.lab.watching.node_lines import GameLines, chess_lines
+from psearch.lab.watching.watcher import LinesOf, Watched, Watcher
+from psearch.processes.control import SearchControl
+from psearch.processes.supervisor import Supervisor
+from psearch.results import Limits, PsearchError
+from psearch.settings import SPLITTING_POLICIES
+from psearch.trace.recorder import Recorder
+from psearch_core import DEFAULT_PRUNING, PRUNING_MODES
+
+PERIOD_S = 0.05
+_MOST_UNSEEN = 3
+"""Snapshots that a page has not confirmed yet; nothing is looked at until it does."""
+_SHARE = 0.04
+"""Largest share of a core for looking: what takes longer, as with hundreds of workers, is done less often."""
+_NODES_S = 0.2
+"""Time between looks at the open nodes, in seconds: they change faster than anybody reads."""
+_IDLE_S = 0.2
+"""Time between looks while nothing is searched, in seconds."""
+_LONGEST_POSITION = 1000
+_LAST_LOOK_S = 0.3
+"""How long the workers of a search that is over are there to be looked at: it is seen to be over."""
+LONGEST_PART = 1 << 16
+"""Characters of a trace in one message."""
+_NODES = (20_000, 100_000, 400_000, 1_500_000)
+"""Sizes of trees that the page offers."""
+
+
+class Watching:
+    """Sends what the workers do to a page that looks on: those of the engine, or those that search a user's game."""
+
+    def __init__(self, page: Connection) -> None:
+        self._page = page
+        self._engine: Watched | None = None
+        self._watcher: Watcher | None = None
+        self._was_running = False
+        self._nodes_at = 0.0
+        self._first = 0
+        self._unseen = 0
+        self._task: asyncio.Task[None] | None = None
+        page.handlers |= {
+            "workers.watch": self._watch,
+            "workers.seen": self._confirm,
+            "workers.rest": lambda payload: self.stop(),
+        }
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        self._watcher = self._engine = None
+
+    def _watch(self, payload: Payload) -> None:
+        """Begin to look, or at other workers."""
+        self._first = whole_of(payload, "first", 0, MAX_THREADS) if "first" in payload else 0
+        self._unseen = 0
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def _confirm(self, payload: Payload) -> None:
+        self._unseen = max(0, self._unseen - 1)
+
+    async def _run(self) -> None:
+        while self._page.is_open:
+            began = time.thread_time()
+            is_running = self._unseen < _MOST_UNSEEN and self._look()
+            spent = time.thread_time() - began
+            wait_s = max(PERIOD_S - spent, spent / _SHARE - spent)
+            await asyncio.sleep(wait_s if is_running or self._unseen else max(wait_s, _IDLE_S))
+
+    def _look(self) -> bool:
+        """Send what there is to see; whether something is being searched."""
+        engine: Watched
+        lines_of: LinesOf
+        game = OwnGame.running
+        if game is not None and game.supervisor is not None:
+            engine, lines_of = game, game.lines_of
+        else:
+            try:
+                engine, lines_of = self._page.shared_engine.engine, chess_lines
+            except PsearchError:  # it is starting
+                return False
+        if engine is not self._engine or self._watcher is None:
+            self._engine, self._watcher = engine, Watcher(engine, lines_of)
+        now = time.monotonic()
+        with_nodes = now - self._nodes_at >= _NODES_S
+        snapshot = self._watcher.look(self._first, with_nodes)
+        if snapshot is None or snapshot["fen"] is None:
+            return False
+        if with_nodes:
+            self._nodes_at = now
+        is_running = not snapshot["done"]
+        if is_running or self._was_running:  # the last one says that it is over
+            self._unseen += 1
+            self._page.send("workers.look", snapshot)
+        self._was_running = is_running
+        return is_running
+
+
+class OwnGame:
+    """Has a game of the user's searched for one page, by workers of its own, whom all pages see; a `Watched`."""
+
+    running: OwnGame | None = None
+    """the one that searches, or waits for the cores"""
+
+    def __init__(self, page: Connection) -> None:
+        self.supervisor: Supervisor | None = None
+        """the workers, while there are any"""
+        self._page = page
+        self._position: GamePosition | None = None
+        self._control = SearchControl()
+        game = os.path.basename(page.shared_engine.settings.game)
+        self._facts = {"game": game, "position": "", "running": False, "board": None, "text": ""}
+        page.handlers |= {
+            "game.hello": lambda payload: self._tell() if game else None,
+            "game.search": self._begin,
+            "game.stop": lambda payload: self.stop(),
+        }
+
+    def stop(self) -> None:
+        """End the search, if there is one."""
+        self._control.stop()
+
+    def lines_of(self, root: np.ndarray) -> GameLines | None:
+        """Return the lines of the present search."""
+        return None if self._position is None else GameLines(self._position)
+
+    def _recorder(self) -> Recorder | None:
+        return None if self.supervisor is None else self.supervisor.recorder
+
+    def _tell(self, **facts: Any) -> None:
+        """Tell the page how things are, with these changes."""
+        self._facts.update(facts)
+        self._page.show("game.state", dict(self._facts))
+
+    def _begin(self, payload: Payload) -> None:
+        """Search `position`, in the game's words, until it is solved or stopped."""
+        text = text_of(payload, "position", _LONGEST_POSITION)
+        if not self._facts["game"]:
+            raise PsearchError("no game was named: psearch serve --game FILE")
+        if OwnGame.running is not None:
+            raise PsearchError("the game is being searched already: stop that first, or wait")
+        OwnGame.running = self
+        self._control = SearchControl()
+        self._page.begin("game", self._run(text))
+
+    async def _run(self, text: str) -> None:
+        shared_engine = self._page.shared_engine
+        found = ""
+        try:
+            waiting = "" if shared_engine.has_cores else "waiting until a game has been analysed"
+            self._tell(running=True, position=text, board=None, text=waiting)
+            async with shared_engine.cores("a game of your own is being searched"):
+                found = await in_thread(partial(self._search, text, asyncio.get_running_loop()), self.stop)
+        finally:
+            OwnGame.running = None
+            self._tell(running=False, text=found)
+
+    def _search(self, text: str, loop: asyncio.AbstractEventLoop) -> str:
+        """Search in a thread; return what was found, in words."""
+        shared_engine, settings = self._page.shared_engine, self._page.shared_engine.settings
+        game = Game(settings.game)
+        self._position = position = game.read(text)
+        loop.call_soon_threadsafe(partial(self._tell, board=game.board_text(position), text=""))
+        options = options_for(game, DEFAULT_POLICY)
+
+        def show(result: GameResult) -> None:
+            loop.call_soon_threadsafe(partial(self._tell, text=iteration_text(result)))
+
+        def note(line: str) -> None:
+            loop.call_soon_threadsafe(shared_engine.note, line)
+
+        limits = Limits(depth=MAX_DEPTH)
+        with supervisor_for(position, settings.threads, settings.hash_mb, options, watched=True) as supervisor:
+            self.supervisor = supervisor
+            try:
+                result = search_with(supervisor, position, limits, options, show, self._control, note)
+                time.sleep(_LAST_LOOK_S)
+            finally:
+                self.supervisor = None
+        return final_text(position, result)
+
+
+class BackgroundWork:
+    """Has experiments computed and traces read for one page, and takes the traces that it sends."""
+
+    running: BackgroundWork | None = None
+    """the one that works: searches in virtual time would only slow each other down"""
+
+    def __init__(self, page: Connection, board: GameBoard) -> None:
+        self._page, self._board = page, board
+        settings = page.shared_engine.settings
+        self._policies = list(dict.fromkeys((*SPLITTING_POLICIES, *settings.policies)))
+        self._rules = list(dict.fromkeys(("", settings.rules)))
+        self._job: BackgroundJob | None = None
+        self._wanted = 0
+        """characters of a trace that is being sent"""
+        self._parts: list[str] = []
+        self._latest: tuple[str, dict[str, Any]] | None = None
+        """what was said last, for a page that is loaded again"""
+        page.handlers |= {
+            "laboratory.hello": self._tell_choices,
+            "laboratory.run": self._compare,
+            "laboratory.stop": lambda payload: self.stop(),
+            "trace.begin": self._expect,
+            "trace.part": self._take_part,
+        }
+
+    def stop(self) -> None:
+        """End what is being done, and forget what was sent."""
+        self._wanted, self._parts = 0, []
+        if self._job is not None:
+            self._job.stop()
+
+    def _begin(self, task: str, arguments: Mapping[str, Any], kind: str) -> None:
+        """Have it done. Raises PsearchError while there is other work."""
+        if BackgroundWork.running is not None:
+            whose = "this page" if BackgroundWork.running is self else "another page"
+            raise PsearchError(f"{whose} has something computed still: stop that first, or wait")
+        loop = asyncio.get_running_loop()
+
+        def tell(message: str, payload: dict[str, Any]) -> None:
+            try:
+                loop.call_soon_threadsafe(self._tell, kind, message, payload)
+            except RuntimeError:  # the server has ended
+                return
+
+        self._job = BackgroundJob(task, arguments, tell)
+        BackgroundWork.running = self
+
+    def _tell(self, kind: str, message: str, payload: dict[str, Any]) -> None:
+        if message != "progress":
+            self._job = None
+            if BackgroundWork.running is self:
+                BackgroundWork.running = None
+        self._latest = f"{kind}.{message}", payload
+        self._page.send(*self._latest)
+
+    def _tell_choices(self, payload: Payload) -> None:
+        """Tell what can be chosen."""
+        choices = {"policies": self._policies, "most_workers": MOST_WORKERS, "nodes": list(_NODES)}
+        choices |= {"pruning": list(PRUNING_MODES), "drivers": list(STUDY_DRIVERS), "rules": self._rules}
+        self._page.send("laboratory.choices", choices)
+        if self._latest is not None:
+            self._page.send(*self._latest)
+
+    def _compare(self, payload: Payload) -> None:
+        """Compare two policies on the position at hand."""
+        board = self._board.tree.board()
+        if not any(board.legal_moves):
+            raise PsearchError("the game is over in this position: there is nothing to search")
+        arguments = {
+            "fen": board.fen(),
+            "chess960": board.chess960,
+            "workers": whole_of(payload, "workers", 1, MOST_WORKERS),
+            "policies": tuple(choice_of(payload, name, self._policies) for name in ("first", "second")),
+            "nodes": whole_of(payload, "nodes", LEAST_NODES, MOST_NODES),
+            "pruning": choice_of(payload, "pruning", PRUNING_MODES) if "pruning" in payload else DEFAULT_PRUNING,
+            "driver": choice_of(payload, "driver", STUDY_DRIVERS) if "driver" in payload else STUDY_DRIVERS[0],
+            "rules": choice_of(payload, "rules", self._rules) if "rules" in payload else "",
+        }
+        self._begin("experiment", arguments, "laboratory")
+
+    def _expect(self, payload: Payload) -> None:
+        """Begin to take a trace of so many characters."""
+        self._wanted, self._parts = whole_of(payload, "characters", 1, MOST_CHARACTERS), []
+
+    def _take_part(self, payload: Payload) -> None:
+        """Take some of them; after the last ones the trace is read."""
+        if not self._wanted:
+            raise PsearchError("there is no trace that this could be a part of")
+        self._parts.append(text_of(payload, "text", LONGEST_PART))
+        so_far, wanted = sum(map(len, self._parts)), self._wanted
+        if so_far < wanted:
+            return
+        text = "".join(self._parts)
+        self._wanted, self._parts = 0, []
+        if so_far > wanted:
+            raise PsearchError("the trace is longer than was said")
+        self._begin("trace", {"text": text}, "trace")
