@@ -27,7 +27,7 @@ from psearch.lab.studies.virtual_study import Study, run_study
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
 from psearch.terminal.status import StatusLine
-from psearch.terminal.table import text_table
+from psearch.terminal.streams import text_table
 from psearch.text.epd_text import SuitePosition
 from psearch.text.fen import parse_position
 

@@ -11,8 +11,7 @@ from rich.text import Text
 from screen import Screen
 from terminals import CONTROL
 
-from psearch.terminal.analysis_display import AnalysisProgress
-from psearch.terminal.shrinkable import ShrinkableLive
+from psearch.terminal.live_display import AnalysisProgress, ShrinkableLive
 
 
 class Terminal(io.StringIO):

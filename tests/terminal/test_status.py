@@ -11,7 +11,7 @@ import pytest
 
 from psearch.terminal import status as status_module
 from psearch.terminal.status import StatusLine
-from psearch.terminal.table import text_table
+from psearch.terminal.streams import text_table
 
 
 class Terminal(io.StringIO):
@@ -99,7 +99,7 @@ import sys
 import chess
 from psearch.terminal.display import search_display
 from psearch.terminal.status import StatusLine
-from psearch.terminal.table import text_table
+from psearch.terminal.streams import text_table
 with StatusLine() as status, search_display(chess.Board()):
     status("a line")
 sys.exit(int("rich" in sys.modules))

@@ -22,7 +22,7 @@ from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import complain
 from psearch.results import Limits
 from psearch.settings import SEARCH_SETTINGS, SETTINGS, Face
-from psearch.terminal.analysis_display import AnalysisProgress
+from psearch.terminal.live_display import AnalysisProgress
 from psearch.text.source import Source, read_source
 from psearch.version import __version__
 

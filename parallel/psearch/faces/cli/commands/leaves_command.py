@@ -113,7 +113,7 @@ def _problems(row: Leaves, count: Count) -> list[str]:
 
 
 def _lines(table: list[Leaves], counts: dict[int, Count]) -> list[str]:
-    from psearch.terminal.table import text_table
+    from psearch.terminal.streams import text_table
 
     def compared(row: Leaves) -> str:
         if row.depth not in counts:
@@ -132,7 +132,7 @@ def _lines(table: list[Leaves], counts: dict[int, Count]) -> list[str]:
 
 
 def _rule_lines(counts: list[Count]) -> list[str]:
-    from psearch.terminal.table import text_table
+    from psearch.terminal.streams import text_table
     from psearch.text.values import counted
 
     nodes = sum(count.nodes for count in counts)

@@ -119,7 +119,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     named = moved(board, options)
     found = probe(board, options.syzygy) if options.syzygy is not None else None
     if options.board:
-        from psearch.terminal.board_drawing import draw
+        from psearch.terminal.live_display import draw
 
         draw(board)
     finished = finished_result(board)
