@@ -53,7 +53,7 @@ from matchplay.tally import Tally
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from psearch.faces.cli.numbers import whole_number
+from psearch.faces.cli.arguments import whole_number
 from psearch.files.raw_log import machine
 from psearch.processes.program_signals import signals_blocked
 from psearch.results import PsearchError

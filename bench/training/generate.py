@@ -38,7 +38,7 @@ from netdata.playing import PRUNING, Settings, Table, add_network, network_name
 from netdata.reader import Reader
 from netdata.records import ADJUDICATED, BY_RULE, GAMES, TOO_LONG
 
-from psearch.faces.cli.numbers import whole_number
+from psearch.faces.cli.arguments import whole_number
 from psearch.processes.tasks.task_sharing import share_out
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels

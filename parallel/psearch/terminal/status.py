@@ -61,8 +61,9 @@ class StatusLine:
             from rich.live import Live
 
             console = Console(file=self._stream, force_terminal=True)
-            quiet = {"auto_refresh": False, "redirect_stdout": False, "redirect_stderr": False}
-            self._live = Live(console=console, transient=True, **quiet)
+            self._live = Live(
+                console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+            )
             self._live.start()
         self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 

@@ -6,7 +6,7 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from psearch.faces.cli.numbers import decimal_number, duration, seconds, whole_number, worker_counts
+from psearch.faces.cli.arguments import decimal_number, duration, seconds, whole_number, worker_counts
 
 
 @pytest.mark.parametrize(("text", "number"), [("1", 1), ("+7", 7), ("-3", -3), ("007", 7)])

@@ -14,7 +14,7 @@ from programs import PSEARCH, processes_in_session, without_waiting
 from uci_client import Client
 
 from psearch.faces.cli import main as cli
-from psearch.faces.cli.analysis_session import _about
+from psearch.faces.cli.analyses import _about
 from psearch.faces.cli.arguments import search_options
 from psearch.faces.cli.commands import analyse_command
 from psearch.faces.cli.study import kernels_of

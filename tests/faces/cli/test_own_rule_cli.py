@@ -17,7 +17,7 @@ from programs import without_waiting
 from uci_client import Client
 
 import psearch
-from psearch.faces.cli.analysis_session import _about
+from psearch.faces.cli.analyses import _about
 from psearch.faces.cli.arguments import search_options
 from psearch.faces.cli.commands import analyse_command
 from psearch.faces.cli.study import kernels_of

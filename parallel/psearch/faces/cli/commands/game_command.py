@@ -16,10 +16,9 @@ from psearch.faces.cli.arguments import (
     check_hash,
     limits_of,
 )
-from psearch.faces.cli.kernels import loaded_game, prepare_kernels
+from psearch.faces.cli.kernels import add_trace, check_trace, loaded_game, prepare_kernels, traced
 from psearch.faces.cli.output import complain, print_json, refuse
 from psearch.faces.cli.signals import Signals
-from psearch.faces.cli.traces import add_trace, traced
 
 if TYPE_CHECKING:
     from psearch.games.searching import GameResult
@@ -64,10 +63,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.board and options.json:
         refuse("--board draws, --json is for programs: choose one")
     check_hash(options.hash)
-    if options.trace is not None:
-        from psearch.trace.trace_file import check_trace
-
-        check_trace(options.trace)
+    check_trace(options.trace)
     game = loaded_game(file)
     position = game.read(" ".join(moves))
     if options.board:

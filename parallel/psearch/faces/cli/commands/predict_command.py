@@ -5,19 +5,18 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from psearch.defaults import DEFAULT_POLICY
-from psearch.faces.cli.arguments import add_json, add_settings, search_options
+from psearch.faces.cli.arguments import add_settings
 from psearch.faces.cli.kernels import prepare_kernels
-from psearch.faces.cli.output import complain, print_json, refuse
+from psearch.faces.cli.output import complain, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.faces.cli.study import (
-    add_plot,
     add_suite,
     check_plot,
     kernels_of,
     policies,
-    print_table,
+    print_study,
     read_positions,
+    study_options,
 )
 from psearch.settings import DEPTH
 
@@ -39,7 +38,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch predict`."""
-    add_suite(parser)
+    add_suite(parser, "draw reliability curves")
     DEPTH.add_to(parser, "plies to search")
     parser.add_argument(
         "--policy",
@@ -47,8 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="judge a policy of your own, too; several with commas between them",
     )
     add_settings(parser, "pruning", "evaluation", "with_")
-    add_json(parser, instead_of="the table")
-    add_plot(parser, "draw reliability curves")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
@@ -58,7 +55,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     check_plot(options)
     positions = read_positions(options)
 
-    how = search_options(options, policy=DEFAULT_POLICY)
+    how = study_options(options)
     from psearch.lab.studies.prediction_study import RULES
 
     files = kernels_of(policies(options.policy) if options.policy else [])
@@ -91,12 +88,16 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         interrupted = True
     pruned = how.pruning_words
     nodes = reports[0].tree_nodes if reports else 0.0
-    if options.json:
-        facts = {"depth": options.depth, "positions": len(positions), "tree_nodes": nodes, "pruning": pruned}
-        print_json({**facts, "rules": as_json(reports), "interrupted": interrupted})
-    elif reports:
-        searched = f"{scale_line(len(positions), nodes)}, depth {options.depth}"
-        print_table(table(reports), searched, f"pruning {pruned}", legend())
+    facts = {
+        "depth": options.depth,
+        "positions": len(positions),
+        "tree_nodes": nodes,
+        "pruning": pruned,
+        "rules": as_json(reports),
+        "interrupted": interrupted,
+    }
+    searched = f"{scale_line(len(positions), nodes)}, depth {options.depth}; pruning {pruned}"
+    print_study(options, facts, [table(reports), searched, legend()] if reports else [])
     cautions = warnings(len(positions), nodes, WORKERS, pruned) if reports else []
     for caution in cautions:
         complain(caution)
