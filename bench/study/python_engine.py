@@ -15,7 +15,7 @@ import chess
 import chess.engine
 
 from psearch.api.blocking import Engine
-from psearch.faces.uci.position_command import CurrentPosition
+from psearch.faces.uci.uci_conversation import CurrentPosition
 from psearch.results import PsearchError
 from psearch.text.report import uci_line
 

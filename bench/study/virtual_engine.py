@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from psearch.faces.uci.position_command import CurrentPosition
+from psearch.faces.uci.uci_conversation import CurrentPosition
 from psearch.options import SearchOptions, pruning_named
 from psearch.processes.result_words import to_score
 from psearch.results import PsearchError

@@ -186,7 +186,7 @@ heavy = {"numba", "numpy", "llvmlite", "rich"}
 print(sorted({"chess", *heavy} & set(sys.modules)))
 uci._obey("position startpos moves e2e4")
 uci._obey("go wtime 1000 btime 1000")
-assert uci._player.latest.command.white_ms == 1000
+assert uci._player.latest.command.wtime == 1000
 print(sorted(heavy & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

@@ -12,8 +12,7 @@ import chess
 import pytest
 from uci_talk import Talk
 
-from psearch.faces.uci.go import Go, State
-from psearch.faces.uci.go_command import parse_go
+from psearch.faces.uci.go import Go, State, parse_go
 
 WAITING, SEARCHING, MAY_ANSWER, ANSWERED = State
 ROUNDS = 300
@@ -98,17 +97,16 @@ def test_transitions(words: str, calls: str, state: State) -> None:
     for name in calls.split():
         call(go, name)
     assert go.state is state
-    assert go.may_answer == (state is MAY_ANSWER)
     assert go.is_answered == (state is ANSWERED)
     assert go.is_under_way == (state in (SEARCHING, MAY_ANSWER))
-    assert go.is_stopped == ("stop" in calls or "give_up" in calls)
+    assert go.control.is_stopped == ("stop" in calls or "give_up" in calls)
     assert said == ["bestmove e2e4"] * ("answer" in calls)
 
 
 @pytest.mark.parametrize(("before", "after"), list(itertools.product(State, State)))
 def test_there_is_no_way_back(before: State, after: State) -> None:
     go = make("infinite")
-    go._state = before
+    go.state = before
     allowed = {
         (WAITING, SEARCHING),
         (WAITING, MAY_ANSWER),
@@ -259,7 +257,7 @@ def test_an_answer_or_a_surrender() -> None:
         said: list[str] = []
         go = make("depth 3", said.append)
         at_once(partial(search, go), go.give_up, go.stop)
-        assert go.state is ANSWERED and go.is_stopped
+        assert go.state is ANSWERED and go.control.is_stopped
         assert said in ([], ["bestmove e2e4"])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from psearch.faces.uci.go_command import _WORDS
+from psearch.faces.uci.go import _WORDS
 from psearch.faces.uci.uci_conversation import HELP, Uci
 
 

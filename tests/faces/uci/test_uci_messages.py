@@ -9,7 +9,7 @@ import chess.engine
 import pytest
 from uci_client import BESTMOVE, INFO, LIVE
 
-from psearch.faces.uci.uci_messages import (
+from psearch.faces.uci.turn import (
     bestmove_line,
     info_line,
     live_line,
@@ -83,7 +83,7 @@ def test_statistics_lines() -> None:
 
 
 def test_bestmove_lines() -> None:
-    assert bestmove_line(None) == "bestmove (none)"
+    assert bestmove_line() == "bestmove (none)"
     for is_chess960, words in ((False, ("e1g1", "e8c8")), (True, ("e1h1", "e8a8"))):
         board = chess.Board("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", chess960=is_chess960)
         short = board.parse_uci("e1g1")

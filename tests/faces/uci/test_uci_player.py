@@ -12,9 +12,8 @@ import pytest
 from uci_client import infos
 from uci_talk import Talk
 
-from psearch.faces.uci import extras
-from psearch.faces.uci.go import Go
-from psearch.faces.uci.go_command import parse_go
+from psearch.faces.uci import turn
+from psearch.faces.uci.go import Go, parse_go
 from psearch.faces.uci.player import Player
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.results import PsearchError
@@ -251,7 +250,7 @@ def test_a_count_tells_that_it_compiles_and_does_not_count_that_time(monkeypatch
         return 7.0
 
     told: list[str] = []
-    monkeypatch.setattr(extras, "load_kernels", load)
-    monkeypatch.setattr(extras, "count_leaves", count)
-    lines = extras.count_moves(chess.Board(), 2, 1, told.append, lambda: False).split("\n")
+    monkeypatch.setattr(turn, "load_kernels", load)
+    monkeypatch.setattr(turn, "count_leaves", count)
+    lines = turn.count_moves(chess.Board(), 2, 1, told.append, lambda: False).split("\n")
     assert lines == ["e2e4: 20", "info nodes 20 time 250", "", "Nodes searched: 20"]

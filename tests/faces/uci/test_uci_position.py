@@ -5,7 +5,7 @@ from __future__ import annotations
 import chess
 import pytest
 
-from psearch.faces.uci.position_command import CurrentPosition
+from psearch.faces.uci.uci_conversation import CurrentPosition
 from psearch.results import PsearchError
 
 

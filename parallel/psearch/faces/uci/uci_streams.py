@@ -24,6 +24,7 @@ Say = Callable[[str], None]
 """Prints whole lines, given without the last line's end; may be called from any thread."""
 _LONGEST = 1000
 """Characters of an `info string`."""
+NO_POSITION = "there is no position: the last one was refused"
 
 
 def info_string(text: str) -> str:
