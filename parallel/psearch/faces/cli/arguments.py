@@ -126,11 +126,9 @@ def add_settings(parser: argparse._ActionsContainer, *names: str) -> None:
 def search_options(options: argparse.Namespace, **changes: Any) -> SearchOptions:
     """Return how to search: what the arguments of `add_settings` say, but for the changes. Raises PsearchError for what
     no search can be told."""
-    from psearch.options import SearchOptions, pruning_named
+    from psearch.options import SearchOptions
 
     given = {option.field: getattr(options, option.field, None) for option in SEARCH_SETTINGS} | changes
-    if given["pruning"] is not None:
-        given["pruning"] = pruning_named(given["pruning"])
     return SearchOptions(**{name: value for name, value in given.items() if value is not None})
 
 

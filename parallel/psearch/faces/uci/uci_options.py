@@ -103,7 +103,9 @@ class OptionValues:
         try:
             value = option.of_text(text)
         except ValueError as error:
-            raise ValueError(f"{error}; {option.name} stays {option.shown(self._values[option.name])}") from None
+            value = self._values[option.name]
+            former = str(value).lower() if isinstance(value, bool) else "empty" if value == "" else value
+            raise ValueError(f"{error}; {option.name} stays {former}") from None
         names_file = option.is_path or (option.takes_file and value not in option.choices)
         if names_file and value and not self.files:
             raise ValueError(f"{option.name} is not available: {NO_FILES} forbids all files")
@@ -122,10 +124,10 @@ class OptionValues:
     def search_options(self, network: tuple[str, str] = ("", ""), own: Own | None = None) -> SearchOptions:
         """Return how to search. network: the path of a file that has been read, and its digest; own: the kernels of
         files, which have been compiled. Without them such a policy is the default one, and there are no rules."""
-        from psearch.options import SearchOptions, pruning_named
+        from psearch.options import SearchOptions
 
         values: dict[str, Any] = {option.field: self._values[option.name] for option in _OF_SEARCH}
-        values["pruning"] = pruning_named(pruning_words(self.text("Pruning"), self.text("PruningParameters")))
+        values["pruning"] = pruning_words(self.text("Pruning"), self.text("PruningParameters"))
         values |= {"net": network[0], "network_digest": network, "own": own, "with_": "" if own is None else own.with_}
         if own is not None:
             values["policy"] = own.policy
