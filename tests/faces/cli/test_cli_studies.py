@@ -101,23 +101,6 @@ def test_bad_input_is_one_line_and_2(
     assert os.listdir(tmp_path) == ["suite.epd"], "a refused study leaves no log"
 
 
-def test_help_and_refusals_do_not_load_the_engine() -> None:
-    program = """
-import sys
-from psearch.faces.cli.main import main
-for words in (["speedup", "--help"], ["simulate", "--help"], ["speedup"],
-              ["simulate", "--workers", "0"], ["simulate", "--workers", "2", "--depth", "3"]):
-    try:
-        main(words)
-    except SystemExit:
-        pass
-heavy = {"numba", "llvmlite", "numpy", "matplotlib"} & set(sys.modules)
-sys.exit(f"loaded: {heavy}" if heavy else 0)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_picture_without_matplotlib_is_refused(
     run: Callable[..., tuple[int, str, str]], suite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
