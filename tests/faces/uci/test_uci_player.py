@@ -21,7 +21,6 @@ from psearch.faces.uci.turn import (
     bestmove_line,
     info_line,
     live_line,
-    perft_lines,
     shown_wdl,
     statistics_line,
 )
@@ -252,7 +251,7 @@ def test_a_count_tells_that_it_compiles_and_does_not_count_that_time(monkeypatch
 
     def count(*arguments: object) -> tuple[dict[chess.Move, int], float]:
         assert told == ["compiling perft"]
-        return {chess.Move.from_uci("e2e4"): 20}, 0.25
+        return {chess.Move.from_uci("e2e4"): 20, chess.Move.from_uci("a2a3"): 19}, 0.2504
 
     def load(*groups: object, progress: Callable[[str], None]) -> float:
         assert groups == (PERFT,)
@@ -263,7 +262,7 @@ def test_a_count_tells_that_it_compiles_and_does_not_count_that_time(monkeypatch
     monkeypatch.setattr(turn, "load_kernels", load)
     monkeypatch.setattr(turn, "count_leaves", count)
     lines = turn.count_moves(chess.Board(), 2, 1, told.append, lambda: False).split("\n")
-    assert lines == ["e2e4: 20", "info nodes 20 time 250", "", "Nodes searched: 20"]
+    assert lines == ["a2a3: 19", "e2e4: 20", "info nodes 39 time 250", "", "Nodes searched: 39"]
 
 
 def info(score: chess.engine.Score, **more: Any) -> Info:
@@ -337,13 +336,6 @@ def test_bestmove_lines() -> None:
         assert bestmove_line(short) == f"bestmove {words[0]}"
         assert bestmove_line(short, long) == "bestmove {} ponder {}".format(*words)
         assert BESTMOVE.fullmatch(bestmove_line(short, long))
-
-
-def test_perft_lines() -> None:
-    counts = {chess.Move.from_uci("e2e4"): 20, chess.Move.from_uci("a2a3"): 19}
-    assert perft_lines(chess.Board(), counts, 0.0126) == (
-        "a2a3: 19\ne2e4: 20\ninfo nodes 39 time 13\n\nNodes searched: 39"
-    )
 
 
 @pytest.mark.parametrize(

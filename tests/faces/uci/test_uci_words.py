@@ -118,23 +118,23 @@ def test_options_declare_what_they_take() -> None:
         if option.kind == "spin":
             for good in (option.low, option.high):
                 values.set(option.name, str(good))
-                assert values.number(option.name) == good
+                assert values[option.name] == good
             for bad in (option.low - 1, option.high + 1, "", "1.5"):
                 with pytest.raises(ValueError, match=option.name):
                     values.set(option.name, str(bad))
-            assert values.number(option.name) == option.high
+            assert values[option.name] == option.high
         elif option.kind == "combo":
             for choice in option.choices:
                 values.set(option.name, choice.upper())
-                assert values.text(option.name) == choice
+                assert values[option.name] == choice
         elif option.kind == "check":
             values.set(option.name, "true")
-            assert values.flag(option.name)
+            assert values[option.name]
             values.set(option.name, "false")
-            assert not values.flag(option.name)
+            assert not values[option.name]
     copy = values.copy()
     values.set("Hash", "77")
-    assert copy.number("Hash") != 77
+    assert copy["Hash"] != 77
 
 
 def test_where_files_are_forbidden_a_policy_is_one_of_the_package_s(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ def test_where_files_are_forbidden_a_policy_is_one_of_the_package_s(monkeypatch:
     monkeypatch.setattr(settings, "is_own_policy", lambda name: name == "installed")
     with pytest.raises(ValueError, match="Policy is not available"):
         values.set("Policy", "installed")
-    assert values.text("Policy") == "ybw"
+    assert values["Policy"] == "ybw"
 
 
 def test_it_names_every_command_and_every_word_of_go() -> None:

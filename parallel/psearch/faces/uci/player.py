@@ -73,8 +73,6 @@ class Player:
         self._readyok_lock = threading.Lock()
         self._readyok_owed = 0
 
-    # -- jobs --------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Begin to load, unless that has been done."""
         if self._thread is None:
@@ -165,8 +163,6 @@ class Player:
                 thread.join(_QUIT_TIMEOUT_S)
         if not thread.is_alive():
             self._wake.close()
-
-    # -- the thread --------------------------------------------------------------------------------------------------
 
     def _submit(self, job: Callable[[], object]) -> None:
         self.start()
@@ -312,11 +308,11 @@ class Player:
             if depth is None:
                 if Turn(go, values, debug, self._resources, self._report).run():
                     # behind the answer: the next search has a clock that runs
-                    how = {name.casefold(): values.text(name) for name in ("Policy", "Driver")}
+                    how = {name.casefold(): values[name] for name in ("Policy", "Driver")}
                     self._resources.write_trace(board, how, lambda: self.latest is go and not self._is_leaving)
                 return
             try:
-                threads = values.number("Threads")
+                threads = values["Threads"]
                 go.answer(count_moves(board, depth, threads, self._tell_progress, lambda: self._breaks_off))
             finally:
                 self._is_compiling = False

@@ -134,16 +134,16 @@ class Resources:
 
     def settle(self, values: OptionValues) -> None:
         """Make things as the options say. What cannot be is told, once, and the next best is done."""
-        self._trace.settle(values.text("Trace"))
-        self._prober.settle(values.text("SyzygyPath"))
-        self._book.settle(values.text("BookFile"))
-        self._network.settle(values.text("EvalFile"), values.times("EvalFile"))
+        self._trace.settle(values["Trace"])
+        self._prober.settle(values["SyzygyPath"])
+        self._book.settle(values["BookFile"])
+        self._network.settle(values["EvalFile"], values.times("EvalFile"))
         if self.has_kernels:
-            threads, hash_mb = values.number("Threads"), values.number("Hash")
-            policy = values.text("Policy")
+            threads, hash_mb = values["Threads"], values["Hash"]
+            policy = values["Policy"]
             times = values.times("Policy", "Rules")  # they may be one file
             self._policy.settle("" if policy in POLICY_NAMES else policy, times)
-            self._rules.settle(values.text("Rules"), times)
+            self._rules.settle(values["Rules"], times)
             own = self._own(policy)
             kernels = STANDARD if own is None else own.kernels
             self.searcher.settle(Size(threads, hash_mb, self._trace.value is not None, kernels=kernels))
@@ -177,7 +177,7 @@ class Resources:
 
     def search_options(self, values: OptionValues) -> SearchOptions:
         """Return how to search, with the files that could be read."""
-        return values.search_options(self._network.value or ("", ""), self._own(values.text("Policy")))
+        return values.search_options(self._network.value or ("", ""), self._own(values["Policy"]))
 
     def restore(self, may_wait: Callable[[], bool]) -> bool:
         """Start new workers for those that are lost or late: now, and not on the clock of the next move, as long as

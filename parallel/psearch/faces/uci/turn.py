@@ -3,7 +3,7 @@ does for people at a keyboard: perft, the static evaluation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -54,10 +54,10 @@ class Turn:
         self.debug = debug
         self.resources = resources
         self.report = report
-        self.plays = not values.flag("UCI_AnalyseMode")
-        self.elo = values.number("UCI_Elo") if self.plays and values.flag("UCI_LimitStrength") else None
-        self.lines_shown = values.number("MultiPV")
-        self.shows_wdl = values.flag("UCI_ShowWDL")
+        self.plays = not values["UCI_AnalyseMode"]
+        self.elo = values["UCI_Elo"] if self.plays and values["UCI_LimitStrength"] else None
+        self.lines_shown = values["MultiPV"]
+        self.shows_wdl = values["UCI_ShowWDL"]
         self.probe: RootProbe | None = None
         self.latest: Info | None = None
         self.waited_s = go.start_clock()
@@ -69,7 +69,9 @@ class Turn:
         Whatever fails, the answer is the best that is left: the latest line, that of a search in this process, the
         tables' move; there is none when nothing could be searched.
         """
-        book_move = self._book_move()
+        command, book_move = self.command, None
+        if self.values["OwnBook"] and self.plays and not command.infinite and not command.searchmoves:
+            book_move = self.resources.book_move(self.board) if command.mate is None else None
         if book_move is not None:
             self.go.say(f"info string book move {self.board.uci(book_move)}")
             self._answer(book_move, self.resources.book_reply(self.board, book_move))
@@ -87,13 +89,6 @@ class Turn:
         elif self.probe is not None:
             self._answer((self._root_moves() or self.probe.best)[0])
         return False
-
-    def _book_move(self) -> chess.Move | None:
-        command = self.command
-        wanted = self.values.flag("OwnBook") and self.plays
-        if not wanted or command.infinite or command.searchmoves or command.mate is not None:
-            return None
-        return self.resources.book_move(self.board)
 
     def _request(self) -> SearchRequest:
         """What is to be searched, on the clock of the command."""
@@ -130,7 +125,7 @@ class Turn:
     def _time_manager(self, moves: int) -> TimeManager:
         """The clock for a choice among so many moves; two stand for all numbers above."""
         command = self.command
-        overhead_s = self.values.number("Move Overhead") / 1000
+        overhead_s = self.values["Move Overhead"] / 1000
         clock_ms, increment_ms = command.own_ms
         clock = None
         if clock_ms is not None:
@@ -138,9 +133,8 @@ class Turn:
         clock = self.resources.lag.read(clock, overhead_s)
         if clock is not None and not command.ponder:
             clock = replace(clock, time_s=clock.time_s - self.waited_s)
-        movetime_ms = command.movetime
-        fixed = None if movetime_ms is None else fixed_time(movetime_ms / 1000, overhead_s)
-        stretch = _PONDER_BONUS if self.values.flag("Ponder") else 1.0
+        fixed = None if command.movetime is None else fixed_time(command.movetime / 1000, overhead_s)
+        stretch = _PONDER_BONUS if self.values["Ponder"] else 1.0
         return time_manager(clock, fixed, moves, overhead_s, stretch, pondering=command.ponder)
 
     def _report(self, info: Info) -> None:
@@ -237,13 +231,6 @@ def bestmove_line(*moves: chess.Move) -> str:
     return "bestmove " + (" ponder ".join(uci_line(moves)) or "(none)")
 
 
-def perft_lines(board: chess.Board, counts: Mapping[chess.Move, int], seconds: float) -> str:
-    """Return the answer to `go perft`: leaves below each root move, and their sum."""
-    lines = sorted(f"{board.uci(move)}: {nodes}" for move, nodes in counts.items())
-    total = sum(counts.values())
-    return "\n".join([*lines, f"info nodes {total} time {round(seconds * 1000)}", "", f"Nodes searched: {total}"])
-
-
 def shown_wdl(board: chess.Board, info: Info, tablebases: int | None) -> Wdl:
     """Return win, draw and loss in thousandths for `info ... wdl`. tablebases: what they say, WIN to LOSS, if they were
     asked.
@@ -265,7 +252,9 @@ def count_moves(
     """
     load_kernels(PERFT, progress=progress)
     counts, seconds = count_leaves(board, depth, threads, is_stopped)
-    return perft_lines(board, counts, seconds)
+    lines = sorted(f"{board.uci(move)}: {nodes}" for move, nodes in counts.items())
+    total = sum(counts.values())
+    return "\n".join([*lines, f"info nodes {total} time {round(seconds * 1000)}", "", f"Nodes searched: {total}"])
 
 
 def evaluation_line(supervisor: Supervisor, board: chess.Board, options: SearchOptions) -> str:

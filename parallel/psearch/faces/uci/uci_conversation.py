@@ -9,15 +9,17 @@ and back: `Turn`, `Go.answer`.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from errno import EBADF
 from typing import TYPE_CHECKING
 
 from psearch.faces.uci.go import Go, parse_go
 from psearch.faces.uci.player import Player
-from psearch.faces.uci.uci_options import OptionValues, files_are_allowed
-from psearch.faces.uci.uci_streams import NO_POSITION, Say, Streams, descriptor_of, info_string
+from psearch.faces.uci.uci_options import NO_FILES, OptionValues
+from psearch.faces.uci.uci_streams import NO_POSITION, Say, Streams, info_string
 from psearch.results import PsearchError
 from psearch.searcher.notices import Notices
 from psearch.text.values import quoted
@@ -111,7 +113,7 @@ class Uci:
         self._notices = Notices(lambda text: say(info_string(text)))
         self.complain = self._notices.tell
         """says something about the input"""
-        self._values = OptionValues(files_are_allowed())
+        self._values = OptionValues(files=os.environ.get(NO_FILES, "0") in ("", "0"))
         self._debug = False
         self._position = CurrentPosition()
         player = self._player = Player(say, self._values)
@@ -202,7 +204,7 @@ class Uci:
 
     def _set_position(self, words: list[str]) -> None:
         try:
-            self._position.set_up(words, self._values.flag("UCI_Chess960"))
+            self._position.set_up(words, self._values["UCI_Chess960"])
             self._player.start()  # a GUI has said `uci` long ago; somebody at a keyboard goes straight on to `go`
         except PsearchError as error:
             self.complain(f"position: {error}; until a good one comes, go is answered with bestmove 0000")
@@ -230,7 +232,7 @@ class Uci:
             self._player.latest.stop()
 
     def _board(self) -> chess.Board:
-        return self._position.board(self._values.flag("UCI_Chess960"))
+        return self._position.board(self._values["UCI_Chess960"])
 
     def _on_board(self, show: Callable[[chess.Board], None]) -> None:
         board = self._board()
@@ -247,7 +249,8 @@ def run_uci(is_over: Callable[[], bool] = lambda: False) -> None:
     """
     if sys.stdin is None:
         return
-    stdin, stdout = descriptor_of(sys.stdin, "input"), descriptor_of(sys.stdout, "output")
-    with Streams(stdin, stdout, is_over) as streams:
+    if not hasattr(sys.stdout, "fileno"):
+        raise OSError(EBADF, "standard output is closed")
+    with Streams(sys.stdin.fileno(), sys.stdout.fileno(), is_over) as streams:
         uci = Uci(streams.say)
         uci.run(streams.lines(uci.complain))

@@ -6,7 +6,6 @@ anything heavy is loaded.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -82,11 +81,6 @@ to."""
 _BY_KEY = {option.key: option for option in OPTIONS}
 
 
-def files_are_allowed() -> bool:
-    """Tell whether options may name files, as the environment says."""
-    return os.environ.get(NO_FILES, "0") in ("", "0")
-
-
 @dataclass
 class OptionValues:
     """Keeps what the options are set to. With `files` False those that name files stay empty."""
@@ -127,7 +121,7 @@ class OptionValues:
         from psearch.options import SearchOptions
 
         values: dict[str, Any] = {option.field: self._values[option.name] for option in _OF_SEARCH}
-        values["pruning"] = pruning_words(self.text("Pruning"), self.text("PruningParameters"))
+        values["pruning"] = pruning_words(self["Pruning"], self["PruningParameters"])
         values |= {"net": network[0], "network_digest": network, "own": own, "with_": "" if own is None else own.with_}
         if own is not None:
             values["policy"] = own.policy
@@ -139,15 +133,6 @@ class OptionValues:
         """Return how often these options were set: a file that is named again may have been edited."""
         return sum(self._times[name] for name in names)
 
-    def number(self, name: str) -> int:
-        value = self._values[name]
-        if not isinstance(value, int):
-            raise KeyError(name)
-        return value
-
-    def flag(self, name: str) -> bool:
-        return self._values[name] is True
-
-    def text(self, name: str) -> str:
-        value = self._values[name]
-        return value if isinstance(value, str) else ""
+    def __getitem__(self, name: str) -> Any:
+        """Return the value of an option, of the type of its kind."""
+        return self._values[name]
