@@ -23,6 +23,7 @@ from reports import cp, moves, workers
 
 from psearch import __version__, search
 from psearch.arena.control_groups import usable_cores
+from psearch.faces.cli import command_list
 from psearch.faces.cli import main as cli
 from psearch.faces.cli.command_list import COMMANDS
 from psearch.faces.cli.commands import version_command
@@ -385,7 +386,7 @@ def test_an_interrupt_while_the_command_is_imported_is_one_line(
     def interrupt(name: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "load", interrupt)
+    monkeypatch.setattr(command_list, "load", interrupt)
     assert cli.main(["game", "x.py"]) == 130
     assert capsys.readouterr().err == "psearch: interrupted\n"
 

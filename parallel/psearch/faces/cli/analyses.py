@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -99,9 +99,6 @@ class Problems:
         for problem in others:
             complain(problem)
         raise PsearchError(last)
-
-
-# -- what all have alike -----------------------------------------------------------------------------------------------
 
 
 class AnalysisSession:
@@ -237,9 +234,6 @@ def _about(inputs: Sequence[Input], options: argparse.Namespace, how: SearchOpti
     }
 
 
-# -- suites ------------------------------------------------------------------------------------------------------------
-
-
 class _Entry(NamedTuple):
     """A position, and the file that has it."""
 
@@ -322,9 +316,6 @@ def _work(entry: T, task: Task, session: AnalysisSession, fen: str | None = None
     return Work(entry, [task], {} if known is None else {str(task.id): known})
 
 
-# -- games -------------------------------------------------------------------------------------------------------------
-
-
 class _GameEntry(NamedTuple):
     """A game, and the file that has it."""
 
@@ -351,7 +342,13 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
     tally = Tally(kept=None if options.merge is None else 0)
     failed = 0
     with open_session(inputs, options, signals, survey.positions, is_emptied=False) as session:
-        annotator = f"psearch {__version__}, {_limit_text(session.limits)}"
+        depth, movetime_ms, nodes, _ = astuple(session.limits)
+        words = [
+            f"depth {depth}" if depth is not None else "",
+            f"{movetime_ms / 1000:g} s a position" if movetime_ms is not None else "",
+            f"{nodes:,} nodes a position" if nodes is not None else "",
+        ]
+        annotator = f"psearch {__version__}, {' or '.join(filter(None, words))}"
 
         def tell(entry: _GameEntry, key: str, answer: Answer) -> None:
             """Show which position was searched last, and its score seen from White."""
@@ -435,19 +432,6 @@ def _games(inputs: Sequence[Input], session: AnalysisSession) -> Iterator[Work[_
 def _tasks(entry: _GameEntry, limits: Limits) -> Iterator[Task]:
     for place in positions(entry.work):
         yield Task.of_board(f"{entry.prefix}{place.ply}", place.board, limits, place.line)
-
-
-def _limit_text(limits: Limits) -> str:
-    """Return `depth 12`, `1.5 s a position`, `depth 12 or 200,000 nodes a position`."""
-    words = [
-        f"depth {limits.depth}" if limits.depth is not None else "",
-        f"{limits.movetime_ms / 1000:g} s a position" if limits.movetime_ms is not None else "",
-        f"{limits.nodes:,} nodes a position" if limits.nodes is not None else "",
-    ]
-    return " or ".join(filter(None, words))
-
-
-# -- JSON lines --------------------------------------------------------------------------------------------------------
 
 
 def analyse_lines(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from psearch.arena.control_groups import usable_cores, usable_memory_mb
 from psearch.defaults import DEFAULT_HASH_MB, MAX_THREADS
 from psearch.faces.cli.output import complain
 from psearch.settings import DEPTH, HASH, MOVETIME, NODES, SEARCH_SETTINGS, THREADS, Face, Option
-from psearch.terminal.streams import is_terminal
 from psearch.text import values
 from psearch.text.values import quoted
 
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from psearch.results import Limits
     from psearch.text.syzygy import RootProber
 
-_MOST_SECONDS = 60
-"""A number of milliseconds up to this may have been meant as seconds."""
 _MOST_SEED = 2**63 - 1
 _DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}")
 _TIME = re.compile(rf"(?P<number>{_DECIMAL.pattern})(?P<unit>ms|s|min|m|h)")
@@ -144,31 +140,16 @@ def add_limits(parser: argparse.ArgumentParser, scope: str = "") -> None:
     after = f" {scope}" if scope else ""
     DEPTH.add_to(parser, f"{DEPTH.words}{after}, {DEPTH.low} to {DEPTH.high}")
     words = f"{MOVETIME.words}{after}, or a time like 5s, 500ms, 2m"
-    MOVETIME.add_to(parser, words, action=_MoveTime, type=duration(MOVETIME.low, MOVETIME.high))
+    MOVETIME.add_to(parser, words, type=duration(MOVETIME.low, MOVETIME.high))
     NODES.add_to(parser, f"{NODES.words}{after}")
-
-
-class _MoveTime(argparse.Action):
-    """Keeps milliseconds, with a hint where seconds may have been meant."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        number, has_unit = cast(Duration, values)
-        setattr(namespace, self.dest, number)
-        if not has_unit and number <= _MOST_SECONDS and is_terminal(sys.stderr):
-            namespace.hint = f"{option_string} {number} is {number} milliseconds; {number}s would be seconds"
 
 
 def limits_of(options: argparse.Namespace, default_movetime_ms: int) -> Limits:
     """Return the limits that were given, else the default time."""
     from psearch.results import Limits
 
-    limits = Limits(options.depth, options.movetime, options.nodes)
+    movetime_ms = None if options.movetime is None else options.movetime.milliseconds
+    limits = Limits(options.depth, movetime_ms, options.nodes)
     return limits if limits != Limits() else Limits(movetime_ms=default_movetime_ms)
 
 

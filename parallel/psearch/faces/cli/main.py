@@ -14,19 +14,8 @@ import sys
 from collections.abc import Sequence
 
 from psearch.defaults import POLICY_NAMES
-from psearch.faces.cli.command_list import (
-    ANALYSE,
-    COMMANDS,
-    SEARCH,
-    Command,
-    check_command,
-    check_position,
-    is_file,
-    load,
-    parser_of,
-    spelled_out,
-    unknown,
-)
+from psearch.faces.cli import command_list
+from psearch.faces.cli.command_list import ANALYSE, COMMANDS, SEARCH, Command
 from psearch.faces.cli.output import (
     EXIT_BAD_INPUT,
     EXIT_SIGNAL,
@@ -39,7 +28,10 @@ from psearch.faces.cli.output import (
     steady_streams,
 )
 from psearch.faces.cli.signals import Signals, run_apart
+from psearch.terminal.streams import is_terminal
 
+_MOST_SECONDS = 60
+"""A number of milliseconds up to this may have been meant as seconds."""
 _NO_OPTION = "\0"
 """No word of a command line has this character."""
 
@@ -62,8 +54,11 @@ def _main(words: list[str], ends_program: bool) -> int:
     except KeyboardInterrupt:  # while the command is imported
         complain("interrupted")
         return EXIT_SIGNAL + signal.SIGINT
-    if hasattr(options, "hint"):  # of an option that was given
-        complain(options.hint)
+    movetime = getattr(options, "movetime", None)
+    if movetime is not None and not movetime.has_unit and is_terminal(sys.stderr):
+        number = movetime.milliseconds
+        if number <= _MOST_SECONDS:
+            complain(f"--movetime {number} is {number} milliseconds; {number}s would be seconds")
     with Signals(ends_program) as signals:
         if ends_program and _calls_kernels_of_a_file(command, options):
             return run_apart(lambda: _guarded(command, options, signals), signals)
@@ -72,16 +67,16 @@ def _main(words: list[str], ends_program: bool) -> int:
 
 def _understood(words: list[str]) -> tuple[Command, argparse.Namespace]:
     """The command that a command line means, and its options. What cannot be understood leaves through SystemExit."""
-    words = spelled_out(words)
+    words = command_list.spelled_out(words)
     if words and words[0] in COMMANDS:
         return _parsed(words[0], words[1:])
     if words and not words[0].startswith("-"):
-        check_command(words)  # before the options, which may be those of the command that was meant
+        command_list.check_command(words)  # before the options, which may be those of the command that was meant
     command, options = _parsed(SEARCH, words)
     if options.fen:
         first = options.fen[0]
-        check_position(words, first)
-        if is_file(first):
+        command_list.check_position(words, first)
+        if command_list.is_file(first):
             if first == "-" or os.path.exists(first):  # else what is wrong with it is said, and nothing else
                 complain(f"{'standard input' if first == '-' else first} is for psearch {ANALYSE}: analysing")
             return _parsed(ANALYSE, words)
@@ -89,17 +84,17 @@ def _understood(words: list[str]) -> tuple[Command, argparse.Namespace]:
 
 
 def _parsed(name: str, words: list[str]) -> tuple[Command, argparse.Namespace]:
-    parser = parser_of(name)
+    parser = command_list.parser_of(name)
     if "--" in words:  # argparse forgets that no options follow, where options may follow positions
         at = words.index("--")
         words = [*words[:at], *(_NO_OPTION + word if word.startswith("-") else word for word in words[at + 1 :])]
     options, others = parser.parse_known_intermixed_args(words)
     if others:
-        refuse(unknown(parser, others))
+        refuse(command_list.unknown(parser, others))
     for dest, value in vars(options).items():
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             setattr(options, dest, [word.removeprefix(_NO_OPTION) for word in value])
-    return load(name), options
+    return command_list.load(name), options
 
 
 def _calls_kernels_of_a_file(command: Command, options: argparse.Namespace) -> bool:

@@ -84,6 +84,14 @@ def print_json(facts: Mapping[str, Any]) -> None:
     print(json.dumps(facts, default=int), flush=True)  # default=int: counters may come as numpy integers
 
 
+def print_answer(as_json: bool, facts: Mapping[str, Any], text: str) -> None:
+    """Print the facts as JSON, or the text, if there is any."""
+    if as_json:
+        print_json(facts)
+    elif text:
+        print(text, flush=True)
+
+
 def say(text: str) -> None:
     """Print lines on stderr, if there is one."""
     if sys.stderr is not None:  # print() would turn to stdout

@@ -21,7 +21,7 @@ from psearch.faces.cli.arguments import (
     search_options,
 )
 from psearch.faces.cli.kernels import loaded_game
-from psearch.faces.cli.output import complain, print_json, refuse, say
+from psearch.faces.cli.output import complain, print_answer, refuse, say
 from psearch.settings import SETTINGS, SPLITTING_POLICIES, is_own_policy
 from psearch.text.values import quoted
 
@@ -43,7 +43,7 @@ def add_suite(parser: argparse.ArgumentParser, plot: str) -> None:
     parser.add_argument("--plot", type=Path, metavar="PNG", help=plot)
 
 
-def add_study_options(parser: argparse.ArgumentParser, repeats: int, repeated: str) -> None:
+def add_options(parser: argparse.ArgumentParser, repeats: int, repeated: str) -> None:
     """Add the options of what is measured, and where the figures go. repeats: of each search, unless another number is
     given; repeated: words on them."""
     add_suite(parser, "draw the table (needs matplotlib)")
@@ -85,7 +85,7 @@ def check_plot(options: argparse.Namespace) -> None:
         plots.check_plot(options.plot)
 
 
-def check_study(command: str, options: argparse.Namespace, *needed: str) -> None:
+def check(command: str, options: argparse.Namespace, *needed: str) -> None:
     """Refuse what argparse cannot know, before anything takes long; needed: arguments of a study without a log, beside
     the suite or the game."""
     if options.game is not None:
@@ -117,7 +117,7 @@ def policies(text: str) -> list[str]:
     return names
 
 
-def study_options(options: argparse.Namespace, **changes: Any) -> SearchOptions:
+def options_of(options: argparse.Namespace, **changes: Any) -> SearchOptions:
     """Return the options of every search, but for the policy. Raises PsearchError."""
     if getattr(options, "game", None) is not None:
         changes["aspiration"] = 0
@@ -268,7 +268,7 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
     slow = [f"{row.policy} with {row.threads} (x{row.speedup:.2f})" for row in rows if row.speedup < 1]
     if slow and ceilings is None:
         cautions.append(f"slower than one worker: {', '.join(slow)}; are the costs those of a quiet machine?")
-    print_study(options, facts, parts)
+    print_answer(options.json, facts, "\n\n".join(filter(None, parts)))
     if not options.json:
         if found.interrupted:
             say("psearch: interrupted; the table is of the searches that were finished")
@@ -286,11 +286,3 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
         else:
             plot_speedup(options.plot, found.samples, rows, ceilings, title, cautions)
     return most
-
-
-def print_study(options: argparse.Namespace, facts: Mapping[str, Any], parts: Sequence[str]) -> None:
-    """Print the facts as JSON, or the parts of a text."""
-    if options.json:
-        print_json(facts)
-    elif parts:
-        print("\n\n".join(filter(None, parts)), flush=True)

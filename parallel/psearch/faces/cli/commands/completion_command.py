@@ -34,12 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
 
 
-def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Print the script."""
-    print(completion_script(options.shell), end="")
-    return 0
-
-
 class _Tree(argparse.ArgumentParser):
     """Tells shtab which values are names of files; by the metavar, which says so to people."""
 
@@ -57,8 +51,8 @@ class _Tree(argparse.ArgumentParser):
         return action
 
 
-def completion_script(shell: str) -> str:
-    """Return the script for one of `SHELLS`."""
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Print the script."""
     import shtab
 
     tree = _Tree(prog="psearch", description="parallel chess search")
@@ -67,4 +61,5 @@ def completion_script(shell: str) -> str:
     branches = tree.add_subparsers(dest="command")
     for name, summary in COMMANDS.items():
         load(name).add_arguments(branches.add_parser(name, help=summary))
-    return str(shtab.complete(tree, shell=shell))
+    print(shtab.complete(tree, shell=options.shell), end="")
+    return 0

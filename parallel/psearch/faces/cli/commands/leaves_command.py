@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from psearch.defaults import MAX_DEPTH
 from psearch.faces.cli.arguments import add_json, add_number, add_seed, whole_number
 from psearch.faces.cli.kernels import prepare_kernels
-from psearch.faces.cli.output import EXIT_WRONG, complain, print_json
+from psearch.faces.cli.output import EXIT_WRONG, complain, print_answer
 from psearch.faces.cli.signals import Signals
 
 if TYPE_CHECKING:
@@ -55,11 +55,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     table = [least_leaves(options.breadth, depth) for depth in range(options.plies + 1)]
     counts = _count(table, options)
-    if options.json:
-        rows = [_as_json(row, counts.get(row.depth)) for row in table]
-        print_json({"breadth": options.breadth, "seed": options.seed, "leaves": rows})
-    else:
-        print("\n".join(_lines(table, counts)), flush=True)
+    facts = {"breadth": options.breadth, "seed": options.seed}
+    rows = [_as_json(row, counts.get(row.depth)) for row in table]
+    print_answer(options.json, {**facts, "leaves": rows}, "\n".join(_lines(table, counts)))
     problems = [text for depth, count in counts.items() for text in _problems(table[depth], count)]
     for text in problems:
         complain(text)

@@ -5,19 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from psearch.faces.cli import study
 from psearch.faces.cli.arguments import add_settings
 from psearch.faces.cli.kernels import prepare_kernels
-from psearch.faces.cli.output import complain, refuse
+from psearch.faces.cli.output import complain, print_answer, refuse
 from psearch.faces.cli.signals import Signals
-from psearch.faces.cli.study import (
-    add_suite,
-    check_plot,
-    kernels_of,
-    policies,
-    print_study,
-    read_positions,
-    study_options,
-)
 from psearch.settings import DEPTH
 
 if TYPE_CHECKING:
@@ -38,7 +30,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch predict`."""
-    add_suite(parser, "draw reliability curves")
+    study.add_suite(parser, "draw reliability curves")
     DEPTH.add_to(parser, "plies to search")
     parser.add_argument(
         "--policy",
@@ -52,20 +44,20 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     """Judge the rules and print the table."""
     if options.suite is None or options.depth is None:
         refuse("predict needs --suite FILE and --depth D")
-    check_plot(options)
-    positions = read_positions(options)
+    study.check_plot(options)
+    positions = study.read_positions(options)
 
-    how = study_options(options)
-    from psearch.lab.studies.prediction_study import RULES
+    how = study.options_of(options)
+    from psearch.lab.studies import prediction_study
 
-    files = kernels_of(policies(options.policy) if options.policy else [])
-    rules = (*RULES, *files)
-    own = kernels_of(rules, options.with_)
+    files = study.kernels_of(study.policies(options.policy) if options.policy else [])
+    rules = (*prediction_study.RULES, *files)
+    own = study.kernels_of(rules, options.with_)
     from psearch.lab.studies.study_entries import ONE_TREE
     from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH
 
     prepare_kernels(PREDICTION, ONE_TREE, *(each.group(base) for each in own.values() for base in (SEARCH, ONE_TREE)))
-    from psearch.lab.studies.prediction_study import WORKERS, as_json, legend, study, table
+    from psearch.lab.studies.prediction_study import WORKERS, as_json, legend, table
     from psearch.lab.studies.tree_sizes import scale, scale_line, warnings
     from psearch.terminal.status import StatusLine
     from psearch.text.values import counted
@@ -74,7 +66,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     interrupted = False
     try:
         with StatusLine(only_terminal=True) as status:
-            study(
+            prediction_study.study(
                 positions,
                 options.depth,
                 rules=rules,
@@ -97,7 +89,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         "interrupted": interrupted,
     }
     searched = f"{scale_line(len(positions), nodes)}, depth {options.depth}; pruning {pruned}"
-    print_study(options, facts, [table(reports), searched, legend()] if reports else [])
+    print_answer(options.json, facts, "\n\n".join([table(reports), searched, legend()]) if reports else "")
     cautions = warnings(len(positions), nodes, WORKERS, pruned) if reports else []
     for caution in cautions:
         complain(caution)

@@ -22,7 +22,7 @@ from psearch.faces.cli.arguments import (
 )
 from psearch.faces.cli.command_list import COMMANDS, check_moves
 from psearch.faces.cli.kernels import add_trace, check_trace, prepare_kernels, traced
-from psearch.faces.cli.output import complain, print_json, refuse
+from psearch.faces.cli.output import complain, print_answer, print_json, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.settings import MULTIPV, SYZYGY
 from psearch.version import __version__
@@ -122,10 +122,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
             refuse("--parameters searches nothing: leave out FEN")
         from psearch.lab.studies.pruning_counts import parameters_object, parameters_table
 
-        if options.json:
-            print_json({"parameters": parameters_object()})
-        else:
-            print(parameters_table(), flush=True)
+        print_answer(options.json, {"parameters": parameters_object()}, parameters_table())
         return 0
     if not words:
         refuse("no position given: a FEN or startpos (see psearch --help)")
@@ -154,10 +151,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         return signals.exit_status
     if options.trace is not None:
         complain("the game is over: nothing is searched, and no trace written")
-    if options.json:
-        print_json(json_object(board, finished, options.threads))
-    else:
-        print(terminal_line(board))
+    print_answer(options.json, json_object(board, finished, options.threads), terminal_line(board))
     return 0
 
 

@@ -12,21 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import MAX_DEPTH, MAX_THREADS
+from psearch.faces.cli import study
 from psearch.faces.cli.arguments import add_number, add_on, add_settings, decimal_number, worker_counts
 from psearch.faces.cli.kernels import add_trace, check_trace, prepare_kernels, report_trace
 from psearch.faces.cli.output import complain, refuse
 from psearch.faces.cli.signals import Signals
-from psearch.faces.cli.study import (
-    StudyFound,
-    add_study_options,
-    check_study,
-    policies,
-    positions_and_kernels,
-    read_found,
-    recording,
-    show,
-    study_options,
-)
 from psearch.settings import DEPTH
 
 if TYPE_CHECKING:
@@ -63,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", type=worker_counts, metavar="1,2,...,N", help=f"virtual workers, 1 to {MAX_THREADS}"
     )
-    add_study_options(parser, 1, "searches of each position with each count, each with luck of its own")
+    study.add_options(parser, 1, "searches of each position with each count, each with luck of its own")
     size = parser.add_mutually_exclusive_group()
     DEPTH.add_to(size, "plies, the same for all")
     words = "each position to the depth that takes one worker about N nodes in a search apart"
@@ -92,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Simulate, or read a log, and print the table."""
-    check_study("simulate", options, "workers")
+    study.check("simulate", options, "workers")
     if options.from_log is None and options.depth is None and options.tree_nodes is None:
         refuse("--depth or --tree-nodes is missing (see psearch simulate --help)")
     if options.trace is not None and options.from_log is not None:
@@ -100,16 +90,16 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.trace is not None and (options.jobs > 1 or options.on is not None):
         refuse(f"--trace follows one search: leave out {'--jobs' if options.on is None else '--on'}")
     check_trace(options.trace)
-    show(options, _simulate(options) if options.from_log is None else _read(options.from_log))
+    study.show(options, _simulate(options) if options.from_log is None else _read(options.from_log))
     return signals.exit_status
 
 
-def _read(path: Path) -> StudyFound:
+def _read(path: Path) -> study.StudyFound:
     from psearch.files.raw_log import machine_name
     from psearch.simulation.costs import Costs
     from psearch.simulation.simulator import VirtualSample
 
-    found, facts = read_found(path, VirtualSample)
+    found, facts = study.read_found(path, VirtualSample)
     machine = facts["about"].get("machine")
     try:
         costs = Costs.of(facts["about"].get("costs"))
@@ -119,7 +109,7 @@ def _read(path: Path) -> StudyFound:
     return found
 
 
-def _simulate(options: argparse.Namespace) -> StudyFound:
+def _simulate(options: argparse.Namespace) -> study.StudyFound:
     """Search everything, each search in the log when it is finished, if there is one."""
     from psearch.files.raw_log import machine, machine_name
     from psearch.games.own_game import GamePosition
@@ -127,13 +117,13 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
     from psearch.simulation.simulation_entries import VIRTUAL
     from psearch.terminal.status import StatusLine
 
-    study = _study(options)
+    whole = _study(options)
     file = {} if options.costs is None else {"file": options.costs.name}
-    found = StudyFound(options.driver, costs=study.costs.told(machine_name(machine()), **file))
+    found = study.StudyFound(options.driver, costs=whole.costs.told(machine_name(machine()), **file))
     traced: list[dict[int, int]] = []
 
     def write_trace(recorder: Recorder, facts: dict[str, Any]) -> None:
-        position, name_of = study.suite[0].board, None
+        position, name_of = whole.suite[0].board, None
         if isinstance(position, GamePosition):
             name_of = position.name_of
             facts |= {"game": position.game.name, "position": " ".join(options.game[1:])}
@@ -148,13 +138,13 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
     if options.on is not None:
         from psearch.remote.cluster_processes import share_out_on
 
-        share = partial(share_out_on, options.on, memory=(study.hash_mb + _BESIDE_MB) * 2**20, on_note=note)
-    with recording("simulate", options, found, study.suite, study.kernels, costs=asdict(study.costs)) as keep:
+        share = partial(share_out_on, options.on, memory=(whole.hash_mb + _BESIDE_MB) * 2**20, on_note=note)
+    with study.recording("simulate", options, found, whole.suite, whole.kernels, costs=asdict(whole.costs)) as keep:
         if options.on is None:
-            prepare_kernels(VIRTUAL, *(kernels.group(VIRTUAL) for kernels in study.kernels.values()))
+            prepare_kernels(VIRTUAL, *(kernels.group(VIRTUAL) for kernels in whole.kernels.values()))
         try:
             with StatusLine() as status:
-                run_study(study, options.jobs, keep, status, write_trace if options.trace is not None else None, share)
+                run_study(whole, options.jobs, keep, status, write_trace if options.trace is not None else None, share)
         finally:
             for dropped in traced:
                 report_trace(dropped, options.trace)
@@ -163,8 +153,8 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
 
 def _study(options: argparse.Namespace) -> Study:
     """Return what to search. Raises PsearchError for a suite, a policy, pruning or costs that are none."""
-    names = policies(options.policy)
-    suite, kernels = positions_and_kernels(options, names)
+    names = study.policies(options.policy)
+    suite, kernels = study.positions_and_kernels(options, names)
     counts = {count for count in options.workers if count > 1} or {1}
     if options.trace is not None and not len(suite) == len(counts) == len(names) == options.repeat == 1:
         refuse(
@@ -177,7 +167,7 @@ def _study(options: argparse.Namespace) -> Study:
     costs = Costs.load(options.costs) if options.costs is not None else Costs()
     if far := costs.far_off():
         complain(f"{options.costs.name}: {', '.join(far)}: was the machine busy when it was measured?")
-    how = study_options(options, **{name: getattr(options, name) for name in _SCHEDULING})
+    how = study.options_of(options, **{name: getattr(options, name) for name in _SCHEDULING})
     vars(options).update({name: getattr(how, name) for name in _SCHEDULING})  # what was left open, for the log
     return Study(
         suite=suite,

@@ -9,21 +9,11 @@ import argparse
 import statistics
 
 from psearch.arena.control_groups import usable_cores
+from psearch.faces.cli import study
 from psearch.faces.cli.arguments import seconds, worker_counts
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import say
 from psearch.faces.cli.signals import Signals
-from psearch.faces.cli.study import (
-    StudyFound,
-    add_study_options,
-    check_study,
-    policies,
-    positions_and_kernels,
-    read_found,
-    recording,
-    show,
-    study_options,
-)
 from psearch.settings import DEPTH
 
 DEFAULT_SECONDS = 5.0
@@ -56,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=worker_counts, default=[1, 2], metavar="1,2", help="worker processes (default 1,2)"
     )
-    add_study_options(parser, DEFAULT_REPEATS, "searches with each count")
+    study.add_options(parser, DEFAULT_REPEATS, "searches with each count")
     length = parser.add_mutually_exclusive_group()
     length.add_argument(
         "--seconds",
@@ -70,18 +60,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Measure, or read a log, and print the table."""
-    check_study("speedup", options)
-    most = show(options, _measure(options) if options.from_log is None else _read(options))
+    study.check("speedup", options)
+    most = study.show(options, _measure(options) if options.from_log is None else _read(options))
     if most > usable_cores() and options.from_log is None:
         say(f"psearch: {most} workers share {usable_cores()} cores; see psearch simulate")
     return signals.exit_status
 
 
-def _read(options: argparse.Namespace) -> StudyFound:
+def _read(options: argparse.Namespace) -> study.StudyFound:
     from psearch.lab.studies.speedup_study import Sample
     from psearch.results import PsearchError
 
-    found, facts = read_found(options.from_log, Sample)
+    found, facts = study.read_found(options.from_log, Sample)
     try:
         found.ceilings = {int(count): float(value) for count, value in facts.get("ceilings", {}).items()}
     except (ValueError, TypeError, AttributeError, OverflowError):
@@ -89,21 +79,21 @@ def _read(options: argparse.Namespace) -> StudyFound:
     return found
 
 
-def _measure(options: argparse.Namespace) -> StudyFound:
+def _measure(options: argparse.Namespace) -> study.StudyFound:
     """Search everything, each search in the log when it is finished, if there is one; then measure the ceilings, by
     searches about as long."""
-    chosen = policies(options.policy)
-    suite, own = positions_and_kernels(options, chosen)
+    chosen = study.policies(options.policy)
+    suite, own = study.positions_and_kernels(options, chosen)
     from psearch.lab.studies.speedup_study import hardware_ceiling, measure
     from psearch.options import options_with
     from psearch.results import PsearchError
     from psearch.scheduler.scheduler_entries import SEARCH
     from psearch.terminal.status import StatusLine
 
-    how = study_options(options)
+    how = study.options_of(options)
     ceilings: dict[int, float] = {}
-    found = StudyFound(options.driver, ceilings=ceilings)
-    with recording("speedup", options, found, suite, own) as keep:
+    found = study.StudyFound(options.driver, ceilings=ceilings)
+    with study.recording("speedup", options, found, suite, own) as keep:
         prepare_kernels(*(kernels.group(SEARCH) for kernels in own.values()))
         with StatusLine() as status:
             measure(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from psearch.defaults import MAX_NODES
 from psearch.faces.cli.arguments import add_json, add_number
 from psearch.faces.cli.kernels import prepare_kernels
-from psearch.faces.cli.output import EXIT_WRONG, complain, print_json, refuse
+from psearch.faces.cli.output import EXIT_WRONG, complain, print_answer, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.settings import DEPTH
 
@@ -86,18 +86,15 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
                 summary.add(compared, options.show)
     except KeyboardInterrupt:
         interrupted = True
-    if options.json:
-        facts = {
-            "depth": options.depth,
-            "positions_given": len(suite),
-            **asdict(summary),
-            "saving": round(summary.saving, 4),
-            "sound": summary.sound,
-            "interrupted": interrupted,
-        }
-        print_json(facts)
-    else:
-        print(_lines(summary, options.depth, len(suite)), flush=True)
+    facts = {
+        "depth": options.depth,
+        "positions_given": len(suite),
+        **asdict(summary),
+        "saving": round(summary.saving, 4),
+        "sound": summary.sound,
+        "interrupted": interrupted,
+    }
+    print_answer(options.json, facts, _lines(summary, options.depth, len(suite)))
     if summary.sound and not summary.checked:
         complain("no move was checked: nothing would have been skipped in trees this small; search deeper")
     if interrupted:

@@ -8,7 +8,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 from psearch.faces.cli.arguments import add_json
-from psearch.faces.cli.output import print_json
+from psearch.faces.cli.output import print_answer
 from psearch.faces.cli.signals import Signals
 
 DESCRIPTION = """\
@@ -56,9 +56,6 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         "cores": here["cores"],
         "memory_mb": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
     }
-    if options.json:
-        print_json(facts)
-    else:
-        width = max(map(len, facts))
-        print("\n".join(f"{name:<{width}}  {value}" for name, value in facts.items()), flush=True)
+    width = max(map(len, facts))
+    print_answer(options.json, facts, "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items()))
     return 0
