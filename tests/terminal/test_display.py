@@ -11,7 +11,7 @@ import chess.engine
 import pytest
 from reports import cp, moves, workers
 from rich.console import Console, ConsoleDimensions
-from terminals import CONTROL
+from terminals import CONTROL, Terminal
 
 from psearch.faces.cli.output import complain
 from psearch.results import Info
@@ -21,11 +21,6 @@ from psearch.terminal.live_display import draw, search_view
 from psearch.terminal.streams import folded
 
 ROOK_ENDING = "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def draw_on(stream: TextIO, monkeypatch: pytest.MonkeyPatch, fen: str, **environment: str) -> None:

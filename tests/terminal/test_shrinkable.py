@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import sys
 
 import pytest
 from rich.console import Console
 from rich.text import Text
 from screen import Screen
-from terminals import CONTROL
+from terminals import CONTROL, Terminal
 
 from psearch.terminal.live_display import AnalysisProgress, ShrinkableLive
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-    def take(self) -> str:
-        """What was written since."""
-        text = self.getvalue()
-        self.seek(0)
-        self.truncate()
-        return text
 
 
 def frame(number: int) -> Text:

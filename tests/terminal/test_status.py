@@ -8,15 +8,11 @@ import sys
 import threading
 
 import pytest
+from terminals import Terminal
 
 from psearch.terminal import status as status_module
 from psearch.terminal.status import StatusLine
 from psearch.terminal.streams import text_table
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def terminal_of(monkeypatch: pytest.MonkeyPatch, kind: str = "xterm") -> Terminal:

@@ -13,12 +13,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
+from unittest import mock
 
 import chess
 import pytest
 from paths import DATA
 from positions import KIWIPETE, MATED
-from programs import PSEARCH
+from programs import PSEARCH, run_here
 from reports import cp, moves, workers
 
 from psearch import __version__, search
@@ -273,9 +274,8 @@ def test_moves_as_they_stand_in_a_game(engine: StandInEngine) -> None:
     assert [move.uci() for move in engine.board.move_stack] == ["e2e4"]
 
 
-def test_moves_can_end_the_game(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
-    assert cli.main(["--moves", "f3 e5 g4 Qh4", "startpos"]) == 0
-    assert capsys.readouterr().out == "checkmate: White is mated\n"
+def test_moves_can_end_the_game(run: Run, engine: StandInEngine) -> None:
+    assert run("--moves", "f3 e5 g4 Qh4", "startpos")[:2] == (0, "checkmate: White is mated\n")
     assert engine.limits is None
 
 
@@ -290,13 +290,12 @@ ROOK_ENDING = "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
 TABLES = str(DATA / "syzygy")
 
 
-def test_tables_choose_the_moves(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+def test_tables_choose_the_moves(run: Run, capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
     assert cli.main(["--syzygy", TABLES, ROOK_ENDING]) == 0
     assert engine.only is not None and len(engine.only) == 15
     assert capsys.readouterr().out.splitlines()[-1].startswith("tables     won, DTZ 25: Rh5 ")
     late = ROOK_ENDING.replace("0 1", "74 80")
-    assert cli.main(["--syzygy", TABLES, "--json", late]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = json.loads(run("--syzygy", TABLES, "--json", late)[1])
     assert report["syzygy"] == {"wdl": 2, "dtz": 25, "best": ["h1h5"], "hits": 15}
     # the user's choice comes first, the tables choose within it if they can
     assert cli.main(["--syzygy", TABLES, "--searchmoves", "h1h5 h1h6", late]) == 0
@@ -310,18 +309,16 @@ def test_tables_choose_the_moves(capsys: pytest.CaptureFixture[str], engine: Sta
     assert "syzygy" not in json.loads(capsys.readouterr().out)
 
 
-def test_the_board_is_drawn(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
-    assert cli.main(["--board", ROOK_ENDING]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_the_board_is_drawn(run: Run, capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    lines = run("--board", ROOK_ENDING)[1].splitlines()
     assert lines[4].startswith("4  .  .  .  k  .")
     assert lines[7].startswith("1  .  .  .  K  .  .  .  R")
     assert cli.main(["--board", ROOK_ENDING.replace("w", "b")]) == 0
     assert capsys.readouterr().out.splitlines()[:9] == lines[:9], "White is below, as UCI's d has it"
 
 
-def test_plain_lines(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
-    assert cli.main(["--threads", "2", "8/8/8/4k3/8/8/8/4K2R w - - 0 1"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_plain_lines(run: Run, engine: StandInEngine) -> None:
+    lines = run("--threads", "2", "8/8/8/4k3/8/8/8/4K2R w - - 0 1")[1].splitlines()
     assert lines[0] == "depth 1/1  score +0.20  nodes 30  nps 300  time 0.10  pv Rh8"
     assert lines[1].startswith("depth 2/4  score >=+0.45  ")
     assert lines[2].startswith("depth 2/5  score +0.50  ")
@@ -335,9 +332,8 @@ def test_plain_lines(capsys: pytest.CaptureFixture[str], engine: StandInEngine) 
     ]
 
 
-def test_json(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
-    assert cli.main(["--json", "--threads", "2", "8/8/8/4k3/8/8/8/4K2R w - - 0 1"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+def test_json(run: Run, engine: StandInEngine) -> None:
+    assert json.loads(run("--json", "--threads", "2", "8/8/8/4k3/8/8/8/4K2R w - - 0 1")[1]) == {
         "bestmove": "h1h8",
         "score": {"cp": 50},
         "pv": ["h1h8"],
@@ -407,13 +403,9 @@ def test_a_dead_worker_is_one_line(capsys: pytest.CaptureFixture[str], engine: S
         (STALEMATED, "stalemate: draw\n", {"cp": 0}, "stalemate"),
     ],
 )
-def test_games_that_are_over(
-    capsys: pytest.CaptureFixture[str], fen: str, answer: str, score: dict[str, int], terminal: str
-) -> None:
-    assert cli.main([fen]) == 0
-    assert capsys.readouterr().out == answer
-    assert cli.main(["--json", "--threads", "2", fen]) == 0
-    report = json.loads(capsys.readouterr().out)
+def test_games_that_are_over(run: Run, fen: str, answer: str, score: dict[str, int], terminal: str) -> None:
+    assert run(fen)[:2] == (0, answer)
+    report = json.loads(run("--json", "--threads", "2", fen)[1])
     assert (report["bestmove"], report["score"], report["terminal"]) == (None, score, terminal)
     assert report["threads"] == 2
     assert search(fen).bestmove is None
@@ -454,16 +446,9 @@ def test_broken_pipe_is_quiet() -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_a_broken_pipe_between_processes_is_not_quiet() -> None:
-    program = """
-import sys, psearch.text.fen
-from psearch.faces.cli.main import main
-def broken(words):
-    raise BrokenPipeError(32, "Broken pipe")
-psearch.text.fen.parse_position = broken
-sys.exit(main(["startpos"]))
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+def test_a_broken_pipe_between_processes_is_not_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psearch.text.fen.parse_position", mock.Mock(side_effect=BrokenPipeError(32, "Broken pipe")))
+    done = run_here("startpos")
     assert (done.returncode, done.stderr) == (1, "psearch: cannot go on: [Errno 32] Broken pipe\n")
 
 
@@ -503,9 +488,8 @@ def test_search_from_python_refuses(limits: dict[str, int]) -> None:
 # Perft
 
 
-def test_perft_of_a_mated_position(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["perft", "3", MATED]) == 0
-    assert capsys.readouterr().out == "total 0  time 0.00  nps 0\n"
+def test_perft_of_a_mated_position(run: Run) -> None:
+    assert run("perft", "3", MATED)[:2] == (0, "total 0  time 0.00  nps 0\n")
 
 
 # Version
