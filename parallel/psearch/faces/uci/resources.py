@@ -109,11 +109,11 @@ class Resources:
         self.searcher = Searcher(notices)
         self._trace = FileOption("Trace", trace_path, notices)
         self.is_writing_trace = False
-        self._prober = FileOption("SyzygyPath", self._open_tables, notices, lambda prober: prober.close())
+        self.prober = FileOption("SyzygyPath", self._open_tables, notices, lambda prober: prober.close())
         self._network = FileOption("EvalFile", network_digest, notices)
         self._policy = FileOption("Policy", lambda policy: self._compiled(policy, ""), notices)
         self._rules = FileOption("Rules", lambda path: self._compiled(DEFAULT_POLICY, path), notices)
-        self._book = FileOption("BookFile", lambda path: polyglot.Book(path), notices, lambda book: book.close())
+        self.book = FileOption("BookFile", lambda path: polyglot.Book(path), notices, lambda book: book.close())
         self.lag = LagMeter()
         """of the game's moves"""
         self.dice = random.Random()
@@ -135,8 +135,8 @@ class Resources:
     def settle(self, values: OptionValues) -> None:
         """Make things as the options say. What cannot be is told, once, and the next best is done."""
         self._trace.settle(values["Trace"])
-        self._prober.settle(values["SyzygyPath"])
-        self._book.settle(values["BookFile"])
+        self.prober.settle(values["SyzygyPath"])
+        self.book.settle(values["BookFile"])
         self._network.settle(values["EvalFile"], values.times("EvalFile"))
         if self.has_kernels:
             threads, hash_mb = values["Threads"], values["Hash"]
@@ -201,26 +201,12 @@ class Resources:
 
     def new_game(self) -> None:
         """Forget what was learnt, and try again what could not be had."""
-        for option in (self._prober, self._book, self._trace, self._policy, self._rules):
+        for option in (self.prober, self.book, self._trace, self._policy, self._rules):
             option.retry()
         if self.has_kernels:
             self.searcher.retry()
         self.forget()
         self.lag = LagMeter()
-
-    def book_move(self, board: chess.Board) -> chess.Move | None:
-        """Return a move drawn from the book; None without a book, or when the position is not in it."""
-        return self._book.ask(lambda book: book.pick(board, self.dice))
-
-    def book_reply(self, board: chess.Board, move: chess.Move) -> chess.Move | None:
-        """Return what the book expects after a move; None where it ends."""
-        after = board.copy(stack=False)
-        after.push(move)
-        return self._book.ask(lambda book: book.expected(after))
-
-    def probe(self, board: chess.Board) -> syzygy.RootProbe | None:
-        """Return what the endgame tables say; None without them, or when they cannot say."""
-        return self._prober.ask(lambda prober: prober.probe(board))
 
     def forget(self) -> None:
         """Forget what was learnt."""

@@ -69,15 +69,17 @@ class Turn:
         Whatever fails, the answer is the best that is left: the latest line, that of a search in this process, the
         tables' move; there is none when nothing could be searched.
         """
-        command, book_move = self.command, None
-        if self.values["OwnBook"] and self.plays and not command.infinite and not command.searchmoves:
-            book_move = self.resources.book_move(self.board) if command.mate is None else None
-        if book_move is not None:
-            self.go.say(f"info string book move {self.board.uci(book_move)}")
-            self._answer(book_move, self.resources.book_reply(self.board, book_move))
+        resources, command, move = self.resources, self.command, None
+        if self.values["OwnBook"] and self.plays and not (command.infinite or command.searchmoves or command.mate):
+            move = resources.book.ask(lambda book: book.pick(self.board, resources.dice))
+        if move is not None:
+            self.go.say(f"info string book move {self.board.uci(move)}")
+            after = self.board.copy(stack=False)
+            after.push(move)
+            self._answer(move, resources.book.ask(lambda book: book.expected(after)))
             return False
         if self.elo is None:
-            self.probe = self.resources.probe(self.board)
+            self.probe = resources.prober.ask(lambda prober: prober.probe(self.board))
         searcher = self.resources.searcher
         if searcher.are_there and self._finish(lambda: searcher.supervisor.search(self._request())):
             return True

@@ -131,13 +131,8 @@ def kind_of(inputs: Sequence[Input]) -> Kind:
     kinds = [file_kind(one.name, (line.text for line in one.source.lines())) for one in inputs]
     for one, kind in zip(inputs, kinds, strict=True):
         if kind is not kinds[0]:
-            first, second = (inputs[0], kinds[0]), (one, kind)
-            if kind is Kind.SUITE or kinds[0] is Kind.LINES:
-                first, second = second, first
-            raise PsearchError(
-                f"{first[0].source.name} {first[1].value}, {second[0].source.name} {second[1].value}: "
-                "analyse them in two calls"
-            )
+            found = f"{inputs[0].source.name} {kinds[0].value}, {one.source.name} {kind.value}"
+            raise PsearchError(f"{found}: analyse them in two calls")
     return kinds[0]
 
 
