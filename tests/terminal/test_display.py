@@ -143,7 +143,7 @@ def test_the_live_table_keeps_what_was_finished(monkeypatch: pytest.MonkeyPatch)
     shown = []
     monkeypatch.setattr(live_display, "search_view", lambda *arguments: shown.append(arguments) or "")
     monkeypatch.setattr(sys, "stdout", Terminal())
-    with live_display.LiveDisplay(chess.Board(), 2000) as display:
+    with live_display.table_display(chess.Board(), 2000) as display:
         for depth, bound, multipv, move in (
             *((1, "exact", 1, "a2a3"), (2, "lower", 1, "b2b3"), (2, "exact", 1, "c2c3"), (2, "exact", 2, "d2d3")),
             *((2, "exact", 1, "e2e3"), (3, "upper", 1, "f2f3")),

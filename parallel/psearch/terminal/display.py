@@ -24,9 +24,9 @@ def search_display(
     """
     if not can_redraw(sys.stdout):
         return nullcontext(line_display(board))
-    from psearch.terminal.live_display import LiveDisplay  # rich takes long to import
+    from psearch.terminal.live_display import table_display  # rich takes long to import
 
-    return LiveDisplay(board, movetime_ms)
+    return table_display(board, movetime_ms)
 
 
 def line_display(board: chess.Board) -> Callable[[Info], None]:

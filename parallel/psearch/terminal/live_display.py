@@ -111,34 +111,24 @@ def _cut(text: str, width: int, style: str = "") -> Text:
     return cut
 
 
-class LiveDisplay:
-    """A table on stdout that is redrawn in place and removed at the end; a context manager."""
+@contextmanager
+def table_display(board: chess.Board, movetime_ms: float | None = None) -> Iterator[Callable[[Info], None]]:
+    """Show a search in a table on stdout that is redrawn in place and removed at the end; see `search_display`."""
+    lines: dict[int, Info] = {}
+    finished: dict[int, Info] = {}
+    """the best line of each depth, the last report of it"""
 
-    def __init__(self, board: chess.Board, movetime_ms: float | None = None) -> None:
-        self._board = board
-        self._movetime_ms = movetime_ms
-        self._lines: dict[int, Info] = {}
-        self._finished: dict[int, Info] = {}
-        """the best line of each depth, the last report of it"""
-        self._live = ShrinkableLive(console=Console(file=sys.stdout))
-
-    def __enter__(self) -> LiveDisplay:
-        self._live.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._live.stop()
-
-    def __call__(self, info: Info) -> None:
-        """Redraw."""
-        self._lines[info.multipv] = info
+    def show(info: Info) -> None:
+        lines[info.multipv] = info
         if info.multipv == 1 and info.bound == "exact":
-            self._finished[info.depth] = info
-        others = [self._lines[number] for number in sorted(self._lines) if number > 1]
-        best = self._lines.get(1, info)
-        earlier = [self._finished[depth] for depth in sorted(self._finished, reverse=True) if depth < best.depth]
-        size = self._live.console.size
-        self._live.update(search_view(self._board, best, size, others, earlier, self._movetime_ms), refresh=True)
+            finished[info.depth] = info
+        others = [lines[number] for number in sorted(lines) if number > 1]
+        best = lines.get(1, info)
+        earlier = [finished[depth] for depth in sorted(finished, reverse=True) if depth < best.depth]
+        live.update(search_view(board, best, live.console.size, others, earlier, movetime_ms), refresh=True)
+
+    with ShrinkableLive(console=Console(file=sys.stdout)) as live:
+        yield show
 
 
 def search_view(

@@ -16,9 +16,6 @@ from psearch.settings import Option
 
 SHELLS = ("bash", "zsh", "fish")
 
-_FILES = ("FILE", "PNG")
-_FOLDERS = ("PATH",)
-
 DESCRIPTION = """\
 Print a script that lets the shell complete psearch's commands, options and file names."""
 
@@ -41,9 +38,9 @@ class _Tree(argparse.ArgumentParser):
         import shtab
 
         action = super().add_argument(*names, **details)
-        if action.metavar in _FILES:
+        if action.metavar in ("FILE", "PNG"):
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab's own convention
-        elif action.metavar in _FOLDERS:
+        elif action.metavar == "PATH":
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # shtab's own convention
         declared = getattr(action.type, "__self__", None)
         if isinstance(declared, Option) and declared.choices:  # it takes more than these

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import DEFAULT_MOVETIME_MS
@@ -136,8 +136,14 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     board = parse_position(words)
     check_trace(options.trace)
-    only = _moved(board, options)
-    found = None
+    only = found = None
+    if options.moves is not None or options.searchmoves is not None:
+        from psearch.text.moves import choose_moves, play_moves
+
+        if options.moves is not None:
+            play_moves(board, options.moves, "--moves")
+        if options.searchmoves is not None:
+            only = choose_moves(board, options.searchmoves, "--searchmoves")
     if options.syzygy is not None:
         with open_tables(options.syzygy) as prober:
             found = prober.probe(board)
@@ -153,17 +159,6 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         complain("the game is over: nothing is searched, and no trace written")
     print_answer(options.json, json_object(board, finished, options.threads), terminal_line(board))
     return 0
-
-
-def _moved(board: chess.Board, options: argparse.Namespace) -> list[chess.Move] | None:
-    """Play `--moves` on the board; return the moves of `--searchmoves` there, None for all. Raises PsearchError."""
-    if options.moves is None and options.searchmoves is None:
-        return None
-    from psearch.text.moves import choose_moves, play_moves
-
-    if options.moves is not None:
-        play_moves(board, options.moves, "--moves")
-    return None if options.searchmoves is None else choose_moves(board, options.searchmoves, "--searchmoves")
 
 
 def _search(
@@ -184,7 +179,7 @@ def _search(
     if not options.json:
         from psearch.terminal.display import search_display
 
-        display = _scored(search_display(board, limits.movetime_ms), found)
+        display = search_display(board, limits.movetime_ms)
     from psearch.scheduler.scheduler_entries import SEARCH
 
     prepare_kernels(how.kernels.group(SEARCH))
@@ -199,7 +194,8 @@ def _search(
         signals.searching = True
         facts = {name: getattr(options, name) for name in ("policy", "pruning", "driver")}
         with traced(engine, options.trace, {**facts, "position": board.fen()}):
-            with display as on_info:
+            with display as show:
+                on_info = show if found is None or show is None else lambda info: show(found.scored(info))
                 request = SearchRequest(
                     board,
                     limits,
@@ -214,15 +210,6 @@ def _search(
             if found is not None:
                 result = found.scored_result(result)
             _print_answer(board, options, how, result, engine, found)
-
-
-@contextmanager
-def _scored(
-    display: AbstractContextManager[Callable[[Info], None]], found: RootProbe | None
-) -> Iterator[Callable[[Info], None]]:
-    """Give a display of what the search reports the scores of the endgame tables."""
-    with display as show:
-        yield show if found is None else lambda info: show(found.scored(info))
 
 
 def _print_answer(
