@@ -278,18 +278,14 @@ def killed_at_random(tmp_path: Path, moments: int, count: int, seed: int) -> tup
     return kept, killed
 
 
-def test_killed_at_three_random_moments(tmp_path: Path) -> None:
-    kept, killed = killed_at_random(tmp_path, 3, 1_000, 1)
-    assert kept > 0
-    assert killed == 3
-
-
-@pytest.mark.slow
-def test_killed_at_twenty_random_moments(tmp_path: Path) -> None:
-    kept, killed = killed_at_random(tmp_path, 20, 6_000, 2)
+@pytest.mark.parametrize(
+    ("moments", "count"), [(3, 1_000), pytest.param(20, 6_000, marks=pytest.mark.slow)], ids=["three", "twenty"]
+)
+def test_killed_at_random_moments(tmp_path: Path, moments: int, count: int) -> None:
+    kept, killed = killed_at_random(tmp_path, moments, count, seed=moments)
     print(f"{killed} runs killed, {kept} positions in the journal before the last run")
     assert kept > 0
-    assert killed == 20
+    assert killed == moments
 
 
 def test_a_position_that_kills_is_reported_and_the_rest_is_finished(

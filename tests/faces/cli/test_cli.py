@@ -29,7 +29,7 @@ from psearch.faces.cli import main as cli
 from psearch.faces.cli.command_list import COMMANDS
 from psearch.faces.cli.commands import version_command
 from psearch.processes.request import SearchRequest
-from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
+from psearch.results import Info, Limits, Result, WorkerDied
 from psearch_core.chess.evaluation.network_file import default_network
 from psearch_core.toolchain.kernel_sets import KernelSet
 
@@ -233,6 +233,9 @@ def test_defaults(engine: StandInEngine, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("psearch.arena.control_groups.available_memory", lambda: 5 << 30)
     assert cli.main(["startpos"]) == 0
     assert engine.arguments == {"threads": usable_cores(), "hash_mb": 256, "trace": False}
+    assert engine.limits == Limits(movetime_ms=5000)
+    search("startpos", threads=3, hash_mb=5)
+    assert engine.arguments == {"threads": 3, "hash_mb": 5, "trace": False}
     assert engine.limits == Limits(movetime_ms=5000)
 
 
@@ -463,26 +466,6 @@ def test_full_disk_is_one_line() -> None:
     assert done.returncode == 1
     assert done.stderr.startswith(b"psearch: ")
     assert done.stderr.count(b"\n") == 1
-
-
-# Python
-
-
-def test_search_from_python(engine: StandInEngine) -> None:
-    result = search(chess.Board(), threads=3, hash_mb=5, depth=4)
-    assert result.bestmove is not None
-    assert engine.arguments == {"threads": 3, "hash_mb": 5, "trace": False}
-    assert engine.limits == Limits(depth=4)
-    search("startpos")
-    assert engine.limits == Limits(movetime_ms=5000)
-
-
-@pytest.mark.parametrize("limits", [{"depth": 0}, {"depth": 101}, {"nodes": -1}, {"movetime_ms": 0}])
-def test_search_from_python_refuses(limits: dict[str, int]) -> None:
-    with pytest.raises(PsearchError):
-        search("startpos", **limits)  # type: ignore[arg-type]  # mypy cannot see which keywords a dict has
-    with pytest.raises(PsearchError):
-        search("not a fen")
 
 
 # Perft

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -101,28 +100,6 @@ def test_transitions(words: str, calls: str, state: State) -> None:
     assert go.is_under_way == (state in (SEARCHING, MAY_ANSWER))
     assert go.control.is_stopped == ("stop" in calls or "give_up" in calls)
     assert said == ["bestmove e2e4"] * ("answer" in calls)
-
-
-@pytest.mark.parametrize(("before", "after"), list(itertools.product(State, State)))
-def test_there_is_no_way_back(before: State, after: State) -> None:
-    go = make("infinite")
-    go.state = before
-    allowed = {
-        (WAITING, SEARCHING),
-        (WAITING, MAY_ANSWER),
-        (WAITING, ANSWERED),
-        (SEARCHING, MAY_ANSWER),
-        (SEARCHING, ANSWERED),
-        (MAY_ANSWER, ANSWERED),
-    }
-    with go._changed:
-        if (before, after) in allowed:
-            go._enter(after)
-            assert go.state is after
-        else:
-            with pytest.raises(AssertionError, match="cannot become"):
-                go._enter(after)
-            assert go.state is before
 
 
 def test_begin_says_whether_there_is_something_to_do() -> None:
