@@ -337,11 +337,11 @@ class _GameEntry(NamedTuple):
 
 def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
     """Analyse games: PGN with what was found, or JSON, and a summary of each player. Return the exit status."""
-    survey = _survey(inputs)
+    sums, problems = _survey(inputs)
     players = Players()
     tally = Tally(kept=None if options.merge is None else 0)
     failed = 0
-    with open_session(inputs, options, signals, survey.positions, is_emptied=False) as session:
+    with open_session(inputs, options, signals, sums["positions"], is_emptied=False) as session:
         depth, movetime_ms, nodes, _ = astuple(session.limits)
         words = [
             f"depth {depth}" if depth is not None else "",
@@ -360,7 +360,7 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
             session.progress.say(f"game {entry.number}, {move} {relative_text(score, 'exact')}")
 
         session.analyser.on_found = tell
-        for problem in survey.problems.lines():
+        for problem in problems.lines():
             session.complain(problem)
         for done in session.answered(_games(inputs, session)):
             entry = done.item
@@ -375,46 +375,34 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
                 title = game_title(judged, name if len(inputs) > 1 else None)
                 session.progress.show_table(title, PLAYER_COLUMNS, player_rows(judged))
                 players.add(judged)
-        facts = {"summary": games_summary(tally, survey.games)}
+        facts = {"summary": games_summary(tally, sums["games"])}
         if not session.end(json.dumps(facts) + "\n" if options.json else ""):
             return signals.exit_status
         if rows := players.rows():
             session.progress.show_table("all games:", TOTAL_COLUMNS, rows)
-        cut = f"; {counted(survey.broken, 'game')} could not be read as written" if survey.broken else ""
+        cut = f"; {counted(sums['broken'], 'game')} could not be read as written" if sums["broken"] else ""
         say(f"{tally.text()}{cut}")
-    return EXIT_WRONG if survey.broken or failed else 0
+    return EXIT_WRONG if sums["broken"] or failed else 0
 
 
-@dataclass
-class _GamesSurvey:
-    """What must be known before the first search."""
-
-    games: int = 0
-    positions: int = 0
-    """to search"""
-    broken: int = 0
-    """games in which something cannot be read"""
-    problems: Problems = field(default_factory=Problems)
-
-
-def _survey(inputs: Sequence[Input]) -> _GamesSurvey:
-    """Read everything once. Raises PsearchError for a file without a move."""
-    survey = _GamesSurvey()
+def _survey(inputs: Sequence[Input]) -> tuple[Counter[str], Problems]:
+    """Read everything once. Return the number of games, of positions to search and of games in which something cannot
+    be read, and what that is. Raises PsearchError for a file without a move."""
+    sums: Counter[str] = Counter()
+    problems = Problems()
     with StatusLine(only_terminal=True) as status:
         for _, source in inputs:
-            before = survey.positions
+            before = sums["positions"]
             for work in read_games(source):
-                survey.games += 1
-                survey.positions += count_positions(work)
-                survey.broken += bool(work.problems)
+                sums.update(games=1, positions=count_positions(work), broken=bool(work.problems))
                 for problem in work.problems:
                     place = f"{source.name}, game {work.number}, line {problem.line}"
-                    survey.problems.add(f"{place}: {problem.text}; {problem.consequence}")
-                found = f"{counted(survey.games, 'game')}, {counted(survey.positions, 'position')}"
+                    problems.add(f"{place}: {problem.text}; {problem.consequence}")
+                found = f"{counted(sums['games'], 'game')}, {counted(sums['positions'], 'position')}"
                 status(f"reading {source.name}: {found}")
-            if survey.positions == before:
-                survey.problems.refuse(f"{source.name} has no game with moves")
-    return survey
+            if sums["positions"] == before:
+                problems.refuse(f"{source.name} has no game with moves")
+    return sums, problems
 
 
 def _games(inputs: Sequence[Input], session: AnalysisSession) -> Iterator[Work[_GameEntry]]:

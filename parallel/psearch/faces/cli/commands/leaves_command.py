@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 MAX_BREADTH = 1000
 DEFAULT_COUNT = 10_000_000
-_MOST_COUNT = 10**9
 
 DESCRIPTION = f"""\
 Print how many leaves alpha-beta visits in a tree of B moves everywhere, the best one
@@ -44,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("breadth", type=whole_number(1, MAX_BREADTH), metavar="B", help="moves in every position")
     parser.add_argument("plies", type=whole_number(0, MAX_DEPTH), metavar="N", help="depth of the largest tree")
     words = f"search the trees of no more leaves than that (default {DEFAULT_COUNT:,}; 0: none)"
-    add_number(parser, "--count", 0, _MOST_COUNT, words, "LEAVES", default=DEFAULT_COUNT)
+    add_number(parser, "--count", 0, 10**9, words, "LEAVES", default=DEFAULT_COUNT)
     add_seed(parser, "of the values of the trees that are searched", 1, "N")
     add_json(parser)
 

@@ -14,7 +14,6 @@ from psearch.faces.cli.output import complain, say
 from psearch.faces.cli.signals import Signals
 
 DEFAULT_PORT = 8960
-_MOST_PORT = 65_535
 
 DESCRIPTION = """\
 Serve a page on this machine, and open it in a browser: a board to analyse and to play on,
@@ -34,7 +33,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch serve`."""
     words = f"port on 127.0.0.1 (default {DEFAULT_PORT}); 0: any that is free"
-    add_number(parser, "--port", 0, _MOST_PORT, words, default=DEFAULT_PORT)
+    add_number(parser, "--port", 0, 65_535, words, default=DEFAULT_PORT)
     parser.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
     add_threads(parser)
     add_hash(parser)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from psearch.lab.studies.virtual_study import Study
     from psearch.trace.recorder import Recorder
 
-_MAX_TREE_NODES = 10**12
-_MAX_JOBS = 256
 _BESIDE_MB = 400
 """MiB that a process needs beside the table, with 1,024 workers' records"""
 _SCHEDULING = ("wait", "open_busy", "open_idle", "defer_depth")
@@ -57,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group()
     DEPTH.add_to(size, "plies, the same for all")
     words = "each position to the depth that takes one worker about N nodes in a search apart"
-    add_number(size, "--tree-nodes", 1000, _MAX_TREE_NODES, words)
+    add_number(size, "--tree-nodes", 1000, 10**12, words)
     parser.add_argument(
         "--jitter",
         type=decimal_number(0, 1),
@@ -74,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words = "least depth to defer moves to positions that another worker is searching; 0 never "
     add_number(parser, "--defer-depth", 0, MAX_DEPTH, words + "(default: 3 with abdada, else never)")
     words = "processes to run the searches in; the results are the same (default 1)"
-    add_number(parser, "--jobs", 1, _MAX_JOBS, words, default=1)
+    add_number(parser, "--jobs", 1, 256, words, default=1)
     add_on(parser, "run the searches on a Ray cluster")
     parser.add_argument("--validate", action="store_true", help="check every invariant after every event (very slow)")
     add_trace(parser, "; of one position, worker count and policy")

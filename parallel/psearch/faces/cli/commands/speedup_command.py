@@ -18,7 +18,6 @@ from psearch.settings import DEPTH
 
 DEFAULT_SECONDS = 5.0
 DEFAULT_REPEATS = 3
-_MAX_SECONDS = 3600.0
 _CEILING_ROUNDS = 7
 _CEILING_S = (0.2, 2.0)
 """Least and most seconds of a search that measures the hardware."""
@@ -50,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     length = parser.add_mutually_exclusive_group()
     length.add_argument(
         "--seconds",
-        type=seconds(0.01, _MAX_SECONDS),
+        type=seconds(0.01, 3600),
         default=DEFAULT_SECONDS,
         metavar="S",
         help=f"what one worker takes, about (default {DEFAULT_SECONDS:g})",

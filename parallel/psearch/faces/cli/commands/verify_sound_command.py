@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _DEFAULT_DEPTH = 4
 _DEFAULT_MAX_NODES = 10_000_000
 _DEFAULT_SHOWN = 10
-_MAX_BOUND = 5000
 
 DESCRIPTION = f"""\
 Check that `--pruning sound` is sound, on one worker and without a table. Every position is
@@ -50,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--positions", 1, 10**6, "only the first K positions", "K")
     words = "centipawns that the evaluation may add to material and piece-square sum, the rest cut off; the smaller, "
     words += "the more moves are skipped (default: as in all searches)"
-    add_number(parser, "--bound", 0, _MAX_BOUND, words, "B")
+    add_number(parser, "--bound", 0, 5000, words, "B")
     words = f"give a position up when one of its searches takes more (default {_DEFAULT_MAX_NODES:,})"
     add_number(parser, "--max-nodes", 1, MAX_NODES, words, "M", default=_DEFAULT_MAX_NODES)
     words = f"violations and differences to show, at most (default {_DEFAULT_SHOWN})"
