@@ -371,7 +371,7 @@ DOCUMENTED = (
     "psearch.text.wdl",
     "psearch.processes.time_manager",
     "psearch.faces.uci.strength",
-    "psearch.faces.uci.go_command",
+    "psearch.faces.uci.go",
     "psearch.faces.uci.uci_streams",
     "psearch.settings",
     "psearch.text.values",

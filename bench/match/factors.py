@@ -34,7 +34,7 @@ from matchplay.openings import Opening
 from matchplay.scripts import EXIT_INTERRUPTED, MatchError, Parser, run_script, share
 from quick import Table, serial_search
 
-from psearch.faces.cli.numbers import whole_number
+from psearch.faces.cli.arguments import whole_number
 from psearch.files.json_text import json_value
 from psearch.options import pruning_named
 from psearch.scheduler.scheduler_entries import load_kernels

@@ -30,7 +30,7 @@ from odds import Game, pair_counts
 from odds import run as play_odds
 
 from psearch.defaults import DEFAULT_POLICY, MAX_THREADS
-from psearch.faces.cli.numbers import whole_number
+from psearch.faces.cli.arguments import whole_number
 from psearch.files.raw_log import read_log
 
 _NEAR = Path(__file__).parents[2] / "docs/measurements/study-selective/costs-near.json"

@@ -45,7 +45,7 @@ from matchplay.openings import Opening, read_book
 from matchplay.scripts import MatchError, Parser, run_script, share
 from matchplay.tally import Tally
 
-from psearch.faces.cli.numbers import whole_number
+from psearch.faces.cli.arguments import whole_number
 from psearch.files.raw_log import machine
 from psearch.results import PsearchError
 from psearch.terminal.status import StatusLine

@@ -43,7 +43,7 @@ from matchplay.scripts import EXIT_INTERRUPTED, MatchError, Parser, run_script, 
 from matchplay.time_odds import report
 
 from psearch.defaults import DEFAULT_DRIVER, DEFAULT_POLICY, DRIVERS, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
-from psearch.faces.cli.numbers import whole_number
+from psearch.faces.cli.arguments import whole_number
 from psearch.files.raw_log import machine, read_log, source_commit
 from psearch.options import SearchOptions
 from psearch.results import PsearchError

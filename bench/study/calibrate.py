@@ -44,7 +44,7 @@ from psearch.results import Limits, PsearchError
 from psearch.scheduler.scheduler_entries import read_cycles, work
 from psearch.simulation.costs import QUIET_LOAD, Costs
 from psearch.terminal.status import StatusLine
-from psearch.terminal.table import text_table
+from psearch.terminal.streams import text_table
 from psearch_core.constants import ALL_NODE
 from psearch_core.records import CACHE_LINE
 

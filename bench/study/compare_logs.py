@@ -25,7 +25,7 @@ from psearch.lab.studies.plots import check_plot, plot_simulation
 from psearch.lab.studies.speedup_study import Row, Sample, summarise
 from psearch.results import PsearchError
 from psearch.simulation.simulator import VirtualSample
-from psearch.terminal.table import text_table
+from psearch.terminal.streams import text_table
 
 _COLUMNS = ("log", "policy", "workers", "positions", "speedup", "95% interval", "nps", "nodes", "idle", "aborted")
 

@@ -32,8 +32,8 @@ from psearch.batch.analysis.games import annotate, count_positions, game_object,
 from psearch.batch.analysis.judgement import Tally, judge_game
 from psearch.batch.analysis.suite_results import SuiteSummary, SuiteTable, Survey, json_object, judge, summary_text
 from psearch.batch.positions.answer import Answer, Choice, Line
-from psearch.faces.cli.command_list import COMMANDS, SEARCH, load, parser_of
-from psearch.faces.cli.numbers import worker_counts
+from psearch.faces.cli.arguments import worker_counts
+from psearch.faces.cli.command_list import COMMANDS, SEARCH, parser_of
 from psearch.faces.web.game_tree import games_in
 from psearch.files.raw_log import read_log
 from psearch.games import Game
@@ -375,7 +375,7 @@ def run_command_line(data: bytes) -> None:
     out, err = io.StringIO(), io.StringIO()
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            parser_of(name, load(name)).parse_intermixed_args(words)
+            parser_of(name).parse_intermixed_args(words)
     except SystemExit as leaving:
         if leaving.code not in (0, 2):
             raise AssertionError(f"status {leaving.code}") from None

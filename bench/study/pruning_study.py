@@ -28,7 +28,7 @@ from psearch.processes.tasks.task_sharing import share_out
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.terminal.status import StatusLine
-from psearch.terminal.table import text_table
+from psearch.terminal.streams import text_table
 from psearch.text.epd_text import SuitePosition, parse_suite
 from psearch.text.source import read_source
 from psearch_core.chess.board.bridge import to_chess_move

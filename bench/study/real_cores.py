@@ -24,7 +24,7 @@ from pathlib import Path
 from tables import spread
 
 from psearch.arena.control_groups import usable_cores
-from psearch.faces.cli.numbers import worker_counts
+from psearch.faces.cli.arguments import worker_counts
 from psearch.results import PsearchError
 from psearch.text.epd_text import read_suite
 

@@ -35,7 +35,7 @@ from netdata.playing import PRUNING, Book, Settings, Table, network_name, read_b
 from netdata.reader import Reader
 from netdata.records import ADJUDICATED, BY_RULE, GAMES, TOO_LONG
 
-from psearch.faces.cli.numbers import whole_number
+from psearch.faces.cli.arguments import whole_number
 from psearch.files.raw_log import source_commit
 from psearch.processes.tasks.task_sharing import share_out
 from psearch.results import PsearchError

@@ -32,7 +32,7 @@ from netdata import Parser, run_script
 from netfit.lessons import LATER_RATE, Epoch, Plan, begin, go_on, read_lessons, yardsticks
 from netfit.network import write_network
 
-from psearch.faces.cli.numbers import whole_number
+from psearch.faces.cli.arguments import whole_number
 from psearch.files.append_only import Journal
 from psearch.results import PsearchError
 from psearch_core.records import NETWORK_HIDDEN

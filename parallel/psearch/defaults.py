@@ -19,18 +19,7 @@ MAX_MOVETIME_MS = 1_000_000_000
 MAX_NODES = 2**62
 """What a search or a check of perft counts can be limited to: counters have 64 bits."""
 
-POLICY_NAMES = (
-    "serial",
-    "root",
-    "ybw",
-    "knuth",
-    "garms",
-    "kannan",
-    "felten",
-    "calibrated",
-    "lazy",
-    "abdada",
-)
+POLICY_NAMES = ("serial", "root", "ybw", "knuth", "garms", "kannan", "felten", "calibrated", "lazy", "abdada")
 """How work can be split; see `psearch.scheduler.policy`. Its numbers, options, help and tests follow from this list."""
 PREDICTING_POLICIES = ("knuth", "garms", "kannan", "felten", "calibrated")
 """Policies that predict types of nodes and go by them; the others expect what garms does

@@ -112,7 +112,7 @@ def kernels_of(policy: str, with_: str = "") -> KernelSet:
 
 
 def _own_kernels(named: str, kind: str, group: str, wanted: str) -> KernelSet:
-    """The kernels of what a user has named. kind: what it is; group: of entry points; wanted: in words. Raises
+    """Return the kernels of what a user has named. kind: what it is; group: of entry points; wanted: in words. Raises
     PsearchError."""
     module = "" if is_code_file(named) else declared_module(named, group)
     file = os.path.abspath(named) if is_code_file(named) else _file_of(module) if module else None
@@ -146,7 +146,7 @@ class Own(NamedTuple):
 
 
 def _file_of(module: str) -> str | None:
-    """Where a module lies, found as Python finds it, but without importing the packages that it lies in."""
+    """Find a module's file as Python does, but without importing the packages that it lies in."""
     place: Sequence[str] | None = None
     found = None
     name = ""
@@ -169,7 +169,7 @@ class SearchOptions(SearchSettings):
     that its field cannot hold.
     """
 
-    pruning: Pruning = MODES[DEFAULT_PRUNING]  # type: ignore[assignment]  # the text, read
+    pruning: Pruning = MODES[DEFAULT_PRUNING]  # type: ignore[assignment]  # a text is read
     driver: str = "pvs"
     """not `auto`, so that studies compare like with like"""
     tt: bool = True
@@ -198,6 +198,8 @@ class SearchOptions(SearchSettings):
     filled in here, and kept by `dataclasses.replace`, so that a file edited meanwhile changes nothing"""
 
     def __post_init__(self) -> None:
+        if isinstance(self.pruning, str):
+            object.__setattr__(self, "pruning", pruning_named(self.pruning))
         if self.own is None or self.own[:2] != (self.policy, self.with_):
             kernels = kernels_of(self.policy, self.with_)
             object.__setattr__(self, "own", None if kernels == STANDARD else Own(self.policy, self.with_, kernels))
@@ -270,15 +272,8 @@ class SearchOptions(SearchSettings):
     @classmethod
     def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = 1) -> SearchOptions:
         """No table, nothing selective: any number of workers in any order must find the negamax value."""
-        return cls(
-            tt=False,
-            pruning=MODES["plain"],
-            see_pruning=False,
-            mate_distance=False,
-            aspiration=0,
-            policy=policy,
-            split_depth=split_depth,
-        )
+        off: dict[str, Any] = dict.fromkeys(("tt", "see_pruning", "mate_distance"), False)
+        return cls(**off, pruning=MODES["plain"], aspiration=0, policy=policy, split_depth=split_depth)
 
 
 # -- what an engine is set to ------------------------------------------------------------------------------------------
@@ -313,8 +308,7 @@ class Settings(PoolSettings):
     def changed(self, options: Options) -> Settings:
         """Set these options; "Clear Hash" changes nothing here. Raises PsearchError for bad ones."""
         values = {}
-        for name, value in _items(options):
-            option = _option(name)
+        for option, value in _declared(options):
             is_number = isinstance(value, str) and value.strip().isdecimal()
             values[option.field] = option.of_value(int(str(value)) if is_number else value)
         values.pop(CLEAR_HASH.field, None)
@@ -330,14 +324,12 @@ class Settings(PoolSettings):
 
     def needs_other_workers(self, before: Settings) -> bool:
         """Tell whether the workers that there are with `before` will not do."""
-        kernels = self.search.kernels, before.search.kernels
-        return (self.threads, self.hash_mb, kernels[0]) != (before.threads, before.hash_mb, kernels[1])
+        had, wanted = ((one.threads, one.hash_mb, one.search.kernels) for one in (before, self))
+        return had != wanted
 
     def _with(self, values: dict[str, Any]) -> Settings:
         """Return the settings with other values, by field."""
         workers = {name: values.pop(name) for name in ("threads", "hash_mb") if name in values}
-        if "pruning" in values:
-            values["pruning"] = pruning_named(values["pruning"])
         if not values.keys().isdisjoint(("policy", "with_")):
             values["own"] = None  # a file that is named again is read again
         if "net" in values:
@@ -347,22 +339,22 @@ class Settings(PoolSettings):
 
 def clears_hash(options: Options) -> bool:
     """Tell whether the button is among them."""
-    return any(name.casefold() == CLEAR_HASH.key for name, _ in _items(options))
+    return any(option is CLEAR_HASH for option, _ in _declared(options))
 
 
-def _option(name: str) -> Option:
-    key = name.casefold()
-    if key in _MANAGED:
-        raise PsearchError(f"{name} is not set as an option: {_MANAGED[key]}")
-    if key not in _BY_KEY:
-        raise PsearchError(
-            f"no option {shown(name)}: there are {', '.join(option.name for option in ENGINE_OPTIONS)}; "
-            "more has chess.engine.SimpleEngine.popen_uci(['psearch', 'uci'])"
-        )
-    return _BY_KEY[key]
-
-
-def _items(options: object) -> list[tuple[str, object]]:
+def _declared(options: object) -> list[tuple[Option, object]]:
+    """Return options, by their declarations, and values. Raises PsearchError for those that there are not."""
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
         raise PsearchError(f"options must be a mapping such as {{'Hash': 128}}, not {shown(options)}")
-    return list(options.items())
+    found = []
+    for name, value in options.items():
+        key = name.casefold()
+        if key in _MANAGED:
+            raise PsearchError(f"{name} is not set as an option: {_MANAGED[key]}")
+        if key not in _BY_KEY:
+            raise PsearchError(
+                f"no option {shown(name)}: there are {', '.join(option.name for option in ENGINE_OPTIONS)}; "
+                "more has chess.engine.SimpleEngine.popen_uci(['psearch', 'uci'])"
+            )
+        found.append((_BY_KEY[key], value))
+    return found

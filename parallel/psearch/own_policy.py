@@ -1,3 +1,5 @@
+# ruff: noqa: F401  # what is imported here is for the files that import it from here
+# mypy: implicit-reexport
 """What a file with a split policy of one's own imports; see docs/guides/own-policy.md.
 
 A policy is a file of kernels that stand in for hooks of `psearch.scheduler.policy`: each is marked `@replaces(HOOK)`
@@ -36,36 +38,4 @@ from psearch_core.toolchain.intrinsics import atomic_add, atomic_load, atomic_st
 from psearch_core.toolchain.jit import kernel, replaces
 from psearch_core.views import Context, Node, boolean, header_of, i64
 
-__all__ = [
-    "ALL_NODE",
-    "CERTAIN",
-    "CUT_NODE",
-    "PICK_QUIETS",
-    "PV_NODE",
-    "VISIT_FULL",
-    "Context",
-    "Node",
-    "atomic_add",
-    "atomic_load",
-    "atomic_store",
-    "boolean",
-    "child_type",
-    "claim_depth",
-    "expected_gain",
-    "finished_moves",
-    "header_of",
-    "i64",
-    "idle_workers",
-    "join_cost",
-    "kernel",
-    "may_open",
-    "null_child_type",
-    "open_priority",
-    "p_next_move_needed",
-    "refined_type",
-    "replaces",
-    "skips_depth",
-    "splits_nothing",
-    "subtree_size",
-    "word",
-]
+__all__ = [name for name in dir() if not name.startswith("_")]

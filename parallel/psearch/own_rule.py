@@ -1,3 +1,5 @@
+# ruff: noqa: F401  # what is imported here is for the files that import it from here
+# mypy: implicit-reexport
 """What a file with a pruning rule, a reduction or an evaluation of one's own imports; see docs/guides/own-rule.md.
 
 Such a file is as one with a policy (`psearch.own_policy`), and one file may have both: kernels marked `@replaces(HOOK)`
@@ -40,59 +42,4 @@ from psearch_core.scores import clear_of_mates, is_mate_bound
 from psearch_core.toolchain.intrinsics import lowest_bit, popcount
 from psearch_core.views import Position, Tables, Visit, Worker, tables_of, u64
 
-__all__ = [
-    "ALL_NODE",
-    "BISHOP",
-    "CUT_NODE",
-    "KING",
-    "KNIGHT",
-    "NO_MOVE",
-    "NO_SCORE",
-    "NULL_MOVE",
-    "PAWN",
-    "PRUNE_NOTHING",
-    "PRUNE_NULL",
-    "PRUNE_RAZOR",
-    "PRUNE_RETURN",
-    "PV_NODE",
-    "QUEEN",
-    "ROOK",
-    "Context",
-    "Node",
-    "Position",
-    "Tables",
-    "Visit",
-    "Worker",
-    "atomic_add",
-    "atomic_load",
-    "atomic_store",
-    "boolean",
-    "clear_of_mates",
-    "count_pruned",
-    "count_tried",
-    "evaluation_of",
-    "extension_of",
-    "gives_check",
-    "has_pieces",
-    "header_of",
-    "i64",
-    "is_mate_bound",
-    "is_quiet",
-    "kernel",
-    "king_square",
-    "lowest_bit",
-    "move_from",
-    "move_kind",
-    "move_to",
-    "piece_on",
-    "popcount",
-    "prune_node",
-    "prunes_move",
-    "quiet_history",
-    "reduction_of",
-    "replaces",
-    "see_at_least",
-    "tables_of",
-    "u64",
-    "word",
-]
+__all__ = [name for name in dir() if not name.startswith("_")]

@@ -87,13 +87,12 @@ class Info:
     def __repr__(self) -> str:
         return f"<psearch.Info {self._summary()}>"
 
-    @property
-    def _bound_mark(self) -> str:
-        return {"lower": ">=", "upper": "<="}.get(self.bound, "")
+    def _score_text(self) -> str:
+        return {"lower": ">=", "upper": "<="}.get(self.bound, "") + str(self.score.relative)
 
     def _summary(self) -> str:
         line = " ".join(move.uci() for move in self.pv[:_MOVES_SHOWN]) + " ..." * (len(self.pv) > _MOVES_SHOWN)
-        return f"score={self._bound_mark}{self.score.relative} depth={self.depth} nodes={self.nodes} pv={line or None}"
+        return f"score={self._score_text()} depth={self.depth} nodes={self.nodes} pv={line or None}"
 
     @property
     def nps(self) -> int:
@@ -146,12 +145,12 @@ class BestLine:
 
     @property
     def score(self) -> chess.engine.PovScore:
-        """Of the best move."""
+        """Score of the best move."""
         return self.info.score
 
     @property
     def depth(self) -> int:
-        """That was reached."""
+        """Depth that was reached."""
         return self.info.depth
 
     @property
@@ -161,12 +160,12 @@ class BestLine:
 
     @property
     def nodes(self) -> int:
-        """That were searched."""
+        """Nodes searched by all workers."""
         return self.info.nodes
 
     @property
     def time_s(self) -> float:
-        """Seconds that it took."""
+        """Duration in seconds."""
         return self.info.time_s
 
     @property
@@ -210,18 +209,19 @@ class BestLine:
         import chess.svg
 
         board = self.board
-        last = board.peek() if board.move_stack else None
-        arrows = [chess.svg.Arrow(self.bestmove.from_square, self.bestmove.to_square)] if self.bestmove else []
-        check = board.king(board.turn) if board.is_check() else None
         picture = chess.svg.board(
-            board, orientation=board.turn, lastmove=last, arrows=arrows, check=check, size=_PICTURE_SIZE
+            board,
+            orientation=board.turn,
+            lastmove=board.peek() if board.move_stack else None,
+            arrows=[chess.svg.Arrow(self.bestmove.from_square, self.bestmove.to_square)] if self.bestmove else [],
+            check=board.king(board.turn) if board.is_check() else None,
+            size=_PICTURE_SIZE,
         )
-        lines = [
-            f"<div>{html.escape(line._bound_mark + str(line.score.relative))}, depth {line.depth}: "
-            f"{html.escape(board.variation_san(line.pv))}</div>"
+        texts = (
+            f"{line._score_text()}, depth {line.depth}: {board.variation_san(line.pv)}"
             for line in self.lines or [self.info]
-        ]
-        return "".join([picture, *lines])
+        )
+        return "".join([picture, *(f"<div>{html.escape(text)}</div>" for text in texts)])
 
 
 @dataclass(frozen=True, repr=False)

@@ -124,20 +124,16 @@ class Option:
         file = ", or a file" if self.takes_file else ""
         return "true or false" if self.kind == "check" else f"one of {', '.join(self.choices)}{file}"
 
-    # -- UCI -----------------------------------------------------------------------------------------------------------
-
     def declaration(self) -> str:
         """Write the line that `uci` prints."""
-        line = f"option name {self.name} type {self.kind}"
-        if self.kind == "button":
-            return line
-        if self.kind == "check":
-            return f"{line} default {'true' if self.default else 'false'}"
-        if self.kind == "spin":
-            return f"{line} default {self.default} min {self.low} max {self.high}"
-        if self.kind == "combo":
-            return f"{line} default {self.default}" + "".join(f" var {choice}" for choice in self.choices)
-        return f"{line} default {self.default or EMPTY}"
+        values = {
+            "button": "",
+            "check": f" default {str(self.default).lower()}",
+            "spin": f" default {self.default} min {self.low} max {self.high}",
+            "combo": " var ".join([f" default {self.default}", *self.choices]),
+            "string": f" default {self.default or EMPTY}",
+        }
+        return f"option name {self.name} type {self.kind}{values[self.kind]}"
 
     def of_text(self, text: str) -> Value:
         """Convert what a GUI or a user writes. Raises ValueError, one line saying what would be right."""
@@ -147,7 +143,7 @@ class Option:
             raise ValueError(f"{self.name} must be {self.wanted}, not {quoted(text)}") from None
 
     def _read(self, text: str) -> Value:
-        """Raises LookupError for a text that is not `wanted`, ValueError for a string that will not do."""
+        """Read a value. Raises LookupError for a text that is not `wanted`, ValueError for a string of no use."""
         if self.kind == "spin":
             found = whole_number(text)
             if found is None or not self.low <= found <= self.high:
@@ -167,14 +163,6 @@ class Option:
                 self.check(text)
             return text
         return None
-
-    def shown(self, value: Value) -> str:
-        """Write a value, for a message."""
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return "empty" if value == "" else str(value)
-
-    # -- Python --------------------------------------------------------------------------------------------------------
 
     def of_value(self, value: object, name: str = "") -> Any:
         """Convert what a Python program gives. name: in messages, if not the option's own. Raises PsearchError."""
@@ -197,8 +185,6 @@ class Option:
         if self.takes_changes or self.takes_file:
             return ChessOption(self.name, "string", self.default, None, None, None)
         return ChessOption(self.name, self.kind, self.default, low, high, list(self.choices) or None)
-
-    # -- the command line ----------------------------------------------------------------------------------------------
 
     def add_to(self, parser: argparse._ActionsContainer, words: str = "", **changes: Any) -> None:
         """Add it to the arguments of a command. words: the help, if another; changes: other keywords of argparse."""
@@ -279,7 +265,8 @@ class SearchSettings:
         "Evaluation",
         DEFAULT_EVALUATION,
         EVALUATIONS,
-        "what evaluates positions: net, classic (by hand), or auto (default): net with modern pruning, else classic",
+        "what evaluates positions: net, classic (handwritten), or auto (default): net with modern pruning, else the "
+        "other",
     )
     net: str = _file("EvalFile", "the network that evaluates (default: the one that psearch comes with)")
     with_: str = _file(
@@ -348,8 +335,6 @@ def lists_settings(function: T) -> T:
         function.__doc__ = function.__doc__.replace("    SETTINGS\n", "".join(lines))
     return function
 
-
-# -- when a search ends ------------------------------------------------------------------------------------------------
 
 DEPTH = Option("depth", "spin", None, 1, MAX_DEPTH, words="plies", metavar="D")
 NODES = Option("nodes", "spin", None, 1, MAX_NODES, words="nodes of all workers together")

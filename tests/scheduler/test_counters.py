@@ -12,7 +12,7 @@ from round_robin_entries import run_interleaved
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
-from psearch.faces.uci.uci_messages import info_line, statistics_line
+from psearch.faces.uci.turn import info_line, statistics_line
 from psearch.options import SearchOptions
 from psearch.processes.search_reports import Reports
 from psearch.processes.worker_main import work_alone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import pty
 import re
@@ -94,6 +95,20 @@ class Screen:
 CONTROL = re.compile(r"\x1b\[[?0-9;]*[a-zA-Z]|\r")
 _LAST_FRAME = re.compile(r"[^\n]*\n(?:\x1b\[\?25h)?\r\x1b\[1A\x1b\[2K")
 """a line, the end of it, and the way back to erase it: so Rich takes a display of one line away"""
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def take(self) -> str:
+        """Return what was written since."""
+        text = self.getvalue()
+        self.seek(0)
+        self.truncate()
+        return text
 
 
 def on_terminal(

@@ -16,7 +16,7 @@ from odd_fens import oddly_written
 from paths import DATA
 from uci_client import Talk
 
-from psearch.faces.uci.go import Go
+from psearch.faces.uci.go import Go, State
 from psearch.faces.uci.uci_conversation import Uci
 from psearch.faces.uci.uci_options import OPTIONS, Option, OptionValues
 
@@ -175,7 +175,7 @@ class _StandIn:
 
     def answer(self) -> None:
         """Give the answer that is due, if one is."""
-        if self.latest is not None and self.latest.may_answer:
+        if self.latest is not None and self.latest.state is State.MAY_ANSWER:
             self.latest.answer("bestmove 0000")
 
     def _nothing(self, *arguments: object) -> None:
@@ -232,7 +232,7 @@ def _check_go(go: Go) -> None:
     for name, least, most in (("depth", 1, 100), ("perft", 1, 100), ("nodes", 1, 10**18), ("mate", 1, 10**18)):
         value = getattr(command, name)
         assert value is None or least <= value <= most
-    assert command.moves_to_go is None or command.moves_to_go >= 1
+    assert command.movestogo is None or command.movestogo >= 1
     clock_ms, increment_ms = command.own_ms
     assert (clock_ms is None or clock_ms >= 0) and increment_ms >= 0
 

@@ -11,32 +11,16 @@ import chess.engine
 import pytest
 from reports import cp, moves, workers
 from rich.console import Console, ConsoleDimensions
+from terminals import CONTROL, Terminal
 
 from psearch.faces.cli.output import complain
 from psearch.results import Info
 from psearch.terminal import live_display
-from psearch.terminal.board_drawing import board_text, draw
-from psearch.terminal.display import LineDisplay
-from psearch.terminal.live_display import search_view
+from psearch.terminal.display import line_display
+from psearch.terminal.live_display import draw, search_view
 from psearch.terminal.streams import folded
 
 ROOK_ENDING = "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
-
-
-def test_the_board_in_colour() -> None:
-    """Every square has a background, and no figure is hollow: those vanish on some backgrounds."""
-    text = board_text(chess.Board(ROOK_ENDING))
-    rows = text.plain.splitlines()
-    assert rows[4] == "4           ♚             "
-    assert rows[8].split() == list("abcdefgh")
-    assert len({str(span.style) for span in text.spans}) >= 4
-    assert not set("♔♕♖♗♘♙") & set(text.plain)
-    assert board_text(chess.Board(ROOK_ENDING.replace("w", "b"))).plain == text.plain, "White is below"
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def draw_on(stream: TextIO, monkeypatch: pytest.MonkeyPatch, fen: str, **environment: str) -> None:
@@ -65,10 +49,15 @@ def test_a_terminal_without_colours_gets_letters(monkeypatch: pytest.MonkeyPatch
     assert drawn(monkeypatch, ROOK_ENDING.replace("w", "b"), **environment).splitlines() == lines, "White is below"
 
 
-def test_a_terminal_with_colours_gets_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_board_in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every square has a background, and no figure is hollow: those vanish on some backgrounds."""
     text = drawn(monkeypatch, ROOK_ENDING)
-    assert "♚" in text
-    assert "\x1b[" in text
+    rows = CONTROL.sub("", text).splitlines()
+    assert rows[4] == "4           ♚             "
+    assert rows[8].split() == list("abcdefgh")
+    assert len(set(CONTROL.findall(text))) >= 4
+    assert not set("♔♕♖♗♘♙") & set(text)
+    assert drawn(monkeypatch, ROOK_ENDING.replace("w", "b")) == text, "White is below"
 
 
 def test_files_get_letters(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +96,7 @@ def test_lines_on_a_terminal_that_cannot_redraw(monkeypatch: pytest.MonkeyPatch)
     stream = Terminal()
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr(sys, "stdout", stream)
-    LineDisplay(chess.Board())(Info(5, 9, cp(30), "exact", 1900, 1.0, moves("e2e4", "e7e5", "g1f3")))
+    line_display(chess.Board())(Info(5, 9, cp(30), "exact", 1900, 1.0, moves("e2e4", "e7e5", "g1f3")))
     assert stream.getvalue() == "depth 5/9  score +0.30  nodes 1,900  nps\n    1,900  time 1.00  pv e4 e5 Nf3\n"
 
 
@@ -116,14 +105,14 @@ def test_lines_print_what_is_new_of_each(capsys: pytest.CaptureFixture[str]) -> 
     board = chess.Board()
     first = Info(5, 9, cp(30), "exact", 900, 1.0, moves("e2e4"), multipv=1)
     second = Info(5, 9, cp(25), "exact", 950, 1.1, moves("d2d4"), multipv=2)
-    with LineDisplay(board) as display:
-        for info in (first, second, first, second):
-            display(info)
+    display = line_display(board)
+    for info in (first, second, first, second):
+        display(info)
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
 def test_lines_only_for_news(capsys: pytest.CaptureFixture[str]) -> None:
-    display = LineDisplay(chess.Board())
+    display = line_display(chess.Board())
     for nodes in (10, 20, 30):
         display(Info(3, 3, cp(5), "exact", nodes, 1.0, moves("e2e4")))
     display(Info(0, 0, cp(0), "exact", 0, 0.0))
@@ -154,7 +143,7 @@ def test_the_live_table_keeps_what_was_finished(monkeypatch: pytest.MonkeyPatch)
     shown = []
     monkeypatch.setattr(live_display, "search_view", lambda *arguments: shown.append(arguments) or "")
     monkeypatch.setattr(sys, "stdout", Terminal())
-    with live_display.LiveDisplay(chess.Board(), 2000) as display:
+    with live_display.table_display(chess.Board(), 2000) as display:
         for depth, bound, multipv, move in (
             *((1, "exact", 1, "a2a3"), (2, "lower", 1, "b2b3"), (2, "exact", 1, "c2c3"), (2, "exact", 2, "d2d3")),
             *((2, "exact", 1, "e2e3"), (3, "upper", 1, "f2f3")),

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import sys
 
 import pytest
 from rich.console import Console
 from rich.text import Text
-from terminals import CONTROL, Screen
+from terminals import CONTROL, Screen, Terminal
 
-from psearch.terminal.analysis_display import AnalysisProgress
-from psearch.terminal.shrinkable import ShrinkableLive
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-    def take(self) -> str:
-        """What was written since."""
-        text = self.getvalue()
-        self.seek(0)
-        self.truncate()
-        return text
+from psearch.terminal.live_display import AnalysisProgress, ShrinkableLive
 
 
 def frame(number: int) -> Text:

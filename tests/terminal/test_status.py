@@ -8,15 +8,11 @@ import sys
 import threading
 
 import pytest
+from terminals import Terminal
 
 from psearch.terminal import status as status_module
 from psearch.terminal.status import StatusLine
-from psearch.terminal.table import text_table
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+from psearch.terminal.streams import text_table
 
 
 def terminal_of(monkeypatch: pytest.MonkeyPatch, kind: str = "xterm") -> Terminal:
@@ -99,7 +95,7 @@ import sys
 import chess
 from psearch.terminal.display import search_display
 from psearch.terminal.status import StatusLine
-from psearch.terminal.table import text_table
+from psearch.terminal.streams import text_table
 with StatusLine() as status, search_display(chess.Board()):
     status("a line")
 sys.exit(int("rich" in sys.modules))

@@ -16,7 +16,7 @@ from positions import KIWIPETE, sample
 
 from psearch.api.checked_arguments import board_of
 from psearch.batch.positions.task import Task, from_board
-from psearch.faces.uci.position_command import CurrentPosition
+from psearch.faces.uci.uci_conversation import CurrentPosition
 from psearch.faces.web.game_tree import GameTree
 from psearch.results import Limits, PsearchError
 from psearch.text.fen import check_position, parse_position, split_position

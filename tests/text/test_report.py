@@ -8,7 +8,7 @@ import chess
 import chess.engine
 from reports import cp, moves, workers
 
-from psearch.faces.uci.uci_messages import info_line
+from psearch.faces.uci.turn import info_line
 from psearch.results import WON_CP, Info, Result
 from psearch.text.report import final_report, iteration_line, json_object, score_object, score_text
 

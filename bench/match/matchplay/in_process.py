@@ -12,7 +12,7 @@ import chess
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.faces.cli.numbers import whole_number
+from psearch.faces.cli.arguments import whole_number
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 import chess
 
@@ -23,28 +23,21 @@ def search_display(
     movetime_ms: the time that the search may take, if it is limited by that.
     """
     if not can_redraw(sys.stdout):
-        return LineDisplay(board)
-    from psearch.terminal.live_display import LiveDisplay  # rich takes long to import
+        return nullcontext(line_display(board))
+    from psearch.terminal.live_display import table_display  # rich takes long to import
 
-    return LiveDisplay(board, movetime_ms)
+    return table_display(board, movetime_ms)
 
 
-class LineDisplay:
-    """One line on stdout for each completed iteration and each aspiration window that failed."""
+def line_display(board: chess.Board) -> Callable[[Info], None]:
+    """Return what prints one line on stdout for each completed iteration and each aspiration window that failed: a
+    report of which only clocks and counters are new prints nothing."""
+    shown: dict[int, tuple[object, ...]] = {}
 
-    def __init__(self, board: chess.Board) -> None:
-        self._board = board
-        self._shown: dict[int, tuple[object, ...]] = {}
-
-    def __enter__(self) -> LineDisplay:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        pass
-
-    def __call__(self, info: Info) -> None:
-        """Print `info` unless only its clocks and counters are new."""
+    def show(info: Info) -> None:
         news = (info.depth, info.bound, info.score, tuple(info.pv))
-        if info.depth > 0 and news != self._shown.get(info.multipv):
-            self._shown[info.multipv] = news
-            print(folded(iteration_line(self._board, info), sys.stdout, _INDENT), flush=True)
+        if info.depth > 0 and news != shown.get(info.multipv):
+            shown[info.multipv] = news
+            print(folded(iteration_line(board, info), sys.stdout, _INDENT), flush=True)
+
+    return show

@@ -1,59 +1,134 @@
-"""The live table of a search on a terminal: the search on top, one load bar per worker, the finished iterations."""
+"""What rich draws: the live table of a search, the bar of a long analysis, a position."""
 
 from __future__ import annotations
 
+import math
+import os
 import sys
 import textwrap
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO
 
 import chess
-from rich.console import Console, ConsoleDimensions, Group, RenderableType
+from rich.console import Console, ConsoleDimensions, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.control import Control
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress_bar import ProgressBar
+from rich.segment import ControlType, Segment
 from rich.table import Table
 from rich.text import Text
 
 from psearch.results import Info, WorkerStats
-from psearch.terminal.shrinkable import ShrinkableLive
+from psearch.terminal.streams import can_redraw, is_terminal, printable, text_table
 from psearch.text.report import san_line, score_text
 
+_LIGHT, _DARK = "on #d8c3a5", "on #a17a5b"
+_PIECE_COLOURS = {chess.WHITE: "bold #ffffff", chess.BLACK: "bold #000000"}
+_WITHOUT_REFLOW = ("linux", "rxvt", "screen")
+"""How `TERM` begins where a narrower window cuts lines off. xterm itself, which does too, sets `XTERM_VERSION`."""
 MOST_WORKER_ROWS = 16
 """With more workers than this the display shows the extremes and the mean instead of one row each."""
-
 _BAR_WIDTH = 24
 _COLUMNS_BESIDE_BAR = 36
 _LINES_BESIDE_WORKERS = 6
 _SUMMARY_ROWS = 3
+_LINE_INTERVAL_S = 30.0
+_REDRAW_INTERVAL_S = 0.2
 
 
-class LiveDisplay:
-    """A table on stdout that is redrawn in place and removed at the end; a context manager."""
+def draw(board: chess.Board) -> None:
+    """Draw the position on stdout, White below: coloured squares on a terminal with colours, else letters, White's in
+    capitals. Both colours use the filled figures, which show on any background."""
+    console = Console(file=sys.stdout, highlight=False)
+    has_colours = console.is_terminal and console.color_system is not None and not console.no_color
+    text = Text()
+    for rank in range(7, -1, -1):
+        text.append(f"{chess.RANK_NAMES[rank]} ")
+        for file in range(8):
+            piece = board.piece_at(chess.square(file, rank))
+            if not has_colours:
+                text.append(f" {piece.symbol() if piece else '.'} ")
+                continue
+            figure = piece.unicode_symbol(invert_color=piece.color) if piece else " "
+            square = _LIGHT if (rank + file) % 2 else _DARK
+            text.append(f" {figure} ", f"{_PIECE_COLOURS[piece.color]} {square}" if piece else square)
+        text.append("\n")
+    console.print(text.append("  " + "".join(f" {name} " for name in chess.FILE_NAMES) + "\n"))
 
-    def __init__(self, board: chess.Board, movetime_ms: float | None = None) -> None:
-        self._board = board
-        self._movetime_ms = movetime_ms
-        self._console = Console(file=sys.stdout)
-        self._lines: dict[int, Info] = {}
-        self._finished: dict[int, Info] = {}
-        """the best line of each depth, the last report of it"""
-        self._live = ShrinkableLive(console=self._console, auto_refresh=False, transient=True, redirect_stderr=False)
 
-    def __enter__(self) -> LiveDisplay:
-        self._live.start()
-        return self
+class _MeasuredWidth:
+    """Notes how wide each row is as it is written: the width of the terminal may be another one a moment later."""
 
-    def __exit__(self, *exception: object) -> None:
-        self._live.stop()
+    def __init__(self, renderable: RenderableType, widths: list[int]) -> None:
+        self._renderable = renderable
+        self._widths = widths
 
-    def __call__(self, info: Info) -> None:
-        """Redraw."""
-        self._lines[info.multipv] = info
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = console.render_lines(self._renderable, options, pad=False)
+        self._widths[:] = [Segment.get_line_length(row) for row in rows[: options.size.height]]
+        for row in rows:
+            yield from row
+            yield Segment.line()
+
+
+class ShrinkableLive(Live):
+    """A Live that erases all rows of its last frame where the terminal has broken its lines into more of them.
+
+    Other terminals than a few old ones break the lines that they show anew when their width changes, and rich knows
+    only how many rows it wrote.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._widths: list[int] = []
+        """columns of each row of the last frame"""
+        super().__init__(**{"auto_refresh": False, "transient": True, "redirect_stderr": False, **options})
+        self._breaks_anew = "XTERM_VERSION" not in os.environ and not os.environ.get("TERM", "").startswith(
+            _WITHOUT_REFLOW
+        )
+
+    def get_renderable(self) -> RenderableType:
+        """See rich."""
+        return _MeasuredWidth(super().get_renderable(), self._widths)
+
+    def refresh(self) -> None:
+        """See rich, which calls this for every frame, the last one included. Rows beyond those that rich erases are
+        erased here, with the cursor in the last one."""
+        width = self.console.size.width
+        surplus = sum(max(0, columns - 1) // width for columns in self._widths) if self._breaks_anew else 0
+        self._widths.clear()
+        if surplus:
+            row = ((ControlType.CURSOR_UP, 1), (ControlType.ERASE_IN_LINE, 2))
+            self.console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2), *row * surplus))
+        super().refresh()
+
+
+def _cut(text: str, width: int, style: str = "") -> Text:
+    cut = Text(text, style=style)
+    cut.truncate(width, overflow="ellipsis")
+    return cut
+
+
+@contextmanager
+def table_display(board: chess.Board, movetime_ms: float | None = None) -> Iterator[Callable[[Info], None]]:
+    """Show a search in a table on stdout that is redrawn in place and removed at the end; see `search_display`."""
+    lines: dict[int, Info] = {}
+    finished: dict[int, Info] = {}
+    """the best line of each depth, the last report of it"""
+
+    def show(info: Info) -> None:
+        lines[info.multipv] = info
         if info.multipv == 1 and info.bound == "exact":
-            self._finished[info.depth] = info
-        others = [self._lines[number] for number in sorted(self._lines) if number > 1]
-        best = self._lines.get(1, info)
-        earlier = [self._finished[depth] for depth in sorted(self._finished, reverse=True) if depth < best.depth]
-        size = self._console.size
-        self._live.update(search_view(self._board, best, size, others, earlier, self._movetime_ms), refresh=True)
+            finished[info.depth] = info
+        others = [lines[number] for number in sorted(lines) if number > 1]
+        best = lines.get(1, info)
+        earlier = [finished[depth] for depth in sorted(finished, reverse=True) if depth < best.depth]
+        live.update(search_view(board, best, live.console.size, others, earlier, movetime_ms), refresh=True)
+
+    with ShrinkableLive(console=Console(file=sys.stdout)) as live:
+        yield show
 
 
 def search_view(
@@ -75,10 +150,10 @@ def search_view(
         f"nodes {info.nodes:,}   nps {info.nps:,}   time {info.time_s:.1f} s{limit}"
     )
     head.stylize("bold")
-    line = Text(f"pv {san_line(board, info.pv)}")
-    line.truncate(2 * size.width, overflow="ellipsis")  # three lines at most when broken at blanks
+    line = _cut(f"pv {san_line(board, info.pv)}", 2 * size.width)  # three lines at most when broken at blanks
     more = [
-        _other_line(board, other, size.width) for other in others[: max(0, size.height - _LINES_BESIDE_WORKERS - 1)]
+        _cut(f"{one.multipv:2}  {score_text(one.score, board, one.bound)}  {san_line(board, one.pv)}", size.width)
+        for one in others[: max(0, size.height - _LINES_BESIDE_WORKERS - 1)]
     ]
     room = size.height - _LINES_BESIDE_WORKERS - len(more) - (len(textwrap.wrap(head.plain, size.width)) - 1)
     below: list[RenderableType] = []
@@ -87,21 +162,11 @@ def search_view(
         bar_width = min(_BAR_WIDTH, max(2, size.width - _COLUMNS_BESIDE_BAR))
         below.append(_worker_table(info.workers, rows, bar_width))
         room -= len(info.workers) if len(info.workers) <= rows else _SUMMARY_ROWS
-    below += [_earlier_line(board, one, size.width) for one in earlier[: max(0, room)]]
+    for one in earlier[: max(0, room)]:
+        score = score_text(one.score, board, one.bound)
+        text = f"depth {one.depth:2}  {score:>7}  {one.time_s:6.1f} s  {san_line(board, one.pv)}"
+        below.append(_cut(text, size.width, "dim"))
     return Group(head, line, *more, *below)
-
-
-def _earlier_line(board: chess.Board, info: Info, width: int) -> Text:
-    score = score_text(info.score, board, info.bound)
-    text = Text(f"depth {info.depth:2}  {score:>7}  {info.time_s:6.1f} s  {san_line(board, info.pv)}", style="dim")
-    text.truncate(width, overflow="ellipsis")
-    return text
-
-
-def _other_line(board: chess.Board, info: Info, width: int) -> Text:
-    text = Text(f"{info.multipv:2}  {score_text(info.score, board, info.bound)}  {san_line(board, info.pv)}")
-    text.truncate(width, overflow="ellipsis")
-    return text
 
 
 def _worker_table(workers: list[WorkerStats], most_rows: int, bar_width: int) -> Table:
@@ -110,10 +175,16 @@ def _worker_table(workers: list[WorkerStats], most_rows: int, bar_width: int) ->
     table.add_column("load", width=bar_width, no_wrap=True)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("nodes", justify="right", no_wrap=True)
-    if len(workers) <= most_rows:
-        rows = [(str(number), 1 - worker.idle_share, worker.nodes) for number, worker in enumerate(workers)]
-    else:
-        rows = _summary_rows(workers)
+    rows = [(str(number), 1 - worker.idle_share, worker.nodes) for number, worker in enumerate(workers)]
+    if len(workers) > most_rows:
+        busiest, idlest = (best(rows, key=lambda row: row[1]) for best in (max, min))
+        mean_load = sum(load for _, load, _ in rows) / len(rows)
+        mean_nodes = round(sum(nodes for _, _, nodes in rows) / len(rows))
+        rows = [
+            (f"mean of {len(workers)}", mean_load, mean_nodes),
+            (f"busiest, {busiest[0]}", *busiest[1:]),
+            (f"idlest, {idlest[0]}", *idlest[1:]),
+        ]
     for name, load, nodes in rows:
         load = min(1.0, max(0.0, load))
         bar = ProgressBar(total=1.0, completed=load, width=bar_width)
@@ -121,13 +192,112 @@ def _worker_table(workers: list[WorkerStats], most_rows: int, bar_width: int) ->
     return table
 
 
-def _summary_rows(workers: list[WorkerStats]) -> list[tuple[str, float, int]]:
-    idlest = max(range(len(workers)), key=lambda number: workers[number].idle_share)
-    busiest = min(range(len(workers)), key=lambda number: workers[number].idle_share)
-    mean_load = 1 - sum(worker.idle_share for worker in workers) / len(workers)
-    mean_nodes = round(sum(worker.nodes for worker in workers) / len(workers))
-    return [
-        (f"mean of {len(workers)}", mean_load, mean_nodes),
-        (f"busiest, {busiest}", 1 - workers[busiest].idle_share, workers[busiest].nodes),
-        (f"idlest, {idlest}", 1 - workers[idlest].idle_share, workers[idlest].nodes),
-    ]
+class AnalysisProgress:
+    """Counts positions on stderr: a bar with the time left, or a line now and then in a log. A context manager.
+
+    total: positions that need a search, those of the journal included; None: not known, and there is no bar. at_work:
+    returns a line about the workers, shown below; empty for none. The bar has no thread of its own: it is redrawn when
+    `tick` says that time goes by, so that signals and forks find one thread.
+    """
+
+    def __init__(self, total: int | None, at_work: Callable[[], str] = lambda: "") -> None:
+        self._at_work = at_work
+        self._shown = can_redraw(sys.stderr)
+        self._began = self._latest = time.monotonic()
+        """when something was shown last"""
+        self._searched = 0
+        self._column = TimeRemainingColumn()
+        middle: list[ProgressColumn] = [TextColumn("{task.completed:,} positions")]
+        if total is not None:
+            middle = [BarColumn(bar_width=None), MofNCompleteColumn(), self._column, TextColumn("left")]
+        # steps may take minutes, so the speed is that of all, not of the last 30 seconds
+        self._bar = Progress(
+            TextColumn("{task.fields[news]}", markup=False),
+            *middle,
+            TextColumn("{task.fields[speed]}", markup=False),
+            speed_estimate_period=math.inf,
+            disable=not self._shown,
+        )
+        console = Console(file=sys.stderr, force_terminal=self._shown or None)
+        self._bar.live = ShrinkableLive(console=console, redirect_stdout=False, get_renderable=self._lines)
+        self._number = self._bar.add_task("", total=total, news="", speed="")
+        self._task = self._bar.tasks[0]
+
+    def __enter__(self) -> AnalysisProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take the bar away. May be called twice."""
+        if self._shown:
+            self._bar.stop()
+            self._shown = False
+
+    @contextmanager
+    def aside(self, stream: TextIO | None) -> Iterator[None]:
+        """Take the bar away while something is printed on stdout or stderr, if both are terminals."""
+        hidden = self._shown and is_terminal(stream)
+        if hidden:
+            self._bar.stop()
+        yield
+        if hidden:
+            self._bar.start()
+
+    def show_table(self, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a few rows under a title, on stderr, if someone watches it; the first column is cut where it is too
+        wide."""
+        if not is_terminal(sys.stderr):
+            return
+        width = Console(file=sys.stderr).width
+        others = sum(2 + max(map(len, column)) for column in list(zip(head, *rows, strict=True))[1:])
+        room = max(2, width - others - 1)
+        head, *rows = [(_cut(printable(first), room).plain, *rest) for first, *rest in (head, *rows)]
+        with self.aside(sys.stderr):
+            print(_cut(printable(title), width).plain, text_table(head, rows), sep="\n", file=sys.stderr, flush=True)
+
+    def say(self, news: str) -> None:
+        """Say a few words on how it goes."""
+        self._bar.update(self._number, news=printable(news))
+
+    def tick(self) -> None:
+        """Show that time goes by."""
+        if self._shown and time.monotonic() - self._latest >= _REDRAW_INTERVAL_S:
+            self._draw()
+
+    def advance(self, searched: bool) -> None:
+        """Count a position that has its answer; searched: just now, not in an earlier run."""
+        task = self._task
+        if searched:
+            self._searched += 1
+            self._bar.advance(self._number)
+        else:
+            task.completed += 1  # not by `advance`: what took no time would spoil the estimate
+        if self._shown and task.remaining == 0:
+            self._draw()
+        self.tick()
+        if not self._shown and time.monotonic() - self._latest >= _LINE_INTERVAL_S and sys.stderr is not None:
+            self._latest = time.monotonic()
+            count = f"{task.completed:,}{f'/{task.total:,}' if task.total is not None else ''} positions"
+            words = [count, task.fields["news"], self.time_left(), self._speed(), self._at_work()]
+            print(", ".join(word for word in words if word), file=sys.stderr, flush=True)
+
+    def time_left(self) -> str:
+        """Return `2:05:00 left`, from the searches of this run; empty while nothing is known."""
+        return f"{self._column.render(self._task).plain} left" if self._task.time_remaining else ""
+
+    def _lines(self) -> RenderableType:
+        line = self._at_work()
+        bar = self._bar.get_renderable()
+        return Group(bar, Text(printable(line), no_wrap=True, overflow="ellipsis")) if line else bar
+
+    def _draw(self) -> None:
+        self._latest = time.monotonic()
+        self._bar.update(self._number, speed=self._speed(), refresh=True)
+
+    def _speed(self) -> str:
+        """Return `12.5/s`: positions searched by this run over its whole time; empty while there are none."""
+        seconds = time.monotonic() - self._began
+        return f"{self._searched / seconds:,.1f}/s" if self._searched and seconds > 0 else ""

@@ -26,7 +26,6 @@ class StatusLine:
     def __init__(self, only_terminal: bool = False) -> None:
         self._stream = sys.stderr
         self._silent = self._stream is None or (only_terminal and not is_terminal(self._stream))
-        self._redraws = can_redraw(self._stream)
         self._live: Live | None = None
         self._began: tuple[float, float] | None = None
         """when work was begun that has a total, and how much of it was done by then"""
@@ -46,20 +45,30 @@ class StatusLine:
             self._live = None
 
     def __call__(self, text: str, done: float = 0, total: float = 0) -> None:
-        """Show `text`, one line without its end, and the time left if `done` of `total` is told, in any unit."""
+        """Show `text`, one line without its end, and the time left if `done` of `total` is given, in any unit."""
         if self._silent:
             return
-        text = printable(text)
-        if total:
-            text += self._with_time_left(done, total)
-        if self._redraws:
-            self._redraw(text)
-        elif time.monotonic() >= self._next_line_at:
-            self._next_line_at = time.monotonic() + _INTERVAL_S
-            print(text, file=self._stream, flush=True)
+        text = printable(text) + (self._time_left(done, total) if total else "")
+        if not can_redraw(self._stream):
+            if time.monotonic() >= self._next_line_at:
+                self._next_line_at = time.monotonic() + _INTERVAL_S
+                print(text, file=self._stream, flush=True)
+            return
+        from rich.text import Text
 
-    def _with_time_left(self, done: float, total: float) -> str:
-        """Estimate from the mean speed since the work began. Less done than before: other work has begun."""
+        if self._live is None:
+            from rich.console import Console
+            from rich.live import Live
+
+            console = Console(file=self._stream, force_terminal=True)
+            self._live = Live(
+                console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+            )
+            self._live.start()
+        self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
+
+    def _time_left(self, done: float, total: float) -> str:
+        """Estimate it from the mean speed since the work began. Less done than before: other work has begun."""
         now = time.monotonic()
         if self._began is None or done < self._done:
             self._began = now, done
@@ -67,21 +76,4 @@ class StatusLine:
         since, before = self._began
         if not before < done < total:
             return ""
-        seconds = math.ceil((now - since) * (total - done) / (done - before))
-        return f", {timedelta(seconds=seconds)} left"
-
-    def _redraw(self, text: str) -> None:
-        from rich.console import Console
-        from rich.live import Live
-        from rich.text import Text
-
-        if self._live is None:
-            self._live = Live(
-                console=Console(file=self._stream, force_terminal=True),
-                auto_refresh=False,
-                transient=True,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            self._live.start()
-        self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
+        return f", {timedelta(seconds=math.ceil((now - since) * (total - done) / (done - before)))} left"

@@ -270,14 +270,6 @@ def test_json_of_games_of_several_files(tmp_path: Path) -> None:
     assert together[:-1] == run(files[0])[:-1] + run(files[1])[:-1]
 
 
-def test_startpos_from_a_pipe() -> None:
-    done = analyse("--depth", "3", "--threads", "1", "--json", "-", text="startpos\n")
-    assert (done.returncode, done.stderr) == (0, "")
-    position, summary = map(json.loads, done.stdout.splitlines())
-    assert (position["file"], position["fen"]) == ("-", chess.STARTING_FEN)
-    assert summary["summary"]["finished"] == 1
-
-
 def test_suites_of_several_files(tmp_path: Path) -> None:
     (tmp_path / "b.fen").write_text("startpos\n")
     done = analyse("--depth", "3", "--threads", "1", MIXED, str(tmp_path / "b.fen"))
@@ -348,20 +340,6 @@ def test_one_line_and_status_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert done.stderr.count("\n") == 1
     assert reason in done.stderr
     assert sorted(os.listdir(tmp_path)) == sorted(name for name, _ in contents.values())
-
-
-def test_a_full_disk_and_a_reader_that_leaves() -> None:
-    command = [*PSEARCH, "analyse", "--depth", "1", MIXED]
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT_S)
-    assert (done.returncode, done.stderr) == (1, "psearch: cannot go on: [Errno 28] No space left on device\n")
-    with start("--depth", "1", MIXED) as running:
-        assert running.stdout is not None
-        assert running.stderr is not None
-        running.stdout.close()
-        assert running.stderr.read() == ""
-        assert running.wait(TIMEOUT_S) == 128 + signal.SIGPIPE
-    assert_gone(running.pid)
 
 
 # -- interruptions ---------------------------------------------------------------------------------------------------

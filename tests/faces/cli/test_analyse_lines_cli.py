@@ -7,7 +7,7 @@ import os
 import random
 import signal
 import subprocess
-import sys
+import threading
 import time
 from itertools import islice
 from pathlib import Path
@@ -18,6 +18,8 @@ import fake_workers
 import pytest
 from programs import PSEARCH, run_here
 from timing import least
+
+from psearch.batch.positions.position_pool import make_pool
 
 TIMEOUT_S = 120
 NODES = ["--nodes", "3000"]
@@ -189,10 +191,11 @@ def test_a_pipe_whose_result_goes_to_a_file_goes_on(tmp_path: Path) -> None:
 def test_a_fifo_without_a_line(tmp_path: Path) -> None:
     fifo = tmp_path / "x.jsonl"
     os.mkfifo(fifo)
-    with subprocess.Popen([*PSEARCH, "analyse", str(fifo)], stderr=subprocess.PIPE, text=True) as running:
-        fifo.write_text("# nothing\n")
-        _, err = running.communicate(timeout=TIMEOUT_S)
-    assert (running.returncode, err) == (2, f"psearch: {fifo} has no positions\n")
+    writer = threading.Thread(target=fifo.write_text, args=("# nothing\n",))
+    writer.start()
+    done = analyse(str(fifo))
+    writer.join()
+    assert (done.returncode, done.stderr) == (2, f"psearch: {fifo} has no positions\n")
 
 
 @pytest.mark.parametrize(
@@ -275,39 +278,25 @@ def killed_at_random(tmp_path: Path, moments: int, count: int, seed: int) -> tup
     return kept, killed
 
 
-def test_killed_at_three_random_moments(tmp_path: Path) -> None:
-    kept, killed = killed_at_random(tmp_path, 3, 1_000, 1)
-    assert kept > 0
-    assert killed == 3
-
-
-@pytest.mark.slow
-def test_killed_at_twenty_random_moments(tmp_path: Path) -> None:
-    kept, killed = killed_at_random(tmp_path, 20, 6_000, 2)
+@pytest.mark.parametrize(
+    ("moments", "count"), [(3, 1_000), pytest.param(20, 6_000, marks=pytest.mark.slow)], ids=["three", "twenty"]
+)
+def test_killed_at_random_moments(tmp_path: Path, moments: int, count: int) -> None:
+    kept, killed = killed_at_random(tmp_path, moments, count, seed=moments)
     print(f"{killed} runs killed, {kept} positions in the journal before the last run")
     assert kept > 0
-    assert killed == 20
+    assert killed == moments
 
 
-POISONED = """
-import sys
-sys.path.insert(0, {support!r})
-from psearch.faces.cli.main import main
-import fake_workers
-from psearch.batch.positions.position_pool import make_pool
-make_pool.__defaults__ = (*make_pool.__defaults__[:-1], fake_workers.Poisoned)
-sys.exit(main())
-"""
-
-
-def test_a_position_that_kills_is_reported_and_the_rest_is_finished(tmp_path: Path) -> None:
-    support = str(Path(fake_workers.__file__).parent)
-    script = [sys.executable, "-c", POISONED.format(support=support), "analyse", "--nodes", "500", "--jobs", "2"]
+def test_a_position_that_kills_is_reported_and_the_rest_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(make_pool, "__defaults__", (*make_pool.__defaults__[:-1], fake_workers.Poisoned))
 
     def run(name: str, text: str) -> subprocess.CompletedProcess[str]:
         file = tmp_path / name
         file.write_text(text)
-        done = subprocess.run([*script, str(file)], capture_output=True, text=True, timeout=TIMEOUT_S)
+        done = analyse("--nodes", "500", "--jobs", "2", str(file))
         assert done.returncode == 1
         assert done.stderr.count(" is replaced: it was killed by signal 9") == 3
         return done

@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import platform
 import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from importlib.metadata import version
+from unittest import mock
 
 import chess
 import pytest
@@ -22,14 +24,16 @@ from reports import cp, moves, workers
 
 from psearch import __version__, search
 from psearch.arena.control_groups import usable_cores
+from psearch.faces.cli import command_list
 from psearch.faces.cli import main as cli
 from psearch.faces.cli.command_list import COMMANDS
+from psearch.faces.cli.commands import version_command
 from psearch.processes.request import SearchRequest
-from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
-from psearch.text.report import final_report, iteration_line
+from psearch.results import Info, Limits, Result, WorkerDied
 from psearch_core.chess.evaluation.network_file import default_network
 from psearch_core.toolchain.kernel_sets import KernelSet
 
+Run = Callable[..., tuple[int, str, str]]
 STALEMATED = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
 
 
@@ -41,7 +45,6 @@ class StandInEngine:
         self.limits: Limits | None = None
         self.open = 0
         self.during_search: Callable[[], None] = lambda: None
-        self.perft_error = 0
         self.recorder = None
         self.board = chess.Board()
         self.only: Sequence[chess.Move] | None = None
@@ -73,31 +76,12 @@ class StandInEngine:
         self.during_search()
         return Result(best, infos[-1], interrupted=request.control.is_stopped)
 
-    def perft(self, board: chess.Board, depth: int, threads: int) -> tuple[dict[chess.Move, int], float]:
-        def count(depth: int) -> int:
-            if depth == 0:
-                return 1
-            total = 0
-            for move in list(board.legal_moves):
-                board.push(move)
-                total += count(depth - 1)
-                board.pop()
-            return total
-
-        divide = {}
-        for move in list(board.legal_moves):
-            board.push(move)
-            divide[move] = count(depth - 1) + self.perft_error
-            board.pop()
-        return divide, 0.5
-
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
     stand_in = StandInEngine()
     modules: dict[str, dict[str, object]] = {
         "psearch.searcher.searcher": {"Supervisor": stand_in},
-        "psearch.processes.perft_tasks": {"count_leaves": stand_in.perft},
         "psearch.scheduler.scheduler_entries": {"load_kernels": lambda *groups, progress=None: 0.0},
         "psearch.bench": {
             "run_bench": lambda progress, options: (123456, 0.5),
@@ -113,18 +97,12 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
     assert stand_in.open == 0
 
 
-def refuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """The line that a bad command line gives."""
-    try:
-        status: object = cli.main(words)
-    except SystemExit as leaving:
-        status = leaving.code
-    captured = capsys.readouterr()
-    assert status == 2
-    assert captured.out == ""
-    assert captured.err.startswith("psearch: ")
-    assert captured.err.count("\n") == 1
-    return captured.err
+def refuse(run: Run, *words: str) -> str:
+    """Return the line that a bad command line gives."""
+    status, out, err = run(*words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("psearch: ")
+    return err
 
 
 # Refusals
@@ -180,8 +158,8 @@ def refuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["completion", "tcsh"], "tcsh"),
     ],
 )
-def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], words: list[str], expected: str) -> None:
-    assert expected in refuse(capsys, *words)
+def test_bad_input_is_one_line(run: Run, words: list[str], expected: str) -> None:
+    assert expected in refuse(run, *words)
 
 
 @pytest.mark.parametrize("words", [[], ["uci"]])
@@ -200,51 +178,36 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert re.search(rf"^  psearch {name} +{re.escape(summary)}$", out, re.MULTILINE), name
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["perft", "--help"], ["speedup", "--help"]])
-def test_help_imports_nothing_that_it_does_not_use(words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("commands", "unwanted"),
+    [
+        ([["--help"]], ["numpy", "chess", "rich", "shtab", "json", "psearch.results"]),
+        ([["--version"]], ["numpy", "chess", "rich", "shtab", "json", "psearch.results"]),
+        ([["perft", "--help"]], ["numpy", "chess", "rich", "shtab", "json", "psearch.results"]),
+        (
+            [["speedup", "--help"], ["simulate", "--help"]],
+            ["numpy", "chess", "rich", "shtab", "json", "matplotlib", "psearch.results"],
+        ),
+        (
+            [["--threads", "0", "startpos"], ["not", "a", "fen"], ["speedup"], ["simulate", "--workers", "0"]],
+            ["numba", "llvmlite", "numpy", "matplotlib"],
+        ),
+    ],
+)
+def test_help_and_refusals_import_nothing_that_they_do_not_use(commands: list[list[str]], unwanted: list[str]) -> None:
     program = f"""
 import sys
 from psearch.faces.cli.main import main
-try:
-    main({words})
-except SystemExit:
-    pass
-others = {{f"psearch.faces.cli.{{name}}" for name in ("uci", "analyse", "simulate", "completion")}}
-loaded = ({{"numpy", "chess", "rich", "shtab", "json", "psearch.results"}} | others) & set(sys.modules)
-sys.exit(f"loaded: {{loaded}}" if loaded else 0)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-
-
-def test_help_and_refusals_do_not_load_the_engine() -> None:
-    program = """
-import sys
-from psearch.faces.cli.main import main
-for words in (["--help"], ["--version"], ["--threads", "0", "startpos"], ["not", "a", "fen"]):
+for words in {commands}:
     try:
         main(words)
     except SystemExit:
         pass
-heavy = {"numba", "llvmlite", "numpy"} & set(sys.modules)
-sys.exit(f"loaded: {heavy}" if heavy else 0)
+loaded = {{"psearch.faces.uci", "psearch.faces.cli.analyses", *{unwanted}}} & set(sys.modules)
+sys.exit(f"loaded: {{loaded}}" if loaded else 0)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-
-
-def test_version() -> None:
-    done = run_here("--version")
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"psearch {__version__}\n", "")
-
-
-@pytest.mark.parametrize("words", [["8/8/8/8/8/8/8/8 w - - 0 1"], ["--unknown", "startpos"]])
-def test_bad_input_ends_the_process_with_2(words: list[str]) -> None:
-    done = subprocess.run([*PSEARCH, *words], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("psearch: ")
-    assert done.stderr.count("\n") == 1
 
 
 # Searching
@@ -271,6 +234,9 @@ def test_defaults(engine: StandInEngine, monkeypatch: pytest.MonkeyPatch) -> Non
     assert cli.main(["startpos"]) == 0
     assert engine.arguments == {"threads": usable_cores(), "hash_mb": 256, "trace": False}
     assert engine.limits == Limits(movetime_ms=5000)
+    search("startpos", threads=3, hash_mb=5)
+    assert engine.arguments == {"threads": 3, "hash_mb": 5, "trace": False}
+    assert engine.limits == Limits(movetime_ms=5000)
 
 
 @pytest.mark.parametrize(("option", "limit"), [("--depth", {"depth": 5}), ("--nodes", {"nodes": 5})])
@@ -287,15 +253,10 @@ def test_counts_do_not_depend_on_the_memory(
 
 
 def test_options_reach_the_engine(engine: StandInEngine) -> None:
-    assert cli.main(["--threads", "3", "--nodes", "500", "--hash", "7", "startpos"]) == 0
+    words = ["--threads", "3", "--depth", "9", "--movetime", "2s", "--nodes", "5000", "--hash", "7", "startpos"]
+    assert cli.main(words) == 0
     assert engine.arguments == {"threads": 3, "hash_mb": 7, "trace": False}
-    assert engine.limits == Limits(nodes=500)
-
-
-@pytest.mark.parametrize(("text", "milliseconds"), [("700", 700), ("5s", 5000), ("500ms", 500), ("2m", 120_000)])
-def test_times_have_units(engine: StandInEngine, text: str, milliseconds: int) -> None:
-    assert cli.main(["--movetime", text, "startpos"]) == 0
-    assert engine.limits == Limits(movetime_ms=milliseconds)
+    assert engine.limits == Limits(depth=9, movetime_ms=2000, nodes=5000)
 
 
 def test_moves_are_played_and_count_as_history(engine: StandInEngine) -> None:
@@ -316,15 +277,9 @@ def test_moves_as_they_stand_in_a_game(engine: StandInEngine) -> None:
     assert [move.uci() for move in engine.board.move_stack] == ["e2e4"]
 
 
-def test_moves_can_end_the_game(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
-    assert cli.main(["--moves", "f3 e5 g4 Qh4", "startpos"]) == 0
-    assert capsys.readouterr().out == "checkmate: White is mated\n"
+def test_moves_can_end_the_game(run: Run, engine: StandInEngine) -> None:
+    assert run("--moves", "f3 e5 g4 Qh4", "startpos")[:2] == (0, "checkmate: White is mated\n")
     assert engine.limits is None
-
-
-def test_limits_may_be_combined(engine: StandInEngine) -> None:
-    assert cli.main(["--depth", "9", "--movetime", "2s", "--nodes", "5000", "startpos"]) == 0
-    assert engine.limits == Limits(depth=9, movetime_ms=2000, nodes=5000)
 
 
 def test_moves_to_choose_from_and_lines_reach_the_engine(engine: StandInEngine) -> None:
@@ -338,13 +293,12 @@ ROOK_ENDING = "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
 TABLES = str(DATA / "syzygy")
 
 
-def test_tables_choose_the_moves(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+def test_tables_choose_the_moves(run: Run, capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
     assert cli.main(["--syzygy", TABLES, ROOK_ENDING]) == 0
     assert engine.only is not None and len(engine.only) == 15
     assert capsys.readouterr().out.splitlines()[-1].startswith("tables     won, DTZ 25: Rh5 ")
     late = ROOK_ENDING.replace("0 1", "74 80")
-    assert cli.main(["--syzygy", TABLES, "--json", late]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = json.loads(run("--syzygy", TABLES, "--json", late)[1])
     assert report["syzygy"] == {"wdl": 2, "dtz": 25, "best": ["h1h5"], "hits": 15}
     # the user's choice comes first, the tables choose within it if they can
     assert cli.main(["--syzygy", TABLES, "--searchmoves", "h1h5 h1h6", late]) == 0
@@ -358,25 +312,16 @@ def test_tables_choose_the_moves(capsys: pytest.CaptureFixture[str], engine: Sta
     assert "syzygy" not in json.loads(capsys.readouterr().out)
 
 
-def test_the_board_is_drawn(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
-    assert cli.main(["--board", ROOK_ENDING]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_the_board_is_drawn(run: Run, capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    lines = run("--board", ROOK_ENDING)[1].splitlines()
     assert lines[4].startswith("4  .  .  .  k  .")
     assert lines[7].startswith("1  .  .  .  K  .  .  .  R")
     assert cli.main(["--board", ROOK_ENDING.replace("w", "b")]) == 0
     assert capsys.readouterr().out.splitlines()[:9] == lines[:9], "White is below, as UCI's d has it"
 
 
-def test_numbers_are_grouped_alike() -> None:
-    info = Info(9, 9, cp(1), "exact", 1_234_567, 1.0, moves("e2e4"))
-    assert "nodes 1,234,567  nps 1,234,567" in iteration_line(chess.Board(), info)
-    answer = final_report(chess.Board(), Result(info.pv[0], info))
-    assert "nodes      1,234,567 in 1.00 s, 1,234,567 nps" in answer
-
-
-def test_plain_lines(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
-    assert cli.main(["--threads", "2", "8/8/8/4k3/8/8/8/4K2R w - - 0 1"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_plain_lines(run: Run, engine: StandInEngine) -> None:
+    lines = run("--threads", "2", "8/8/8/4k3/8/8/8/4K2R w - - 0 1")[1].splitlines()
     assert lines[0] == "depth 1/1  score +0.20  nodes 30  nps 300  time 0.10  pv Rh8"
     assert lines[1].startswith("depth 2/4  score >=+0.45  ")
     assert lines[2].startswith("depth 2/5  score +0.50  ")
@@ -390,9 +335,8 @@ def test_plain_lines(capsys: pytest.CaptureFixture[str], engine: StandInEngine) 
     ]
 
 
-def test_json(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
-    assert cli.main(["--json", "--threads", "2", "8/8/8/4k3/8/8/8/4K2R w - - 0 1"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
+def test_json(run: Run, engine: StandInEngine) -> None:
+    assert json.loads(run("--json", "--threads", "2", "8/8/8/4k3/8/8/8/4K2R w - - 0 1")[1]) == {
         "bestmove": "h1h8",
         "score": {"cp": 50},
         "pv": ["h1h8"],
@@ -441,7 +385,7 @@ def test_an_interrupt_while_the_command_is_imported_is_one_line(
     def interrupt(name: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "load", interrupt)
+    monkeypatch.setattr(command_list, "load", interrupt)
     assert cli.main(["game", "x.py"]) == 130
     assert capsys.readouterr().err == "psearch: interrupted\n"
 
@@ -462,13 +406,9 @@ def test_a_dead_worker_is_one_line(capsys: pytest.CaptureFixture[str], engine: S
         (STALEMATED, "stalemate: draw\n", {"cp": 0}, "stalemate"),
     ],
 )
-def test_games_that_are_over(
-    capsys: pytest.CaptureFixture[str], fen: str, answer: str, score: dict[str, int], terminal: str
-) -> None:
-    assert cli.main([fen]) == 0
-    assert capsys.readouterr().out == answer
-    assert cli.main(["--json", "--threads", "2", fen]) == 0
-    report = json.loads(capsys.readouterr().out)
+def test_games_that_are_over(run: Run, fen: str, answer: str, score: dict[str, int], terminal: str) -> None:
+    assert run(fen)[:2] == (0, answer)
+    report = json.loads(run("--json", "--threads", "2", fen)[1])
     assert (report["bestmove"], report["score"], report["terminal"]) == (None, score, terminal)
     assert report["threads"] == 2
     assert search(fen).bestmove is None
@@ -509,16 +449,9 @@ def test_broken_pipe_is_quiet() -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_a_broken_pipe_between_processes_is_not_quiet() -> None:
-    program = """
-import sys, psearch.text.fen
-from psearch.faces.cli.main import main
-def broken(words):
-    raise BrokenPipeError(32, "Broken pipe")
-psearch.text.fen.parse_position = broken
-sys.exit(main(["startpos"]))
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+def test_a_broken_pipe_between_processes_is_not_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psearch.text.fen.parse_position", mock.Mock(side_effect=BrokenPipeError(32, "Broken pipe")))
+    done = run_here("startpos")
     assert (done.returncode, done.stderr) == (1, "psearch: cannot go on: [Errno 32] Broken pipe\n")
 
 
@@ -535,70 +468,35 @@ def test_full_disk_is_one_line() -> None:
     assert done.stderr.count(b"\n") == 1
 
 
-# Python
-
-
-def test_search_from_python(engine: StandInEngine) -> None:
-    result = search(chess.Board(), threads=3, hash_mb=5, depth=4)
-    assert result.bestmove is not None
-    assert engine.arguments == {"threads": 3, "hash_mb": 5, "trace": False}
-    assert engine.limits == Limits(depth=4)
-    search("startpos")
-    assert engine.limits == Limits(movetime_ms=5000)
-
-
-@pytest.mark.parametrize("limits", [{"depth": 0}, {"depth": 101}, {"nodes": -1}, {"movetime_ms": 0}])
-def test_search_from_python_refuses(limits: dict[str, int]) -> None:
-    with pytest.raises(PsearchError):
-        search("startpos", **limits)  # type: ignore[arg-type]  # mypy cannot see which keywords a dict has
-    with pytest.raises(PsearchError):
-        search("not a fen")
-
-
 # Perft
 
 
-def test_perft_divide(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
-    assert cli.main(["perft", "2", *KIWIPETE.split(), "--threads", "2"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 49
-    assert lines[:-1] == sorted(lines[:-1])
-    assert lines[-1] == "total 2039  time 0.50  nps 4,078"
+def test_perft_of_a_mated_position(run: Run) -> None:
+    assert run("perft", "3", MATED)[:2] == (0, "total 0  time 0.00  nps 0\n")
 
 
-def test_perft_of_a_mated_position(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["perft", "3", MATED]) == 0
-    assert capsys.readouterr().out == "total 0  time 0.00  nps 0\n"
+# Version
 
 
-SUITE = f"""\
-# a comment
-
-{KIWIPETE} ;D2 2039 ;D1 48 ;D5 193690690
-4k3/8/8/8/8/8/8/4K2R w K - 0 1;D3 1197;
-1r3kr1/8/8/8/8/8/8/1R3KR1 w KQkq - ;D1 23
-kBQQQQQQ/BR5Q/Q6Q/Q6Q/Q6Q/Q6Q/Q6Q/KQQQQQQQ w - - 0 1 ;D1 270 ;D2 0
-"""
-
-
-def test_perft_suite(capsys: pytest.CaptureFixture[str], engine: StandInEngine, tmp_path: Any) -> None:
-    path = tmp_path / "suite.epd"
-    path.write_text(SUITE.replace("D1 23", "D1 27"))
-    assert cli.main(["perft", "--epd", str(path)]) == 1
-    captured = capsys.readouterr()
-    lines = captured.out.splitlines()
-    assert lines[0].startswith(f"FAIL {path}, line 5: depth 1, expected 27, counted 23: 1r3kr1/")
-    assert lines[1].startswith("4 positions, 3 counts right, 1 wrong, 1 skipped (more than 10,000,000), 2 sk")
-    assert captured.err == ""
-    path.write_text(SUITE)
-    assert cli.main(["perft", "--epd", str(path), "--max-nodes", "100"]) == 0
-    assert "2 counts right, 0 wrong, 3 skipped (more than 100)" in capsys.readouterr().out
-    path.write_text(f"{KIWIPETE} ;D1 48\n")
-    assert cli.main(["perft", "--epd", str(path)]) == 0
-    assert capsys.readouterr().out.startswith("1 position, 1 count right, 0 wrong, 0 skipped")
+def test_one_fact_a_line(run: Run) -> None:
+    status, out, err = run("version")
+    assert (status, err) == (0, "")
+    facts = dict(line.split(maxsplit=1) for line in out.splitlines())
+    assert list(facts)[:4] == ["psearch", "commit", "network", "python"]
+    assert facts["psearch"] == __version__
+    assert facts["python"].endswith(platform.python_version())
+    assert (facts["numba"], facts["llvmlite"]) == (version("numba"), version("llvmlite"))
+    assert int(facts["cores"]) >= 1 and int(facts["memory_mb"]) > 100
+    assert facts["cpu"]
 
 
-def test_perft_suite_from_standard_input() -> None:
-    done = run_here("perft", "--epd", "-", text="rubbish\n")
-    assert done.returncode == 2
-    assert done.stderr.startswith("psearch: standard input, line 1: ")
+def test_the_same_as_json(run: Run) -> None:
+    status, out, _ = run("version", "--json")
+    facts = json.loads(out)
+    assert status == 0
+    assert list(facts) == [line.split()[0] for line in run("version")[1].splitlines()]
+
+
+def test_a_library_that_is_missing_is_no_failure(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(version_command, "_LIBRARIES", ("numba", "no-such-library"))
+    assert "no-such-library  not installed" in run("version")[1]

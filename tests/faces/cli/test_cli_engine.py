@@ -13,7 +13,7 @@ from pathlib import Path
 import chess
 import pytest
 from paths import DATA
-from positions import MATED
+from positions import KIWIPETE
 from programs import PSEARCH, assert_gone, processes_in_session, run_here
 from timing import least, wait_until
 
@@ -107,20 +107,6 @@ def test_chess960_answers_are_legal_there() -> None:
         board.push_uci(word)
 
 
-STALEMATED = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
-
-
-@pytest.mark.parametrize(
-    ("fen", "answer", "score"),
-    [(MATED, "checkmate: White is mated", {"mate": 0}), (STALEMATED, "stalemate: draw", {"cp": 0})],
-)
-def test_games_that_are_over(fen: str, answer: str, score: dict[str, int]) -> None:
-    done = run_here(fen)
-    assert (done.returncode, done.stdout, done.stderr) == (0, answer + "\n", "")
-    report = json.loads(run_here("--json", fen).stdout)
-    assert (report["bestmove"], report["score"]) == (None, score)
-
-
 def test_draws_with_legal_moves_are_searched() -> None:
     for fen in ("4k3/8/8/8/8/8/8/4K3 w - - 0 1", "4k3/8/8/8/8/8/8/R3K3 w Q - 100 90"):
         report = json.loads(run_here("--json", "--depth", "3", fen).stdout)
@@ -173,38 +159,13 @@ def test_the_clock_starts_when_everything_is_ready(program: str) -> None:
 
 @pytest.mark.parametrize(("depth", "total"), [("1", 48), ("3", 97862), ("4", 4085603)])
 def test_perft_counts(depth: str, total: int) -> None:
-    fen = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
-    done = run_here("perft", depth, fen, "--threads", "2")
+    done = run_here("perft", depth, *KIWIPETE.split(), "--threads", "2")
     assert done.returncode == 0
     *divide, last = done.stdout.splitlines()
     assert last.startswith(f"total {total}  ")
     assert len(divide) == 48
     assert sum(int(line.split(": ")[1]) for line in divide) == total
     assert sorted(divide) == divide
-
-
-def test_perft_suite() -> None:
-    suite = """\
-rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1 ;D1 20 ;D2 400 ;D3 8902 ;D4 197281 ;D6 119060324
-bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9 ;D1 21 ;D2 528 ;D3 12189 ;D4 326672
-r1k1r2q/p1ppp1pp/8/8/8/8/P1PPP1PP/R1K1R2Q w KQkq - 0 1 ;D3 12333
-3R4/8/q4k2/2B5/1NK5/3b4/8/8 w - - 0 1 ;D1 4 ;D2 125 ;D3 2854
-"""
-    done = run_here("perft", "--epd", "-", "--max-nodes", "1000000", text=suite)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("4 positions, 12 counts right, 0 wrong, 1 skipped")
-    done = run_here("perft", "--epd", "-", text=suite.replace("D3 2854", "D3 2855"))
-    assert done.returncode == 1
-    assert done.stdout.startswith("FAIL standard input, line 4: depth 3, expected 2855, counted 2854: ")
-
-
-def test_bench_line() -> None:
-    done = run_here("bench")
-    assert done.returncode == 0
-    words = done.stdout.splitlines()[-1].split()
-    assert (words[1], words[3]) == ("nodes", "nps")
-    assert int(words[0]) > 0
-    assert int(words[2]) > 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -272,3 +233,28 @@ def test_a_killed_parent_leaves_no_workers() -> None:
         running.kill()
         running.wait(TIMEOUT_S)
     assert_gone(running.pid)
+
+
+SUITE = f"""\
+# a comment
+
+{KIWIPETE} ;D2 2039 ;D1 48 ;D3 97862 ;D5 193690690
+4k3/8/8/8/8/8/8/4K2R w K - 0 1;D3 1197;
+1r3kr1/8/8/8/8/8/8/1R3KR1 w KQkq - ;D1 23
+3R4/8/q4k2/2B5/1NK5/3b4/8/8 w - - 0 1 ;D1 4 ;D2 125 ;D3 2854
+kBQQQQQQ/BR5Q/Q6Q/Q6Q/Q6Q/Q6Q/Q6Q/KQQQQQQQ w - - 0 1 ;D1 270 ;D2 0
+"""
+
+
+def test_perft_suite() -> None:
+    done = run_here("perft", "--epd", "-", text=SUITE)
+    assert (done.returncode, done.stderr) == (0, "")
+    words = "5 positions, 8 counts right, 0 wrong, 1 skipped (more than 10,000,000), 2 skipped (more than 16 pieces of"
+    assert done.stdout.startswith(words)
+    done = run_here("perft", "--epd", "-", text=SUITE.replace("D1 23", "D1 27"))
+    assert done.returncode == 1
+    assert done.stdout.startswith("FAIL standard input, line 5: depth 1, expected 27, counted 23: 1r3kr1/")
+    done = run_here("perft", "--epd", "-", "--max-nodes", "100", text=f"{KIWIPETE} ;D1 48 ;D2 2039")
+    assert done.stdout.startswith("1 position, 1 count right, 0 wrong, 1 skipped (more than 100)")
+    done = run_here("perft", "--epd", "-", text="rubbish\n")
+    assert done.returncode == 2 and done.stderr.startswith("psearch: standard input, line 1: ")

@@ -20,20 +20,25 @@ from psearch.faces.cli.commands import speedup_command
 from psearch.lab.studies import plots
 from psearch.simulation.costs import Costs
 
-ROW_FIELDS = {
-    "policy",
-    "threads",
-    "positions",
-    "speedup",
-    "low",
-    "high",
-    "nps_scaling",
-    "node_overhead",
-    "idle_share",
-    "splits",
-    "joins",
-    "aborted_share",
-}
+Run = Callable[..., tuple[int, str, str]]
+ROW_FIELDS = set(
+    [
+        "policy",
+        "threads",
+        "positions",
+        "speedup",
+        "low",
+        "high",
+        "nps_scaling",
+        "node_overhead",
+        "idle_share",
+        "splits",
+        "joins",
+        "aborted_share",
+    ]
+)
+COLUMNS = {"speedup", "95% interval", "nps", "nodes", "idle", "splits", "joins", "aborted"}
+"""columns of every table that are explained"""
 
 
 @pytest.fixture
@@ -47,7 +52,10 @@ def suite(tmp_path: Path) -> str:
     return str(path)
 
 
-# Refusals and help
+# Refusals
+
+SPEEDUP = ["speedup", "--suite", "SUITE"]
+SIMULATE = ["simulate", "--workers", "2", "--suite", "SUITE"]
 
 
 @pytest.mark.parametrize(
@@ -55,43 +63,35 @@ def suite(tmp_path: Path) -> str:
     [
         (["speedup"], "--suite is missing"),
         (["speedup", "--suite", "nowhere.epd"], "cannot read nowhere.epd"),
-        (["speedup", "--suite", "SUITE", "--threads", "0"], "whole number from 1 to 1024"),
-        (["speedup", "--suite", "SUITE", "--threads", "1,...,3"], "doubling does not lead to 3"),
-        (["speedup", "--suite", "SUITE", "--seconds", "0"], "must be a number from 0.01"),
-        (["speedup", "--suite", "SUITE", "--seconds", "nan"], "must be a number"),
-        (["speedup", "--suite", "SUITE", "--seconds", "2", "--depth", "5"], "not allowed with"),
-        (["speedup", "--suite", "SUITE", "--policy", "calibrated,magic"], "no policy is called 'magic'"),
-        (["speedup", "--suite", "SUITE", "--policy", "serial"], "no policy is called 'serial'"),
-        (["speedup", "--suite", "SUITE", "--repeat", "0"], "whole number"),
-        (["speedup", "--suite", "SUITE", "--hash", "16777216"], "does not fit"),
-        (["speedup", "--suite", "SUITE", "--log", "no/such/folder/x.jsonl"], "cannot write the log"),
+        ([*SPEEDUP, "--threads", "0"], "whole number from 1 to 1024"),
+        ([*SPEEDUP, "--threads", "1,...,3"], "doubling does not lead to 3"),
+        ([*SPEEDUP, "--seconds", "0"], "must be a number from 0.01"),
+        ([*SPEEDUP, "--seconds", "nan"], "must be a number"),
+        ([*SPEEDUP, "--seconds", "2", "--depth", "5"], "not allowed with"),
+        ([*SPEEDUP, "--policy", "calibrated,magic"], "no policy is called 'magic'"),
+        ([*SPEEDUP, "--policy", "serial"], "no policy is called 'serial'"),
+        ([*SPEEDUP, "--repeat", "0"], "whole number"),
+        ([*SPEEDUP, "--hash", "16777216"], "does not fit"),
+        ([*SPEEDUP, "--log", "no/such/folder/x.jsonl"], "cannot write the log"),
         (["speedup", "--from-log", "nowhere.jsonl"], "cannot read the log"),
         (["speedup", "--from-log", "SUITE"], "line 1: not a line of this study's log"),
         (["speedup", "--from-log", "SUITE", "--suite", "SUITE"], "leave out --suite"),
         (["simulate", "--suite", "SUITE", "--depth", "3"], "--workers is missing"),
         (["simulate", "--workers", "2", "--depth", "3"], "--suite is missing"),
-        (["simulate", "--workers", "2", "--suite", "SUITE"], "--depth or --tree-nodes is missing"),
-        (
-            ["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--tree-nodes", "5000"],
-            "not allowed with",
-        ),
-        (["simulate", "--workers", "2", "--suite", "SUITE", "--tree-nodes", "10"], "whole number from 1000"),
-        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--open-idle", "101"], "from 0 to 100"),
-        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "101"], "whole number from 1 to 100"),
-        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--costs", "SUITE"], "cannot read costs"),
-        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--jitter", "2"], "number from 0 to 1"),
-        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--jobs", "0"], "whole number"),
-        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--seed", "-1"], "whole number"),
+        ([*SIMULATE], "--depth or --tree-nodes is missing"),
+        ([*SIMULATE, "--depth", "3", "--tree-nodes", "5000"], "not allowed with"),
+        ([*SIMULATE, "--tree-nodes", "10"], "whole number from 1000"),
+        ([*SIMULATE, "--depth", "3", "--open-idle", "101"], "from 0 to 100"),
+        ([*SIMULATE, "--depth", "101"], "whole number from 1 to 100"),
+        ([*SIMULATE, "--depth", "3", "--costs", "SUITE"], "cannot read costs"),
+        ([*SIMULATE, "--depth", "3", "--jitter", "2"], "number from 0 to 1"),
+        ([*SIMULATE, "--depth", "3", "--jobs", "0"], "whole number"),
+        ([*SIMULATE, "--depth", "3", "--seed", "-1"], "whole number"),
         (["calibrate"], "calibrate is a script of the repository: python bench/study/calibrate.py"),
     ],
 )
 def test_bad_input_is_one_line_and_2(
-    run: Callable[..., tuple[int, str, str]],
-    suite: str,
-    words: list[str],
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    run: Run, suite: str, words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     status, out, err = run(*(suite if word == "SUITE" else word for word in words))
@@ -101,33 +101,14 @@ def test_bad_input_is_one_line_and_2(
     assert os.listdir(tmp_path) == ["suite.epd"], "a refused study leaves no log"
 
 
-def test_help_and_refusals_do_not_load_the_engine() -> None:
-    program = """
-import sys
-from psearch.faces.cli.main import main
-for words in (["speedup", "--help"], ["simulate", "--help"], ["speedup"],
-              ["simulate", "--workers", "0"], ["simulate", "--workers", "2", "--depth", "3"]):
-    try:
-        main(words)
-    except SystemExit:
-        pass
-heavy = {"numba", "llvmlite", "numpy", "matplotlib"} & set(sys.modules)
-sys.exit(f"loaded: {heavy}" if heavy else 0)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-
-
-def test_a_picture_without_matplotlib_is_refused(
-    run: Callable[..., tuple[int, str, str]], suite: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_picture_without_matplotlib_is_refused(run: Run, suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", "--plot", "x.png")
     assert (status, err) == (2, "psearch: --plot needs matplotlib: pip install matplotlib\n")
 
 
 @pytest.mark.parametrize("name", ["x.pdf", "no/such/folder/x.png"])
-def test_plots_that_cannot_be_written(run: Callable[..., tuple[int, str, str]], suite: str, name: str) -> None:
+def test_plots_that_cannot_be_written(run: Run, suite: str, name: str) -> None:
     status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", "--plot", name)
     assert status == 2
     assert err.count("\n") == 1
@@ -150,11 +131,7 @@ def explained(out: str) -> set[str]:
     ],
 )
 def test_no_file_is_written_unasked(
-    run: Callable[..., tuple[int, str, str]],
-    suite: str,
-    words: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    run: Run, suite: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for more in ([], ["--json"]):
@@ -165,7 +142,7 @@ def test_no_file_is_written_unasked(
     assert os.listdir(tmp_path) == ["suite.epd"]
 
 
-def test_predict(run: Callable[..., tuple[int, str, str]], suite: str) -> None:
+def test_predict(run: Run, suite: str) -> None:
     words = ["predict", "--suite", suite, "--depth", "5"]
     status, out, err = run(*words, "--json")
     assert status == 0, err
@@ -181,7 +158,7 @@ def test_predict(run: Callable[..., tuple[int, str, str]], suite: str) -> None:
 
 
 def test_an_interrupted_prediction_shows_the_rules_that_are_finished(
-    run: Callable[..., tuple[int, str, str]], suite: str, monkeypatch: pytest.MonkeyPatch
+    run: Run, suite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from psearch.lab.studies import prediction_study
 
@@ -197,7 +174,7 @@ def test_an_interrupted_prediction_shows_the_rules_that_are_finished(
     assert "interrupted; 2 rules of 4 finished" in err
 
 
-def test_a_log_of_the_documents_is_read(run: Callable[..., tuple[int, str, str]]) -> None:
+def test_a_log_of_the_documents_is_read(run: Run) -> None:
     logs = Path(__file__).parents[3] / "docs" / "measurements" / "study-selective" / "logs.jsonl.xz"
     status, out, err = run("simulate", "--from-log", f"{logs}#ecm293")
     assert status == 0, err
@@ -205,7 +182,7 @@ def test_a_log_of_the_documents_is_read(run: Callable[..., tuple[int, str, str]]
     assert "293 positions, 114 k nodes a tree (those of one worker, mean); pruning modern\ndepths: the last ones" in out
 
 
-def test_speedup(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
+def test_speedup(run: Run, suite: str, tmp_path: Path) -> None:
     log = str(tmp_path / "log.jsonl")
     words = ["--suite", suite, "--threads", "1,2", "--depth", "5", "--repeat", "2", "--hash", "2", "--log", log]
     status, out, err = run("speedup", *words, "--json")
@@ -231,38 +208,16 @@ def test_speedup(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path:
     status, out, err = run("speedup", "--from-log", log)
     assert status == 0 and [line[:12] for line in err.splitlines()] == ["psearch: sma", "psearch: few"]
     assert out.splitlines()[1].split()[:2] == ["calibrated", "2"]
-    assert explained(out) >= {
-        "speedup",
-        "95% interval",
-        "ceiling",
-        "nps",
-        "nodes",
-        "idle",
-        "splits",
-        "joins",
-        "aborted",
-    }
-    assert (
-        "\n\n2 positions, " in out
-        and "pruning modern, driver pvs\ndepths: the same for all; histories perturbed\n" in out
-    )
+    assert explained(out) >= {*COLUMNS, "ceiling"}
+    assert "\n\n2 positions, " in out
+    assert "pruning modern, driver pvs\ndepths: the same for all; histories perturbed\n" in out
 
 
-def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
+def test_simulate(run: Run, suite: str, tmp_path: Path) -> None:
     def rows(*more: str) -> tuple[list[dict[str, Any]], str]:
         log = str(tmp_path / f"log{len(more)}.jsonl")
-        words = [
-            "--workers",
-            "1,2,...,8",
-            "--suite",
-            suite,
-            "--depth",
-            "5",
-            "--hash",
-            "2",
-            "--policy",
-            "ybw,calibrated",
-        ]
+        words = ["--workers", "1,2,...,8", "--suite", suite, "--depth", "5", "--hash", "2"]
+        words += ["--policy", "ybw,calibrated"]
         status, out, err = run("simulate", *words, "--log", log, "--json", *more)
         assert status == 0, err
         report = json.loads(out)
@@ -290,17 +245,13 @@ def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path
     assert status == 0
     assert "costs: the defaults (" in out and "  8 workers, calibrated over ybw: x" in out
     assert out.count("/P: a speedup of at most ") == 2 and "T(P)/T(1) = c + w/P" in out
-    assert explained(out) >= {"speedup", "95% interval", "nps", "nodes", "idle", "splits", "joins", "aborted"}
+    assert explained(out) >= COLUMNS
     assert "ceiling" not in out
 
 
 @pytest.mark.parametrize("study", ["speedup", "simulate"])
 def test_the_driver_is_named_wherever_figures_are(
-    run: Callable[..., tuple[int, str, str]],
-    suite: str,
-    study: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    run: Run, suite: str, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the searches that were made, and of their log."""
     monkeypatch.chdir(tmp_path)
@@ -322,9 +273,7 @@ def test_the_driver_is_named_wherever_figures_are(
 
 
 @pytest.mark.parametrize("study", ["speedup", "simulate"])
-def test_trees_that_end_in_a_mate_are_left_out_and_named(
-    run: Callable[..., tuple[int, str, str]], tmp_path: Path, study: str
-) -> None:
+def test_trees_that_end_in_a_mate_are_left_out_and_named(run: Run, tmp_path: Path, study: str) -> None:
     """By both studies, in the table and in the table of the log."""
     file, log = tmp_path / "suite.epd", str(tmp_path / "log.jsonl")
     file.write_text(
@@ -341,9 +290,7 @@ def test_trees_that_end_in_a_mate_are_left_out_and_named(
 BUSY = {"transfer": 8425.0, "poll_line": 480.0, "join": 4000.0, "system_load": 3.2, "machine": "made up"}
 
 
-def test_costs_of_a_busy_machine_are_named(
-    run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path
-) -> None:
+def test_costs_of_a_busy_machine_are_named(run: Run, suite: str, tmp_path: Path) -> None:
     """So is a speedup below 1."""
     file = tmp_path / "costs.json"
     Costs(**BUSY).save(file)  # type: ignore[arg-type]
@@ -365,7 +312,7 @@ def test_costs_that_are_far_off() -> None:
 
 
 def test_simulate_with_validation_and_costs(
-    run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("costs.json").write_text('{"node": 500.0, "qnode": 500.0, "machine": "made up"}')
@@ -382,7 +329,7 @@ def test_simulate_with_validation_and_costs(
     assert [line["seed"] for line in lines[1:]] == [7, 7]
 
 
-def test_plots(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
+def test_plots(run: Run, suite: str, tmp_path: Path) -> None:
     plot = tmp_path / "plot.png"
     words = ["--workers", "2,4", "--suite", suite, "--depth", "3", "--hash", "1", "--plot", str(plot)]
     status, _, err = run("simulate", *words)

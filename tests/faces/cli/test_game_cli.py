@@ -6,13 +6,13 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from paths import DATA, REPOSITORY
 from programs import PSEARCH, processes_in_session, without_waiting
 
-from psearch.faces.cli import main as cli
 from psearch.text.values import shown
 
 TIC_TAC_TOE = str(REPOSITORY / "docs" / "examples" / "tic_tac_toe.py")
@@ -20,29 +20,32 @@ TAKE_AWAY = str(DATA / "games" / "take_away.py")
 RULE = str(REPOSITORY / "docs" / "examples" / "my_rule.py")
 POLICY = str(REPOSITORY / "docs" / "examples" / "my_policy.py")
 TIMEOUT_S = 120
+Run = Callable[..., tuple[int, str, str]]
 
 
-def test_the_answer_is_in_the_words_of_the_game(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["game", TIC_TAC_TOE, "14", "2", "5", "--threads", "2"]) == 0
-    said = capsys.readouterr().out.splitlines()
+def test_the_answer_is_in_the_words_of_the_game(run: Run) -> None:
+    status, out, _ = run("game", TIC_TAC_TOE, "14", "2", "5", "--threads", "2")
+    assert status == 0
+    said = out.splitlines()
     assert "best move  3" in said
     assert "score      +1 for the side to move" in said
     assert any(line.startswith("depth 1  score +1  nodes 6  ") for line in said)
 
 
-def test_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["game", TIC_TAC_TOE, "--json", "--threads", "1"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_json_is_one_object(run: Run) -> None:
+    status, out, _ = run("game", TIC_TAC_TOE, "--json", "--threads", "1")
+    assert status == 0
+    found = json.loads(out)
     assert (found["game"], found["bestmove"], found["score"], found["solved"]) == ("tic-tac-toe", "5", 0, True)
     assert len(found["line"]) == found["depth"] == 9
     assert len(found["workers"]) == found["threads"] == 1
 
 
-def test_a_game_that_is_over(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["game", TIC_TAC_TOE, "14253"]) == 0
-    assert capsys.readouterr().out == "the game is over: score -1 for the side to move\n"
-    assert cli.main(["game", TIC_TAC_TOE, "14253", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_a_game_that_is_over(run: Run) -> None:
+    assert run("game", TIC_TAC_TOE, "14253")[:2] == (0, "the game is over: score -1 for the side to move\n")
+    status, out, _ = run("game", TIC_TAC_TOE, "14253", "--json")
+    assert status == 0
+    found = json.loads(out)
     assert (found["bestmove"], found["score"], found["over"]) == (None, -1, True)
 
 
@@ -59,15 +62,10 @@ def test_a_game_that_is_over(capsys: pytest.CaptureFixture[str]) -> None:
         ([], "the following arguments are required: FILE [POSITION]"),
     ],
 )
-def test_bad_input_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    try:
-        status: object = cli.main(["game", *words])
-    except SystemExit as error:
-        status = error.code
-    assert status == 2
-    output, errors = capsys.readouterr()
-    assert output == ""
-    assert errors.startswith(f"psearch: {said}") and errors.count("\n") == 1
+def test_bad_input_is_one_line(words: list[str], said: str, run: Run) -> None:
+    status, out, err = run("game", *words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"psearch: {said}")
 
 
 def test_a_mistake_in_the_file_is_one_line_and_nothing_is_left_running(tmp_path: Path) -> None:
@@ -100,24 +98,26 @@ def test_ctrl_c_gives_the_best_line_so_far() -> None:
     assert "best move" in said
 
 
-def test_in_virtual_time(capsys: pytest.CaptureFixture[str]) -> None:
+def test_in_virtual_time(run: Run) -> None:
     words = ["simulate", "--game", TAKE_AWAY, "", "5. 5.", "--workers", "2,16", "--depth", "12"]
-    assert cli.main([*words, "--policy", "calibrated,ybw", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    status, out, _ = run(*words, "--policy", "calibrated,ybw", "--json")
+    assert status == 0
+    found = json.loads(out)
     assert {(row["policy"], row["threads"]) for row in found["rows"]} == {
         (policy, count) for policy in ("calibrated", "ybw") for count in (2, 16)
     }
     assert found["positions"] == 2
-    assert cli.main([*words, "--policy", "calibrated,ybw", "--json", "--jobs", "2"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"] == found["rows"]
+    again = run(*words, "--policy", "calibrated,ybw", "--json", "--jobs", "2")[1]
+    assert json.loads(again)["rows"] == found["rows"]
 
 
 @pytest.mark.slow
-def test_on_real_cores(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_on_real_cores(run: Run, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     words = ["speedup", "--game", TAKE_AWAY, "", "5. 5.", "--depth", "16", "--repeat", "1", "--json"]
-    assert cli.main([*words, "--log", str(log)]) == 0
-    found = json.loads(capsys.readouterr().out)
+    status, out, _ = run(*words, "--log", str(log))
+    assert status == 0
+    found = json.loads(out)
     assert [(row["threads"], row["positions"]) for row in found["rows"]] == [(2, 2)]
     samples = [json.loads(line) for line in log.read_text().splitlines() if '"bestmove"' in line]
     for position in ("take away", "5. 5."):
@@ -125,10 +125,9 @@ def test_on_real_cores(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_in_virtual_time_under_a_policy_from_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_in_virtual_time_under_a_policy_from_a_file(run: Run) -> None:
     words = ["simulate", "--game", TAKE_AWAY, "--workers", "8", "--depth", "12", "--policy", f"ybw,{POLICY}", "--json"]
-    assert cli.main(words) == 0
-    joins = {row["policy"]: row["joins"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    joins = {row["policy"]: row["joins"] for row in json.loads(run(*words)[1])["rows"]}
     assert joins[POLICY] not in (0, joins["ybw"])
 
 
@@ -140,10 +139,6 @@ def test_in_virtual_time_under_a_policy_from_a_file(capsys: pytest.CaptureFixtur
         (["--policy", "gone.py"], "cannot read the policy 'gone.py': No such file or directory"),
     ],
 )
-def test_what_a_study_of_a_game_cannot_have(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    try:
-        status: object = cli.main(["simulate", "--game", TAKE_AWAY, "--workers", "2", "--depth", "2", *words])
-    except SystemExit as error:
-        status = error.code
-    assert status == 2
-    assert capsys.readouterr().err.startswith(f"psearch: {said}")
+def test_what_a_study_of_a_game_cannot_have(words: list[str], said: str, run: Run) -> None:
+    status, _, err = run("simulate", "--game", TAKE_AWAY, "--workers", "2", "--depth", "2", *words)
+    assert status == 2 and err.startswith(f"psearch: {said}")

@@ -6,36 +6,24 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import descendants, needs_web
+from programs import PSEARCH, descendants, needs_web
 
-PROGRAM = "import sys; from psearch.faces.cli.main import main; sys.exit(main())"
+Run = Callable[..., tuple[int, str, str]]
 WORDS = ["serve", "--no-browser", "--threads", "2", "--hash", "2"]
-
-
-def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """`psearch` with these arguments, to its end."""
-    return subprocess.run(
-        [sys.executable, "-c", PROGRAM, *words],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, **environment},
-    )
 
 
 @pytest.fixture
 def server() -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *WORDS, "--port", "0"],
+        [*PSEARCH, *WORDS, "--port", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -89,10 +77,9 @@ def test_a_signal_at_once(server: subprocess.Popen[str]) -> None:
         (["--with", "gone.py"], "cannot read the file 'gone.py'"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_a_line(words: list[str], said: str) -> None:
-    done = run(*WORDS, "--port", "0", *words)
-    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith(f"psearch: {said}")
-    assert done.stderr.count("\n") == 1
+def test_a_file_that_cannot_be_used_is_a_line(run: Run, words: list[str], said: str) -> None:
+    status, out, err = run(*WORDS, "--port", "0", *words)
+    assert (status, out, err.count("\n")) == (2, "", 1) and err.startswith(f"psearch: {said}")
 
 
 @needs_web
@@ -139,14 +126,13 @@ def test_only_this_machine_can_reach_it(server: subprocess.Popen[str]) -> None:
 
 
 @needs_web
-def test_a_port_that_is_in_use() -> None:
+def test_a_port_that_is_in_use(run: Run) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        done = run(*WORDS, "--port", str(port))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"psearch: port {port} is in use: give another, as --port {port + 1}, or any, --port 0\n"
+        said = f"psearch: port {port} is in use: give another, as --port {port + 1}, or any, --port 0\n"
+        assert run(*WORDS, "--port", str(port)) == (2, "", said)
 
 
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn", "websockets"])
@@ -154,7 +140,8 @@ def test_without_the_extra(missing: str, tmp_path: Path) -> None:
     for name in ("starlette", "uvicorn", "websockets"):  # whatever is installed here
         code = f"raise ModuleNotFoundError('no {name}', name={name!r})\n" if name == missing else ""
         (tmp_path / f"{name}.py").write_text(code)
-    done = run(*WORDS, PYTHONPATH=str(tmp_path))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([*PSEARCH, *WORDS], capture_output=True, text=True, timeout=120, env=environment)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"psearch: {missing} is not installed: pip install starlette uvicorn websockets\n"
 
@@ -167,7 +154,6 @@ def test_without_the_extra(missing: str, tmp_path: Path) -> None:
         (["startpos"], "psearch serve takes no 'startpos'"),
     ],
 )
-def test_bad_arguments(words: list[str], said: str) -> None:
-    done = run("serve", *words)
-    assert done.returncode == 2
-    assert said in done.stderr and done.stderr.count("\n") == 1
+def test_bad_arguments(run: Run, words: list[str], said: str) -> None:
+    status, _, err = run("serve", *words)
+    assert status == 2 and said in err and err.count("\n") == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -169,9 +171,6 @@ def test_uciok_comes_before_anything_heavy_is_loaded() -> None:
 
 
 def test_the_reading_side_imports_nothing_heavy() -> None:
-    import subprocess
-    import sys
-
     code = """
 import sys
 import psearch.faces.cli.main
@@ -186,33 +185,38 @@ heavy = {"numba", "numpy", "llvmlite", "rich"}
 print(sorted({"chess", *heavy} & set(sys.modules)))
 uci._obey("position startpos moves e2e4")
 uci._obey("go wtime 1000 btime 1000")
-assert uci._player.latest.command.white_ms == 1000
+assert uci._player.latest.command.wtime == 1000
 print(sorted(heavy & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("[]\n[]\n", "")
 
 
-def test_nothing_needs_numba_once_kernels_are_compiled() -> None:
-    import subprocess
-    import sys
-
+def test_the_first_go_imports_nothing_and_nothing_needs_numba_once_kernels_are_compiled() -> None:
+    """The clock of the first `go` runs."""
     code = """
 import queue, sys, threading
 from psearch.faces.uci.uci_conversation import Uci
 said, given = queue.SimpleQueue(), queue.SimpleQueue()
 thread = threading.Thread(target=lambda: Uci(said.put).run(iter(given.get, None)))
 thread.start()
-for line, end in (("isready", "readyok"), ("go depth 3", "bestmove"), ("eval", "static"), ("go perft 2", "Nodes")):
-    given.put(line)
+def ask(words, end):
+    given.put(words)
     while not said.get(timeout=250).split("\\n")[-1].startswith(end):
         pass
+given.put("position startpos moves e2e4")
+ask("isready", "readyok")
+before = set(sys.modules)
+ask("go wtime 1000 btime 1000", "bestmove")
+print(sorted(set(sys.modules) - before))
+for line, end in (("go depth 3", "bestmove"), ("eval", "static"), ("go perft 2", "Nodes")):
+    ask(line, end)
 given.put(None)
 thread.join()
 print("numba" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280)
-    assert (done.stdout, done.stderr) == ("False\n", "")
+    assert (done.stdout, done.stderr) == ("[]\nFalse\n", "")
 
 
 def test_commands_sent_at_once_are_answered_in_order() -> None:
@@ -228,8 +232,6 @@ def test_commands_sent_at_once_are_answered_in_order() -> None:
 
 @pytest.mark.parametrize("text", ["", "uci\n", "isready\n", "isready\nquit\n", "go infinite\n", "go depth 3\nquit"])
 def test_the_end_of_the_input_is_a_quit(text: str) -> None:
-    import subprocess
-
     done = subprocess.run(PSEARCH, input=text, capture_output=True, text=True, timeout=60, start_new_session=True)
     assert (done.returncode, done.stderr) == (0, "")
     if "isready" in text:
@@ -284,11 +286,6 @@ def test_stop_is_answered_within_20_ms(engine: Client) -> None:
         return sorted(delays)[len(delays) // 2]
 
     assert least(median, 0.02) < 0.02
-
-
-def test_go_wtime_100_gives_an_exact_score(engine: Client) -> None:
-    lines = engine.go("wtime 100")
-    assert any(info["bound"] == "" for info in infos(lines))
 
 
 def test_the_clock_is_kept(engine: Client) -> None:
@@ -578,6 +575,7 @@ def test_option_names_and_values_do_not_depend_on_case(engine: Client) -> None:
 
 
 def test_pruning_takes_effect_and_what_is_wrong_does_not(engine: Client) -> None:
+    """A bad parameter does not stand in the way of a mode either."""
     engine.send("setoption name Threads value 1", f"position fen {MIDDLE_GAME}")
 
     def nodes() -> str:
@@ -589,30 +587,13 @@ def test_pruning_takes_effect_and_what_is_wrong_does_not(engine: Client) -> None
         engine.send(f"setoption name {words}")
         assert engine.ready() == ["readyok"]
         counts.append(nodes())
-    engine.send("setoption name PruningParameters value lmr=7")
-    assert len(engine.ready()) == 2
-    counts.append(nodes())
-    assert counts[0] == counts[2] and counts[3] == counts[4] and len(set(counts)) == 3
-    engine.send("setoption name PruningParameters value", "setoption name Pruning value modern")
-    assert engine.ready() == ["readyok"]
-
-
-def test_a_bad_parameter_does_not_stand_in_the_way_of_a_mode(engine: Client) -> None:
-    engine.send("setoption name Threads value 1", f"position fen {MIDDLE_GAME}")
-
-    def nodes() -> str:
-        engine.send("setoption name Clear Hash")
-        return str(infos(engine.go("depth 4"))[-1]["nodes"])
-
-    engine.send("setoption name Pruning value sound")
-    wanted = nodes()
-    engine.send("setoption name Pruning value modern")
-    assert nodes() != wanted
-    engine.send("setoption name PruningParameters value lmr=7", "setoption name Pruning value sound")
+    engine.send("setoption name PruningParameters value lmr=7", "setoption name Pruning value ael")
     complaint, _ = engine.ready()
     assert complaint.endswith("not '7'; PruningParameters stays empty")
-    assert nodes() == wanted
+    counts.append(nodes())
+    assert counts[0] == counts[2] and counts[3] == counts[4] and len(set(counts)) == 3
     engine.send("setoption name Pruning value modern")
+    assert engine.ready() == ["readyok"]
 
 
 def test_threads_and_clear_hash_take_effect(engine: Client) -> None:
@@ -719,30 +700,3 @@ def test_idle_engines_use_no_processor_time() -> None:
         client.ready()
         client.go("movetime 100")
         assert_no_processor_time([client.process.pid, *workers_of(client)])
-
-
-def test_the_first_go_imports_nothing() -> None:
-    """Its clock runs."""
-    import subprocess
-    import sys
-
-    code = """
-import queue, sys, threading
-from psearch.faces.uci.uci_conversation import Uci
-said, given = queue.SimpleQueue(), queue.SimpleQueue()
-thread = threading.Thread(target=lambda: Uci(said.put).run(iter(given.get, None)))
-thread.start()
-def ask(words, end):
-    given.put(words)
-    while not said.get(timeout=250).split("\\n")[-1].startswith(end):
-        pass
-given.put("position startpos moves e2e4")
-ask("isready", "readyok")
-before = set(sys.modules)
-ask("go wtime 1000 btime 1000", "bestmove")
-given.put(None)
-thread.join()
-print(sorted(set(sys.modules) - before))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280)
-    assert (done.stdout, done.stderr) == ("[]\n", "")

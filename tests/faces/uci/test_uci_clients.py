@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import chess
 import chess.engine
@@ -114,49 +111,6 @@ def test_analysis_is_stopped(engine: chess.engine.SimpleEngine) -> None:
             return time.perf_counter() - start
 
     assert least(seconds, 0.5) < 0.5
-
-
-def test_chess960(engine: chess.engine.SimpleEngine) -> None:
-    board = chess.Board.from_chess960_pos(7)
-    for _ in range(12):
-        move = engine.play(board, Limit(depth=3)).move
-        assert move is not None
-        board.push(move)
-    castling = chess.Board("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", chess960=True)
-    short = chess.Move.from_uci("e1h1")
-    assert engine.play(castling, Limit(depth=2), root_moves=[short]).move == short
-
-
-def test_finished_games(engine: chess.engine.SimpleEngine) -> None:
-    mated = chess.Board("rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3")
-    assert engine.play(mated, Limit(depth=2)).move is None
-    assert engine.analyse(mated, Limit(depth=2))["score"].relative == chess.engine.Mate(-0)
-
-
-def test_a_dead_worker_does_not_end_the_session() -> None:
-    with chess.engine.SimpleEngine.popen_uci(PSEARCH, timeout=TIMEOUT_S) as client:
-        client.configure({"Threads": 2})
-        client.ping()
-        pid = client.transport.get_pid()  # type: ignore[attr-defined]
-        server = Path(f"/proc/{pid}/task")
-        children = [int(child) for task in server.iterdir() for child in (task / "children").read_text().split()]
-        workers = [
-            int(child)
-            for parent in children
-            for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        ]
-        assert len(workers) == 2
-        with client.analysis(chess.Board()) as analysis:
-            next(iter(analysis))
-            os.kill(workers[0], signal.SIGKILL)
-            died = False
-            for info in analysis:  # it begins again with new workers
-                died = died or "was killed by signal 9" in info.get("string", "")
-                if died and info.get("depth", 0) >= 4:
-                    break
-            analysis.stop()
-            assert analysis.wait().move in chess.Board().legal_moves
-        assert client.play(MATE_IN_1, Limit(depth=3)).move == chess.Move.from_uci("e1e8")
 
 
 def test_async() -> None:

@@ -1,4 +1,5 @@
-"""What fails costs no move that could be had otherwise, is told once, and is tried again."""
+"""What fails costs no move that could be had otherwise, is reported once, and is tried again; kernels that are slow to
+load."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import os
 import resource
 import shutil
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,14 +15,17 @@ from typing import Any
 import chess
 import pytest
 from paths import DATA
+from timing import least
 from uci_client import Client, Talk, infos, workers_of
 
 from psearch.faces.uci import resources
+from psearch.faces.uci.resources import FileOption
 from psearch.processes import child, patience
 from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.searcher import searcher as workers
+from psearch.searcher.notices import Notices
 
 KRK = "8/8/8/8/8/2k5/8/K6R w - - 0 1"
 NO_KERNELS = "info string cannot search: no room for the kernels"
@@ -302,3 +307,136 @@ def test_signal_handlers_are_left_alone() -> None:
     with Talk() as talk:
         talk.ready()
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+LOAD_S = 1.0
+
+
+def test_what_compiles_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compile_kernels(progress: Callable[[str], None]) -> float:
+        load_kernels()
+        progress("compiling kernels")
+        return 1.0
+
+    monkeypatch.setattr(resources, "load_kernels", compile_kernels)
+    told = "info string kernels compiled in 1 s, they are kept for the next start"
+    with Talk() as talk:
+        assert talk.ready() == ["info string compiling kernels", told, "readyok"]
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[dict[str, str]]]:
+    """What an engine says of a `go`, its first, whose kernels take a second to load."""
+
+    def load_slowly(progress: Callable[[str], None]) -> float:
+        time.sleep(LOAD_S)
+        return load_kernels()
+
+    def go(words: str) -> list[dict[str, str]]:
+        with Talk() as talk:
+            talk.send("setoption name Hash value 64")  # to take the memory of a larger table costs time, too
+            return infos(talk.go(words, chess.STARTING_FEN))
+
+    load_kernels()
+    monkeypatch.setattr(resources, "load_kernels", load_slowly)
+    return go
+
+
+def test_loading_is_no_thinking(slow: Callable[[str], list[dict[str, str]]]) -> None:
+    def milliseconds() -> float:
+        lines = slow("movetime 600")
+        assert int(lines[-1]["depth"]) >= 5
+        return int(lines[-1]["time"])
+
+    assert 300 <= least(milliseconds, 650) <= 650
+
+
+def test_the_clock_of_a_game_runs_while_kernels_are_loaded(slow: Callable[[str], list[dict[str, str]]]) -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        lines = slow("wtime 2000 btime 2000 movestogo 1")
+        taken = time.perf_counter() - start
+        assert int(lines[-1]["depth"]) >= 5
+        return max(taken, 2 * int(lines[-1]["time"]) / 1000)  # of which a second is no thinking
+
+    assert least(seconds, 2.0) < 2.0
+
+
+class Files:
+    """Remembers what was opened and closed."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        self.missing = {"missing"}
+        self.option = FileOption("BookFile", self.open, Notices(self.events.append), close=self.close)
+
+    def open(self, path: str) -> str:
+        if path in self.missing:
+            raise PsearchError(f"cannot read {path}")
+        self.events.append(f"open {path}")
+        return path
+
+    def close(self, path: str) -> None:
+        self.events.append(f"close {path}")
+
+    def settle(self, path: str) -> list[str]:
+        self.events.clear()
+        self.option.settle(path)
+        return list(self.events)
+
+    def ask(self) -> str | None:
+        self.events.clear()
+        return self.option.ask(self.answer)
+
+    def answer(self, path: str) -> str:
+        if "damaged" in path:
+            raise PsearchError(f"{path} cannot be read")
+        return f"read {path}"
+
+
+def test_a_path_is_opened_once_and_closed_before_the_next() -> None:
+    files = Files()
+    assert files.settle("") == []
+    assert files.settle("a") == ["open a"]
+    assert files.settle("a") == []
+    assert files.ask() == "read a"
+    assert files.settle("b") == ["close a", "open b"]
+    assert files.settle("") == ["close b"]
+    assert files.ask() is None
+
+
+def test_a_path_that_cannot_be_opened_is_reported_once() -> None:
+    files = Files()
+    files.settle("a")
+    assert files.settle("missing") == ["close a", "BookFile: cannot read missing; going on without"]
+    assert files.ask() is None
+    assert files.settle("missing") == []
+    assert files.settle("a") == ["open a"]
+
+
+def test_what_fails_when_it_is_asked_is_told_once_and_switched_off() -> None:
+    files = Files()
+    files.settle("damaged")
+    assert files.ask() is None
+    assert files.events == ["BookFile: damaged cannot be read; going on without", "close damaged"]
+    assert files.ask() is None and files.events == []
+    assert files.settle("damaged") == []
+
+
+def test_what_failed_is_tried_again() -> None:
+    files = Files()
+    files.settle("missing")
+    files.events.clear()
+    files.option.retry()
+    assert files.events == []  # told already
+    files.missing.clear()
+    files.option.retry()
+    files.option.retry()
+    assert files.events == ["open missing"]
+    assert files.ask() == "read missing"
+    files.settle("damaged")
+    files.ask()
+    files.events.clear()
+    files.option.retry()
+    assert files.ask() is None  # damaged as before: closed again, and not told again
+    assert files.events == ["close damaged"]

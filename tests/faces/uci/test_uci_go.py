@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -12,8 +11,7 @@ import chess
 import pytest
 from uci_client import Talk
 
-from psearch.faces.uci.go import Go, State
-from psearch.faces.uci.go_command import parse_go
+from psearch.faces.uci.go import Go, State, parse_go
 
 WAITING, SEARCHING, MAY_ANSWER, ANSWERED = State
 ROUNDS = 300
@@ -98,33 +96,10 @@ def test_transitions(words: str, calls: str, state: State) -> None:
     for name in calls.split():
         call(go, name)
     assert go.state is state
-    assert go.may_answer == (state is MAY_ANSWER)
     assert go.is_answered == (state is ANSWERED)
     assert go.is_under_way == (state in (SEARCHING, MAY_ANSWER))
-    assert go.is_stopped == ("stop" in calls or "give_up" in calls)
+    assert go.control.is_stopped == ("stop" in calls or "give_up" in calls)
     assert said == ["bestmove e2e4"] * ("answer" in calls)
-
-
-@pytest.mark.parametrize(("before", "after"), list(itertools.product(State, State)))
-def test_there_is_no_way_back(before: State, after: State) -> None:
-    go = make("infinite")
-    go._state = before
-    allowed = {
-        (WAITING, SEARCHING),
-        (WAITING, MAY_ANSWER),
-        (WAITING, ANSWERED),
-        (SEARCHING, MAY_ANSWER),
-        (SEARCHING, ANSWERED),
-        (MAY_ANSWER, ANSWERED),
-    }
-    with go._changed:
-        if (before, after) in allowed:
-            go._enter(after)
-            assert go.state is after
-        else:
-            with pytest.raises(AssertionError, match="cannot become"):
-                go._enter(after)
-            assert go.state is before
 
 
 def test_begin_says_whether_there_is_something_to_do() -> None:
@@ -259,7 +234,7 @@ def test_an_answer_or_a_surrender() -> None:
         said: list[str] = []
         go = make("depth 3", said.append)
         at_once(partial(search, go), go.give_up, go.stop)
-        assert go.state is ANSWERED and go.is_stopped
+        assert go.state is ANSWERED and go.control.is_stopped
         assert said in ([], ["bestmove e2e4"])
 
 

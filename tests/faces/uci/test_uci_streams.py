@@ -151,7 +151,6 @@ import os, signal, sys
 from psearch.faces.uci.uci_streams import Streams
 came = []
 signal.signal(signal.SIGUSR1, lambda number, frame: came.append(number))
-poll = Streams._drain
 with Streams(0, 1, lambda: bool(came)) as streams:
     read = streams._must_end
     def must_end():

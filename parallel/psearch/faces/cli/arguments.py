@@ -1,37 +1,115 @@
-"""Arguments that several commands have, each declared once, and what is made of them."""
+"""Arguments that several commands have, each declared once, what is made of them, and numbers as arguments.
+
+int() and float() alone would take `1_000`, digits of any script, `nan` and `1e9`.
+"""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from psearch.arena.control_groups import usable_cores, usable_memory_mb
 from psearch.defaults import DEFAULT_HASH_MB, MAX_THREADS
-from psearch.faces.cli.numbers import Duration, duration
-from psearch.settings import DEPTH, HASH, MOVETIME, NODES, SEARCH_SETTINGS, THREADS, Face
-from psearch.terminal.streams import is_terminal
+from psearch.faces.cli.output import complain
+from psearch.settings import DEPTH, HASH, MOVETIME, NODES, SEARCH_SETTINGS, THREADS, Face, Option
+from psearch.text import values
+from psearch.text.values import quoted
 
 if TYPE_CHECKING:
     from psearch.options import SearchOptions
     from psearch.results import Limits
+    from psearch.text.syzygy import RootProber
 
-_MOST_SECONDS = 60
-"""A number of milliseconds up to this may have been meant as seconds."""
-
-
-def add_position(parser: argparse.ArgumentParser) -> None:
-    """Add `FEN`, as one argument or as several words."""
-    parser.add_argument("fen", nargs="*", metavar="FEN", help="the position, or `startpos`")
+_MOST_SEED = 2**63 - 1
+_DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}")
+_TIME = re.compile(rf"(?P<number>{_DECIMAL.pattern})(?P<unit>ms|s|min|m|h)")
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
 
 
-def add_search_options(parser: argparse.ArgumentParser, scope: str = "") -> None:
-    """Add everything that decides about a search; scope: words for the help on limits, such as `for each position`."""
-    add_threads(parser)
-    add_limits(parser, scope)
-    add_hash(parser)
-    add_settings(parser)
+class Duration(NamedTuple):
+    """A time as it was given."""
+
+    milliseconds: int
+    has_unit: bool
+
+
+def whole_number(low: int, high: int) -> Callable[[str], int]:
+    """Return a converter for whole numbers from `low` to `high`."""
+    return cast(Callable[[str], int], Option("", "spin", None, low, high).of_argument)
+
+
+def decimal_number(low: float, high: float) -> Callable[[str], float]:
+    """Return a converter for decimal numbers from `low` to `high`."""
+
+    def convert(text: str) -> float:
+        if not _DECIMAL.fullmatch(text) or not low <= float(text) <= high:
+            raise argparse.ArgumentTypeError(f"must be a number from {low:g} to {high:g}, not {quoted(text, 40)}")
+        return float(text)
+
+    return convert
+
+
+def _with_unit(text: str) -> float | None:
+    """Return the milliseconds of a time such as `1.5s`, `1500ms`, `2m` (minutes) or `1h`; None for other texts."""
+    match = _TIME.fullmatch(text)
+    return None if match is None else float(match["number"]) * _MILLISECONDS[match["unit"]]
+
+
+def duration(low_ms: int, high_ms: int) -> Callable[[str], Duration]:
+    """Return a converter for times: `1500` milliseconds, or with a unit."""
+
+    def convert(text: str) -> Duration:
+        measured = _with_unit(text)
+        number = values.whole_number(text) if measured is None else round(measured)
+        if number is None:
+            wanted = "a time like 1500 (milliseconds), 1.5s or 2m"
+            raise argparse.ArgumentTypeError(f"must be {wanted}, not {quoted(text, 40)}")
+        if not low_ms <= number <= high_ms:
+            wanted = f"from {low_ms} to {high_ms} milliseconds"
+            raise argparse.ArgumentTypeError(f"must be {wanted}, not {quoted(text, 40)}")
+        return Duration(number, measured is not None)
+
+    return convert
+
+
+def seconds(low: float, high: float) -> Callable[[str], float]:
+    """Return a converter for times whose number alone is in seconds: `0.5`, `500ms`, `2m`."""
+
+    def convert(text: str) -> float:
+        measured = _with_unit(text)
+        if measured is None:
+            return decimal_number(low, high)(text)
+        if not low <= measured / 1000 <= high:
+            raise argparse.ArgumentTypeError(f"must be from {low:g} to {high:g} seconds, not {quoted(text, 40)}")
+        return measured / 1000
+
+    return convert
+
+
+def worker_counts(text: str) -> list[int]:
+    """Convert `1,2,4,...,64` to rising numbers; dots between two numbers mean doubling."""
+    count = whole_number(1, MAX_THREADS)
+    misplaced_dots = argparse.ArgumentTypeError(f"the dots stand between two numbers, not as in {quoted(text, 40)}")
+    counts: list[int] = []
+    doubling = False
+    for word in (word.strip() for word in text.split(",")):
+        if word in ("...", "…"):
+            if not counts or doubling:
+                raise misplaced_dots
+            doubling = True
+            continue
+        number = count(word)
+        while doubling and counts[-1] < number:
+            counts.append(2 * counts[-1])
+        if doubling and counts[-1] != number:
+            raise argparse.ArgumentTypeError(f"doubling does not lead to {number} in {quoted(text, 40)}")
+        doubling = False
+        counts.append(number)
+    if doubling:
+        raise misplaced_dots
+    return sorted(set(counts))
 
 
 def add_settings(parser: argparse._ActionsContainer, *names: str) -> None:
@@ -44,52 +122,34 @@ def add_settings(parser: argparse._ActionsContainer, *names: str) -> None:
 def search_options(options: argparse.Namespace, **changes: Any) -> SearchOptions:
     """Return how to search: what the arguments of `add_settings` say, but for the changes. Raises PsearchError for what
     no search can be told."""
-    from psearch.options import SearchOptions, pruning_named
+    from psearch.options import SearchOptions
 
     given = {option.field: getattr(options, option.field, None) for option in SEARCH_SETTINGS} | changes
-    if given["pruning"] is not None:
-        given["pruning"] = pruning_named(given["pruning"])
     return SearchOptions(**{name: value for name, value in given.items() if value is not None})
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """Add `--threads N`."""
     cores = min(MAX_THREADS, usable_cores())
-    words = f"{THREADS.words} (default: the usable cores, here {cores})"
-    THREADS.add_to(parser, words, default=cores)
+    THREADS.add_to(parser, f"{THREADS.words} (default: the usable cores, here {cores})", default=cores)
 
 
 def add_limits(parser: argparse.ArgumentParser, scope: str = "") -> None:
-    """Add `--depth D`, `--movetime TIME` and `--nodes N`; the first that is reached ends the search."""
+    """Add `--depth D`, `--movetime TIME` and `--nodes N`; the first that is reached ends the search. scope: words for
+    the help, such as `for each position`."""
     after = f" {scope}" if scope else ""
     DEPTH.add_to(parser, f"{DEPTH.words}{after}, {DEPTH.low} to {DEPTH.high}")
     words = f"{MOVETIME.words}{after}, or a time like 5s, 500ms, 2m"
-    MOVETIME.add_to(parser, words, action=_MoveTime, type=duration(MOVETIME.low, MOVETIME.high))
+    MOVETIME.add_to(parser, words, type=duration(MOVETIME.low, MOVETIME.high))
     NODES.add_to(parser, f"{NODES.words}{after}")
-
-
-class _MoveTime(argparse.Action):
-    """Keeps milliseconds, with a hint where seconds may have been meant."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        assert isinstance(values, Duration)
-        setattr(namespace, self.dest, values.milliseconds)
-        if not values.has_unit and values.milliseconds <= _MOST_SECONDS and is_terminal(sys.stderr):
-            number = values.milliseconds
-            namespace.hint = f"{option_string} {number} is {number} milliseconds; {number}s would be seconds"
 
 
 def limits_of(options: argparse.Namespace, default_movetime_ms: int) -> Limits:
     """Return the limits that were given, else the default time."""
     from psearch.results import Limits
 
-    limits = Limits(options.depth, options.movetime, options.nodes)
+    movetime_ms = None if options.movetime is None else options.movetime.milliseconds
+    limits = Limits(options.depth, movetime_ms, options.nodes)
     return limits if limits != Limits() else Limits(movetime_ms=default_movetime_ms)
 
 
@@ -107,6 +167,18 @@ def check_hash(hash_mb: int) -> None:
         raise PsearchError(f"--hash {hash_mb} does not fit in the {memory_mb} MiB of memory that may be used here")
 
 
+def add_number(
+    parser: argparse._ActionsContainer, flag: str, low: int, high: int, words: str, metavar: str = "N", **details: Any
+) -> None:
+    """Add an argument for a whole number. details: keywords of argparse, such as its default."""
+    parser.add_argument(flag, type=whole_number(low, high), metavar=metavar, help=words, **details)
+
+
+def add_seed(parser: argparse.ArgumentParser, words: str, default: int, metavar: str) -> None:
+    """Add `--seed`."""
+    add_number(parser, "--seed", 0, _MOST_SEED, f"{words} (default {default})", metavar, default=default)
+
+
 def add_on(parser: argparse.ArgumentParser, what: str) -> None:
     """Add `--on CLUSTER`; what: what is done there, in words that name a Ray cluster."""
     words = f"{what}: auto (that of this machine), HOST:PORT, ray://HOST[:PORT], or local"
@@ -116,3 +188,14 @@ def add_on(parser: argparse.ArgumentParser, what: str) -> None:
 def add_json(parser: argparse.ArgumentParser, instead_of: str = "text") -> None:
     """Add `--json`."""
     parser.add_argument("--json", action="store_true", help=f"print one JSON object instead of {instead_of}")
+
+
+def open_tables(path: str) -> RootProber:
+    """Return the tables of `--syzygy`; a line says what is wrong with some of them. Raises PsearchError when there are
+    none."""
+    from psearch.text.syzygy import RootProber
+
+    prober = RootProber(path)
+    for problem in prober.problems:
+        complain(problem)
+    return prober

@@ -1,18 +1,19 @@
-"""The compiled search and its workers, for the commands that need them."""
+"""The compiled search, for the commands that need it, and `--trace FILE`: what each worker did, for a picture."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from psearch.faces.cli.output import complain
+from psearch.faces.cli.output import complain, say
 
 if TYPE_CHECKING:
-    from psearch.games.own_game import Game
-    from psearch.searcher.searcher import Searcher
+    from psearch.games.own_game import Game, GamePosition
+    from psearch.processes.supervisor import Supervisor
     from psearch_core.toolchain.groups import Group
-    from psearch_core.toolchain.kernel_sets import KernelSet
 
 
 def prepare_kernels(*groups: Group) -> None:
@@ -34,24 +35,53 @@ def loaded_game(file: str) -> Game:
         return Game(file, status)
 
 
+def add_trace(parser: argparse.ArgumentParser, which: str = "") -> None:
+    """Add `--trace FILE`; which: words for the help on the search that is recorded."""
+    help_text = "record what each worker does, for https://ui.perfetto.dev (Trace Event format)"
+    parser.add_argument("--trace", type=Path, metavar="FILE", help=help_text + which)
+
+
+def check_trace(path: Path | None) -> None:
+    """Raise PsearchError for a file of `--trace` that cannot be written."""
+    if path is not None:
+        from psearch.trace import trace_file
+
+        trace_file.check_trace(path)
+
+
+def report_trace(dropped: dict[int, int], path: Path) -> None:
+    """Say that a trace has been written, and whether all of it; dropped: events, by worker."""
+    say(f"trace: {path}")
+    if dropped:
+        workers = f"worker {next(iter(dropped))}" if len(dropped) == 1 else f"{len(dropped)} workers"
+        complain(f"the trace is not complete: {sum(dropped.values()):,} events of {workers} found no room")
+
+
 @contextmanager
-def ready_engine(
-    *groups: Group, threads: int, hash_mb: int, trace: bool = False, kernels: KernelSet | None = None
-) -> Iterator[Searcher]:
-    """Workers that wait for a search: kernels as by `prepare_kernels`, and workers, whose memory may take seconds.
+def traced(
+    engine: Supervisor, path: Path | None, facts: dict[str, Any], position: GamePosition | None = None
+) -> Iterator[None]:
+    """Write the trace of what happens inside when it is over, also when workers died.
 
-    kernels: of their searches, if not those of the package.
-
-    The clock of a search begins inside. Raises PsearchError when kernels, memory or processes are not to be had.
+    position: what is searched, if it is none of chess. Nothing without a path. Raises OSError when the trace cannot be
+    written.
     """
-    from psearch.scheduler.scheduler_entries import SEARCH
-    from psearch_core.toolchain.kernel_sets import STANDARD
+    from psearch.results import WorkerDied
 
-    chosen = kernels or STANDARD
-    prepare_kernels(*groups, chosen.group(SEARCH))
-
-    from psearch.searcher.notices import Notices
-    from psearch.searcher.searcher import Searcher, Size
-
-    with Searcher(Notices(complain)).start(Size(threads, hash_mb, trace, kernels=chosen)) as engine:
-        yield engine
+    died: WorkerDied | None = None
+    try:
+        yield
+    except WorkerDied as error:
+        died = error
+    if path is not None:
+        engine.settle()  # no worker writes to the logs any more
+        assert engine.recorder is not None
+        try:
+            engine.recorder.write(path, facts, move_name=None if position is None else position.name_of)
+            report_trace(engine.recorder.dropped, path)
+        except OSError as error:
+            if died is None:
+                raise
+            complain(f"cannot write the trace {path}: {error.strerror}")
+    if died is not None:
+        raise died

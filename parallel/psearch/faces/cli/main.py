@@ -13,19 +13,31 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from psearch.faces.cli.apart import calls_kernels_of_a_file, run_apart
-from psearch.faces.cli.command_list import COMMANDS, SEARCH, Command, load, parser_of
-from psearch.faces.cli.exit_status import EXIT_BAD_INPUT, EXIT_SIGNAL, EXIT_SYSTEM, EXIT_WORKER_DIED
-from psearch.faces.cli.guesses import ANALYSE, check_command, check_position, is_file, spelled_out, unknown
-from psearch.faces.cli.output import abandon, complain, refuse, say, steady_streams
-from psearch.faces.cli.signals import Signals
+from psearch.defaults import POLICY_NAMES
+from psearch.faces.cli import command_list
+from psearch.faces.cli.command_list import ANALYSE, COMMANDS, SEARCH, Command
+from psearch.faces.cli.output import (
+    EXIT_BAD_INPUT,
+    EXIT_SIGNAL,
+    EXIT_SYSTEM,
+    EXIT_WORKER_DIED,
+    abandon,
+    complain,
+    refuse,
+    say,
+    steady_streams,
+)
+from psearch.faces.cli.signals import Signals, run_apart
+from psearch.terminal.streams import is_terminal
 
+_MOST_SECONDS = 60
+"""A number of milliseconds up to this may have been meant as seconds."""
 _NO_OPTION = "\0"
 """No word of a command line has this character."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit status (`exit_status.py`); bad options leave through SystemExit."""
+    """Run the command line and return the exit status (`output.py`); bad options leave through SystemExit."""
     # numpy's threads are of no use here, and where no more can be had it would interrupt the program
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with steady_streams():
@@ -42,26 +54,29 @@ def _main(words: list[str], ends_program: bool) -> int:
     except KeyboardInterrupt:  # while the command is imported
         complain("interrupted")
         return EXIT_SIGNAL + signal.SIGINT
-    if hasattr(options, "hint"):  # of an option that was given
-        complain(options.hint)
+    movetime = getattr(options, "movetime", None)
+    if movetime is not None and not movetime.has_unit and is_terminal(sys.stderr):
+        number = movetime.milliseconds
+        if number <= _MOST_SECONDS:
+            complain(f"--movetime {number} is {number} milliseconds; {number}s would be seconds")
     with Signals(ends_program) as signals:
-        if ends_program and calls_kernels_of_a_file(command.__name__, options):
+        if ends_program and _calls_kernels_of_a_file(command, options):
             return run_apart(lambda: _guarded(command, options, signals), signals)
         return _guarded(command, options, signals)
 
 
 def _understood(words: list[str]) -> tuple[Command, argparse.Namespace]:
     """The command that a command line means, and its options. What cannot be understood leaves through SystemExit."""
-    words = spelled_out(words)
+    words = command_list.spelled_out(words)
     if words and words[0] in COMMANDS:
         return _parsed(words[0], words[1:])
     if words and not words[0].startswith("-"):
-        check_command(words)  # before the options, which may be those of the command that was meant
+        command_list.check_command(words)  # before the options, which may be those of the command that was meant
     command, options = _parsed(SEARCH, words)
     if options.fen:
         first = options.fen[0]
-        check_position(words, first)
-        if is_file(first):
+        command_list.check_position(words, first)
+        if command_list.is_file(first):
             if first == "-" or os.path.exists(first):  # else what is wrong with it is said, and nothing else
                 complain(f"{'standard input' if first == '-' else first} is for psearch {ANALYSE}: analysing")
             return _parsed(ANALYSE, words)
@@ -69,24 +84,26 @@ def _understood(words: list[str]) -> tuple[Command, argparse.Namespace]:
 
 
 def _parsed(name: str, words: list[str]) -> tuple[Command, argparse.Namespace]:
-    command = load(name)
-    parser = parser_of(name, command)
-    options, others = parser.parse_known_intermixed_args(_without_dashes(words))
+    parser = command_list.parser_of(name)
+    if "--" in words:  # argparse forgets that no options follow, where options may follow positions
+        at = words.index("--")
+        words = [*words[:at], *(_NO_OPTION + word if word.startswith("-") else word for word in words[at + 1 :])]
+    options, others = parser.parse_known_intermixed_args(words)
     if others:
-        refuse(unknown(parser, others))
+        refuse(command_list.unknown(parser, others))
     for dest, value in vars(options).items():
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             setattr(options, dest, [word.removeprefix(_NO_OPTION) for word in value])
-    return command, options
+    return command_list.load(name), options
 
 
-def _without_dashes(words: list[str]) -> list[str]:
-    """The words without `--`, those behind it marked as no options: argparse forgets that where options may follow
-    positions."""
-    if "--" not in words:
-        return words
-    at = words.index("--")
-    return [*words[:at], *(_NO_OPTION + word if word.startswith("-") else word for word in words[at + 1 :])]
+def _calls_kernels_of_a_file(command: Command, options: argparse.Namespace) -> bool:
+    """Tell whether a command runs kernels of a user's file in the process in which it runs itself."""
+    name = command.__name__.rpartition(".")[2]
+    if name not in ("bench_command", "predict_command") and (name != "simulate_command" or options.trace is None):
+        return False
+    named = set((getattr(options, "policy", None) or "").split(","))
+    return bool(getattr(options, "with_", None) or getattr(options, "game", None) or named - {"", *POLICY_NAMES})
 
 
 def _guarded(command: Command, options: argparse.Namespace, signals: Signals) -> int:
@@ -100,11 +117,14 @@ def _guarded(command: Command, options: argparse.Namespace, signals: Signals) ->
             signals.is_over = True
         return status
     except KeyboardInterrupt:
-        complain("interrupted")
-        return signals.exit_status or EXIT_SIGNAL + signal.SIGINT
+        return signals.interrupted()
     except OSError as error:
-        reader_left = isinstance(error, BrokenPipeError) and _stdout_has_no_reader()
+        reader_left = False
         if sys.stdout is not None:
+            poll = select.poll()  # tells the broken pipe of `psearch ... | head -1` from one between processes
+            poll.register(sys.stdout.fileno(), select.POLLOUT)
+            is_broken = any(event & select.POLLERR for _, event in poll.poll(0))
+            reader_left = isinstance(error, BrokenPipeError) and is_broken
             abandon(sys.stdout)
         if signals.received is not None:
             return signals.exit_status  # the terminal is gone, and the signal said so
@@ -123,12 +143,3 @@ def _guarded(command: Command, options: argparse.Namespace, signals: Signals) ->
             raise
         complain(str(error))
         return EXIT_WORKER_DIED if isinstance(error, WorkerDied) else EXIT_BAD_INPUT
-
-
-def _stdout_has_no_reader() -> bool:
-    """Tells the broken pipe of `psearch ... | head -1` from one between processes."""
-    if sys.stdout is None:
-        return False
-    poll = select.poll()
-    poll.register(sys.stdout.fileno(), select.POLLOUT)
-    return any(event & select.POLLERR for _, event in poll.poll(0))

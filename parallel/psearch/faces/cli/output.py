@@ -1,4 +1,5 @@
-"""What commands write: results to stdout, everything else to stderr."""
+"""What commands write, results to stdout, everything else to stderr, and the status they end with: 0 answered, 128 + N
+ended by signal N, else one of these."""
 
 from __future__ import annotations
 
@@ -8,9 +9,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, TextIO, cast
 
-from psearch.faces.cli.exit_status import EXIT_BAD_INPUT
 from psearch.terminal.streams import folded, printable
 
+EXIT_WRONG = 1
+"""What the command checks is not as it must be: perft counts, leaves, sound pruning, games of a PGN."""
+EXIT_SYSTEM = 1
+"""The system refused something: a full disk."""
+EXIT_BAD_INPUT = 2
+EXIT_WORKER_DIED = 3
+EXIT_SIGNAL = 128
 _INDENT = 4
 _NAME = "psearch: "
 _NO_BREAK = "\xa0"
@@ -75,6 +82,14 @@ def print_json(facts: Mapping[str, Any]) -> None:
     import json
 
     print(json.dumps(facts, default=int), flush=True)  # default=int: counters may come as numpy integers
+
+
+def print_answer(as_json: bool, facts: Mapping[str, Any], text: str) -> None:
+    """Print the facts as JSON, or the text, if there is any."""
+    if as_json:
+        print_json(facts)
+    elif text:
+        print(text, flush=True)
 
 
 def say(text: str) -> None:

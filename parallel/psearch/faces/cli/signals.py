@@ -1,20 +1,25 @@
-"""SIGINT, SIGTERM and SIGHUP during a command."""
+"""SIGINT, SIGTERM and SIGHUP during a command; and a command that runs in a fork, whose kernels may crash, or hear no
+signal."""
 
 from __future__ import annotations
 
 import math
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
 from types import FrameType
 
-from psearch.faces.cli.exit_status import EXIT_SIGNAL
+from psearch.faces.cli.output import EXIT_SIGNAL, EXIT_WORKER_DIED, complain
 from psearch.processes.control import SearchControl
 
 _SAME_S = 0.5
 """Signals this close together are one."""
+_PATIENCE_S = 1.0
+"""Time for a fork that was interrupted to print what it has found."""
+_LOOK_S = 0.01
 
 
 class Interrupted(KeyboardInterrupt):
@@ -34,12 +39,12 @@ class Signals:
 
     def __init__(self, ends_program: bool = False) -> None:
         self.control = SearchControl()
-        """of the search, and of those that follow"""
+        """control of the search, and of those that follow"""
         self.searching = False
         self.received: int | None = None
         """the latest that was heeded"""
         self.is_over = False
-        """set when the command has ended: nobody would catch an exception"""
+        """set when the command has ended, and no exception would be caught"""
         self._received_s = -math.inf
         """when that was"""
         self._ends_program = ends_program
@@ -75,5 +80,56 @@ class Signals:
 
     @property
     def exit_status(self) -> int:
-        """0, or 128 + the number of the signal that arrived."""
+        """Return 0, or 128 + the number of the signal that arrived."""
         return EXIT_SIGNAL + self.received if self.received else 0
+
+    def interrupted(self) -> int:
+        """Say that the command was interrupted, and return its exit status."""
+        complain("interrupted")
+        return self.exit_status or EXIT_SIGNAL + signal.SIGINT
+
+
+def run_apart(run: Callable[[], int], signals: Signals) -> int:
+    """Return the status of a command that runs in a fork; the fork ends with this process, and with a signal."""
+    program = os.getpid()
+    fork = os.fork()
+    if fork == 0:
+        status = EXIT_WORKER_DIED
+        try:
+            from psearch.processes.lifetime import end_with_forking_thread, is_orphan
+
+            end_with_forking_thread()
+            if not is_orphan(program):
+                status = run()
+        except SystemExit as left:
+            status = left.code if isinstance(left.code, int) else EXIT_WORKER_DIED
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+            os._exit(status)
+    try:
+        ended = os.waitpid(fork, 0)[1]
+    except KeyboardInterrupt:
+        ended = _interrupt(fork, signals.received or signal.SIGINT)
+        if os.WIFSIGNALED(ended):
+            return signals.interrupted()
+    signals.is_over = True
+    if os.WIFSIGNALED(ended):
+        complain(f"a kernel of a file has ended the process that ran it: {signal.Signals(os.WTERMSIG(ended)).name}")
+        return EXIT_WORKER_DIED
+    return os.waitstatus_to_exitcode(ended)
+
+
+def _interrupt(fork: int, number: int) -> int:
+    """End a fork, which may have heard the signal already, from the terminal, gets it now, and is killed at last.
+    Return how it ended."""
+    for sent in (0, number):
+        os.kill(fork, sent)
+        until = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < until:
+            pid, ended = os.waitpid(fork, os.WNOHANG)
+            if pid:
+                return ended
+            time.sleep(_LOOK_S)
+    os.kill(fork, signal.SIGKILL)
+    return os.waitpid(fork, 0)[1]

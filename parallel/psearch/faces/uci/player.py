@@ -5,6 +5,7 @@ Importing this module loads neither python-chess nor numba: the thread does that
 
 from __future__ import annotations
 
+import contextlib
 import math
 import queue
 import select
@@ -15,9 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from psearch.faces.uci.go import Go
-from psearch.faces.uci.position_command import NO_POSITION
 from psearch.faces.uci.uci_options import OptionValues
-from psearch.faces.uci.uci_streams import Say, info_string
+from psearch.faces.uci.uci_streams import NO_POSITION, Say, info_string
 from psearch.processes.wake import Wake
 from psearch.results import PsearchError, WorkerDied
 from psearch.searcher.notices import Notices
@@ -40,7 +40,7 @@ _KERNELS = "loading kernels"
 
 
 class Player:
-    """Takes jobs from the thread that reads, and does them in one of its own.
+    """Takes jobs from the thread that reads, and does them in one of its own, in order.
 
     values: the options, which the other thread may change; settling uses them as they are then, a search as they were
     when it was asked for. The public methods are for the other thread, and return at once (`close` excepted).
@@ -54,7 +54,7 @@ class Player:
         """the last `go` that was submitted"""
         self._current: Go | None = None
         """the last one that was begun"""
-        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._wake = Wake()
         """set when there is a new job"""
         self._thread: threading.Thread | None = None
@@ -73,8 +73,6 @@ class Player:
         self._readyok_lock = threading.Lock()
         self._readyok_owed = 0
 
-    # -- jobs --------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Begin to load, unless that has been done."""
         if self._thread is None:
@@ -88,7 +86,7 @@ class Player:
         self._submit(partial(self._search, go, self._values.copy(), debug))
 
     def settle(self) -> None:
-        """Workers, table, tablebases, book and policy as the options say."""
+        """Make workers, table, tablebases, book and policy as the options say."""
         self._submit(self._settle)
 
     def ready(self) -> None:
@@ -100,24 +98,40 @@ class Player:
         if self._current is not None and self._current.is_under_way:
             self._say_ready()
         else:
-            self._submit(self._get_ready)
+            self._submit(self._load_again)
+            self._submit(self._settle)
             self._submit(self._say_ready)
 
     def new_game(self) -> None:
         """Forget what was learnt, and try again what could not be had."""
-        self._submit(self._new_game)
+        self._submit(self._load_again)
+        self._submit_for(lambda resources: resources.new_game())
 
     def clear_hash(self) -> None:
         """Forget what was learnt."""
-        self._submit(self._clear_hash)
+        self._submit_for(lambda resources: resources.forget())
 
     def evaluate(self, board: chess.Board) -> None:
         """Print the static evaluation."""
-        self._submit(partial(self._evaluate, board, self._values.copy()))
+        values = self._values.copy()
+
+        def run(resources: Resources) -> None:
+            from psearch.faces.uci.turn import evaluation_line
+
+            self._say(evaluation_line(resources.searcher.supervisor, board, resources.search_options(values)))
+
+        self._submit_for(run)
 
     def bench(self) -> None:
         """Run and print what `psearch bench` does, in this process."""
-        self._submit(self._bench)
+
+        def run(resources: Resources) -> None:
+            from psearch.bench import run_bench
+
+            nodes, seconds = run_bench(lambda text: self._say(f"info string {text}"))
+            self._say(f"{nodes} nodes {round(nodes / max(seconds, 1e-9))} nps")
+
+        self._submit_for(run)
 
     def close(self) -> None:
         """Finish the jobs, end the workers. A search must have been stopped before; a count is broken off, a trace is
@@ -136,7 +150,13 @@ class Player:
                     break
         if self._is_loaded.is_set():
             thread.join(_STOP_TIMEOUT_S)
-            self._wait_for_trace(thread)
+            # what was asked for is not thrown away because of a `quit`, unless the disk keeps us waiting
+            deadline = time.monotonic() + _TRACE_TIMEOUT_S
+            while self._resources is not None and self._resources.is_writing_trace:
+                self._is_leaving = time.monotonic() > deadline
+                thread.join(0.05)
+                if time.monotonic() > deadline + _STOP_TIMEOUT_S:
+                    break
             if thread.is_alive():
                 self._breaks_off = True
                 self._close()  # it is counting, or clearing a large table
@@ -144,43 +164,34 @@ class Player:
         if not thread.is_alive():
             self._wake.close()
 
-    def _wait_for_trace(self, thread: threading.Thread) -> None:
-        """What was asked for is not thrown away because of a `quit`, unless the disk keeps us waiting."""
-        deadline = time.monotonic() + _TRACE_TIMEOUT_S
-        while self._resources is not None and self._resources.is_writing_trace:
-            self._is_leaving = time.monotonic() > deadline
-            thread.join(0.05)
-            if time.monotonic() > deadline + _STOP_TIMEOUT_S:
-                return
-
-    # -- the thread --------------------------------------------------------------------------------------------------
-
-    def _submit(self, job: Callable[[], None]) -> None:
+    def _submit(self, job: Callable[[], object]) -> None:
         self.start()
         self._put(job)
 
-    def _put(self, job: Callable[[], None] | None) -> None:
+    def _submit_for(self, job: Callable[[Resources], None]) -> None:
+        """Submit a job that needs what lasts from search to search; without that there is nothing to do."""
+        self._submit(lambda: None if self._resources is None else job(self._resources))
+
+    def _put(self, job: Callable[[], object] | None) -> None:
         self._jobs.put(job)
         self._wake.set()
 
     def _work(self) -> None:
-        """One job after the other. Whatever fails is reported; the conversation goes on."""
+        """Do one job after the other. Whatever fails is reported; the conversation goes on."""
         while (job := self._next_job()) is not None:
             try:
                 job()
             except Exception as error:
                 self._report(error)
 
-    def _next_job(self) -> Callable[[], None] | None:
+    def _next_job(self) -> Callable[[], object] | None:
         """Wait for a job; workers that die meanwhile are replaced."""
         restored_at = -math.inf
         is_watching = True
         while True:
             self._wake.clear()
-            try:
+            with contextlib.suppress(queue.Empty):
                 return self._jobs.get_nowait()
-            except queue.Empty:
-                pass
             poll = select.poll()
             poll.register(self._wake.fileno(), select.POLLIN)
             watched = self._resources.watched if self._resources is not None and is_watching else None
@@ -200,16 +211,18 @@ class Player:
             self._notices.internal_error(error)
 
     def _load(self) -> None:
-        """Load the kernels, and settle. A failure is told once; later jobs try again."""
+        """Load the kernels, and settle. A failure is reported once; later jobs try again."""
         since = time.monotonic()
         try:
             if self._resources is None:
                 from psearch.faces.uci.resources import Resources
 
                 self._resources = Resources(self._notices)
-                self._settle()  # what is wrong with the options is told before kernels are compiled
-            self._load_kernels(self._resources)
-            from psearch.faces.uci import go_command, turn  # noqa: F401  # not on the clock of the first `go`
+                self._settle()  # what is wrong with the options is reported before kernels are compiled
+            seconds = self._resources.load_kernels(self._tell_progress)
+            if self._is_compiling:
+                self._notices.tell(f"kernels compiled in {seconds:.0f} s, they are kept for the next start")
+            from psearch.faces.uci import turn  # noqa: F401  # not on the clock of the first `go`
         except Exception as error:  # whatever it is, a `go` will be answered
             self._failed_after_s = time.monotonic() - since
             reason = str(error) if isinstance(error, PsearchError) else f"{type(error).__name__}: {error}"
@@ -224,25 +237,16 @@ class Player:
         self._settle()
 
     def _tell_progress(self, text: str) -> None:
-        """Tell how the compiler gets on, from time to time."""
+        """Report how the compiler gets on, from time to time."""
         self._is_compiling = True
         if time.monotonic() - self._progress_at >= _PROGRESS_INTERVAL_S:
             self._progress_at = time.monotonic()
             self._notices.tell(text)
 
-    def _load_kernels(self, resources: Resources) -> None:
-        seconds = resources.load_kernels(self._tell_progress)
-        if self._is_compiling:
-            self._notices.tell(f"kernels compiled in {seconds:.0f} s, they are kept for the next start")
-
-    def _load_again(self, most_s: float = float("inf")) -> None:
+    def _load_again(self, most_s: float = math.inf) -> None:
         """Try again what has failed, if that took it no longer than `most_s` the last time."""
         if self._failed_after_s is not None and self._failed_after_s <= most_s:
             self._load()
-
-    def _get_ready(self) -> None:
-        self._load_again()
-        self._settle()
 
     def _settle(self, values: OptionValues | None = None) -> None:
         """Make things as the options say, if not these then as they are now; reports what cannot be."""
@@ -258,17 +262,8 @@ class Player:
         for _ in range(owed):
             self._say("readyok")
 
-    def _new_game(self) -> None:
-        self._load_again()
-        if self._resources is not None:
-            self._resources.new_game()
-
-    def _clear_hash(self) -> None:
-        if self._resources is not None:
-            self._resources.forget()
-
     def _search(self, go: Go, values: OptionValues, debug: bool) -> None:
-        """One `go`, which is answered whatever fails."""
+        """Answer one `go`, whatever fails."""
         self._load_again(_QUICK_S)
         self._current = go
         if not go.begin():
@@ -281,12 +276,15 @@ class Player:
         finally:
             if go.command.perft is not None:
                 go.give_up()
-            elif not go.is_answered:
-                self._answer_anything(go)
-        self._restore()  # behind the answer: it costs nobody's time
+            elif not go.is_answered:  # a legal move, for a game is not to be lost for want of one
+                from psearch.faces.uci.turn import bestmove_line
+
+                self._notices.fails(_KERNELS + " and all else", "nothing can be searched: any legal move is played")
+                go.answer(bestmove_line(*list(go.command.searchmoves or go.command.board.legal_moves)[:1]))
+        self._restore()  # behind the answer: it costs no thinking time
 
     def _restore(self) -> bool:
-        """See to the workers, unless they are being closed; whether anything was amiss."""
+        """Replace lost workers, unless they are being closed; return whether anything was amiss."""
         try:
             return not self._is_closing and self._resources is not None and self._resources.restore(self._jobs.empty)
         except Exception as error:
@@ -295,60 +293,29 @@ class Player:
             return True
 
     def _find_answer(self, go: Go, values: OptionValues, debug: bool) -> None:
-        from psearch.faces.uci.uci_messages import bestmove_line
+        from psearch.faces.uci.turn import Turn, bestmove_line, count_moves
         from psearch.text.report import finished_result
 
-        board = go.command.board
+        board, depth = go.command.board, go.command.perft
         if not board.occupied:
             go.say(info_string(NO_POSITION))
             go.answer("bestmove 0000")
-            return
-        if go.command.perft is None and finished_result(board) is not None:
+        elif depth is None and finished_result(board) is not None:
             go.say(f"info depth 0 score {'mate 0' if board.is_check() else 'cp 0'}")
-            go.answer(bestmove_line(None))
-            return
-        resources = self._resources
-        if resources is None:
-            return
-        self._settle(values)
-        if go.command.perft is not None:
-            from psearch.faces.uci.extras import count_moves
-
+            go.answer(bestmove_line())
+        elif self._resources is not None:
+            self._settle(values)
+            if depth is None:
+                if Turn(go, values, debug, self._resources, self._report).run():
+                    # behind the answer: the next search has a clock that runs
+                    how = {name.casefold(): values[name] for name in ("Policy", "Driver")}
+                    self._resources.write_trace(board, how, lambda: self.latest is go and not self._is_leaving)
+                return
             try:
-                threads = values.number("Threads")
-                progress = self._tell_progress
-                count = count_moves(board, go.command.perft, threads, progress, lambda: self._breaks_off)
+                threads = values["Threads"]
+                go.answer(count_moves(board, depth, threads, self._tell_progress, lambda: self._breaks_off))
             finally:
                 self._is_compiling = False
-            go.answer(count)
-            return
-        from psearch.faces.uci.turn import Turn
-
-        if Turn(go, values, debug, resources, self._report).run():
-            # the next search has a clock that runs
-            how = {name.casefold(): values.text(name) for name in ("Policy", "Driver")}
-            resources.write_trace(board, how, is_wanted=lambda: self.latest is go and not self._is_leaving)
-
-    def _answer_anything(self, go: Go) -> None:
-        """All else has failed: a legal move, for a game is not to be lost for want of one."""
-        from psearch.faces.uci.uci_messages import bestmove_line
-
-        board = go.command.board
-        self._notices.fails(_KERNELS + " and all else", "nothing can be searched: any legal move is played")
-        go.answer(bestmove_line(next(iter(go.command.searchmoves or board.legal_moves), None)))
-
-    def _evaluate(self, board: chess.Board, values: OptionValues) -> None:
-        from psearch.faces.uci.extras import evaluation_line
-
-        if self._resources is not None:
-            options = self._resources.search_options(values)
-            self._say(evaluation_line(self._resources.searcher.supervisor, board, options))
-
-    def _bench(self) -> None:
-        from psearch.faces.uci.extras import bench_line
-
-        if self._resources is not None:
-            self._say(bench_line(lambda text: self._say(f"info string {text}")))
 
     def _close(self) -> None:
         if self._resources is not None:

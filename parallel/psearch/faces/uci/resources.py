@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import chess
 
@@ -20,14 +20,11 @@ from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.searcher.notices import Notices
 from psearch.searcher.searcher import Searcher, Size
+from psearch.text import polyglot, syzygy
 from psearch.trace.recorder import Abandoned
 from psearch.trace.trace_file import check_trace
 from psearch_core.toolchain.groups import Progress
 from psearch_core.toolchain.kernel_sets import STANDARD
-
-if TYPE_CHECKING:
-    from psearch.text.polyglot import Book
-    from psearch.text.syzygy import RootProbe, RootProber
 
 _T = TypeVar("_T")
 _Found = TypeVar("_Found")
@@ -61,12 +58,15 @@ class FileOption(Generic[_T]):
             self._path, self._times = path, times
             self._notices.works(self._name)
             self._switch_off()
-            self._try()
+            self.retry()
 
     def retry(self) -> None:
-        """Open again what failed, if anything did."""
+        """Open what is not open, because it failed."""
         if self._path and self.value is None:
-            self._try()
+            try:
+                self.value = self._open(self._path)
+            except PsearchError as error:
+                self._notices.fails(self._name, f"{self._name}: {error}; going on without")
 
     def ask(self, question: Callable[[_T], _Found | None]) -> _Found | None:
         """Return what the files say; None without them, or when they cannot say."""
@@ -79,34 +79,10 @@ class FileOption(Generic[_T]):
             self._switch_off()
             return None
 
-    def _try(self) -> None:
-        if self._path:
-            try:
-                self.value = self._open(self._path)
-            except PsearchError as error:
-                self._notices.fails(self._name, f"{self._name}: {error}; going on without")
-
     def _switch_off(self) -> None:
         if self.value is not None:
             self._close(self.value)
             self.value = None
-
-
-def open_prober(path: str, tell: Callable[[str], None]) -> RootProber:
-    """Return endgame tables; what is wrong with some of them is told. Raises PsearchError when there are none."""
-    from psearch.text.syzygy import RootProber
-
-    prober = RootProber(path)
-    for problem in prober.problems:
-        tell(f"SyzygyPath: {problem}")
-    return prober
-
-
-def open_book(path: str) -> Book:
-    """Return an opening book. Raises PsearchError."""
-    from psearch.text.polyglot import Book
-
-    return Book(path)
 
 
 def trace_path(text: str) -> Path:
@@ -133,13 +109,11 @@ class Resources:
         self.searcher = Searcher(notices)
         self._trace = FileOption("Trace", trace_path, notices)
         self.is_writing_trace = False
-        self._prober = FileOption(
-            "SyzygyPath", lambda path: open_prober(path, notices.tell), notices, close=lambda prober: prober.close()
-        )
+        self.prober = FileOption("SyzygyPath", self._open_tables, notices, lambda prober: prober.close())
         self._network = FileOption("EvalFile", network_digest, notices)
         self._policy = FileOption("Policy", lambda policy: self._compiled(policy, ""), notices)
         self._rules = FileOption("Rules", lambda path: self._compiled(DEFAULT_POLICY, path), notices)
-        self._book = FileOption("BookFile", open_book, notices, close=lambda book: book.close())
+        self.book = FileOption("BookFile", lambda path: polyglot.Book(path), notices, lambda book: book.close())
         self.lag = LagMeter()
         """of the game's moves"""
         self.dice = random.Random()
@@ -158,23 +132,28 @@ class Resources:
         """End the workers. What is being done fails."""
         self.searcher.close()
 
-    # -- options -----------------------------------------------------------------------------------------------------
-
     def settle(self, values: OptionValues) -> None:
         """Make things as the options say. What cannot be is told, once, and the next best is done."""
-        self._trace.settle(values.text("Trace"))
-        self._prober.settle(values.text("SyzygyPath"))
-        self._book.settle(values.text("BookFile"))
-        self._network.settle(values.text("EvalFile"), values.times("EvalFile"))
+        self._trace.settle(values["Trace"])
+        self.prober.settle(values["SyzygyPath"])
+        self.book.settle(values["BookFile"])
+        self._network.settle(values["EvalFile"], values.times("EvalFile"))
         if self.has_kernels:
-            threads, hash_mb = values.number("Threads"), values.number("Hash")
-            policy = values.text("Policy")
+            threads, hash_mb = values["Threads"], values["Hash"]
+            policy = values["Policy"]
             times = values.times("Policy", "Rules")  # they may be one file
             self._policy.settle("" if policy in POLICY_NAMES else policy, times)
-            self._rules.settle(values.text("Rules"), times)
+            self._rules.settle(values["Rules"], times)
             own = self._own(policy)
             kernels = STANDARD if own is None else own.kernels
             self.searcher.settle(Size(threads, hash_mb, self._trace.value is not None, kernels=kernels))
+
+    def _open_tables(self, path: str) -> syzygy.RootProber:
+        """Return endgame tables; what is wrong with some of them is reported. Raises PsearchError for none."""
+        prober = syzygy.RootProber(path)
+        for problem in prober.problems:
+            self._notices.tell(f"SyzygyPath: {problem}")
+        return prober
 
     def _compiled(self, policy: str, with_: str) -> Own:
         """Return the kernels of a file, compiled. Raises PsearchError."""
@@ -198,16 +177,14 @@ class Resources:
 
     def search_options(self, values: OptionValues) -> SearchOptions:
         """Return how to search, with the files that could be read."""
-        return values.search_options(self._network.value or ("", ""), self._own(values.text("Policy")))
-
-    # -- for a search ------------------------------------------------------------------------------------------------
+        return values.search_options(self._network.value or ("", ""), self._own(values["Policy"]))
 
     def restore(self, may_wait: Callable[[], bool]) -> bool:
         """Start new workers for those that are lost or late: now, and not on the clock of the next move, as long as
         there is time for that. Whether any were."""
         notes = self.searcher.restore(may_wait)
-        for note in notes:
-            self.note(note)
+        for text in notes:
+            self.note(text)
         return bool(notes)
 
     @property
@@ -224,26 +201,12 @@ class Resources:
 
     def new_game(self) -> None:
         """Forget what was learnt, and try again what could not be had."""
-        for option in (self._prober, self._book, self._trace, self._policy, self._rules):
+        for option in (self.prober, self.book, self._trace, self._policy, self._rules):
             option.retry()
         if self.has_kernels:
             self.searcher.retry()
         self.forget()
         self.lag = LagMeter()
-
-    def book_move(self, board: chess.Board) -> chess.Move | None:
-        """Return a move drawn from the book; None without a book, or when the position is not in it."""
-        return self._book.ask(lambda book: book.pick(board, self.dice))
-
-    def book_reply(self, board: chess.Board, move: chess.Move) -> chess.Move | None:
-        """Return what the book expects after a move; None where it ends."""
-        after = board.copy(stack=False)
-        after.push(move)
-        return self._book.ask(lambda book: book.expected(after))
-
-    def probe(self, board: chess.Board) -> RootProbe | None:
-        """Return what the endgame tables say; None without them, or when they cannot say."""
-        return self._prober.ask(lambda prober: prober.probe(board))
 
     def forget(self) -> None:
         """Forget what was learnt."""
@@ -256,7 +219,7 @@ class Resources:
         path = self._trace.value
         if path is None or not self.searcher.are_there:
             return
-        self.searcher.supervisor.settle()  # nobody writes to the logs any more
+        self.searcher.supervisor.settle()  # no worker writes to the logs any more
         recorder = self.searcher.supervisor.recorder
         if recorder is None:
             return
@@ -265,10 +228,9 @@ class Resources:
             recorder.write(path, {"position": board.fen(), **how}, is_wanted)
         except Abandoned:
             self._notices.tell("Trace: not written, the next search did not wait")
-        except OSError as error:
-            self._notices.fails(_WRITING, f"Trace: cannot write {path}: {error.strerror}")
-        except PsearchError as error:
-            self._notices.fails(_WRITING, f"Trace: {error}")
+        except (OSError, PsearchError) as error:
+            reason = f"cannot write {path}: {error.strerror}" if isinstance(error, OSError) else error
+            self._notices.fails(_WRITING, f"Trace: {reason}")
         else:
             self._notices.works(_WRITING)
             lost = sum(recorder.dropped.values())

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    import chess
-
     from psearch.results import Info
 
 
@@ -23,9 +21,9 @@ class Level(NamedTuple):
 
     elo: int
     nodes: int
-    """that a move may cost"""
+    """nodes that a move may cost"""
     noise_cp: int
-    """A move worse by so many centipawns is chosen about a third as often as the best; 0: always the best."""
+    """A move that is worse by this many centipawns is chosen about a third as often as the best; 0: always the best."""
 
 
 LEVELS = (
@@ -43,24 +41,23 @@ MOST_LINES = 4
 _MATE_CP = 10_000
 
 
-def _between(elo: int) -> tuple[Level, Level, float]:
-    """The measured levels below and above, and how far it is from the one to the other, 0 to 1."""
-    for low, high in itertools.pairwise(LEVELS):
+def _between(elo: int, values: Sequence[float]) -> float:
+    """Interpolate between values that belong to the levels."""
+    for (low, high), (at_low, at_high) in zip(itertools.pairwise(LEVELS), itertools.pairwise(values), strict=True):
         if elo <= high.elo:
-            return low, high, (elo - low.elo) / (high.elo - low.elo)
+            share = (elo - low.elo) / (high.elo - low.elo)
+            return (1 - share) * at_low + share * at_high
     raise ValueError(f"no level of Elo {elo}")
 
 
 def node_limit(elo: int) -> int:
     """Return nodes that a move may cost at this level, MIN_ELO to MAX_ELO."""
-    low, high, share = _between(elo)
-    return round(math.exp((1 - share) * math.log(low.nodes) + share * math.log(high.nodes)))
+    return round(math.exp(_between(elo, [math.log(level.nodes) for level in LEVELS])))
 
 
 def noise_cp(elo: int) -> float:
     """Return how far, in centipawns, a move may be worse and still be chosen about a third as often as the best."""
-    low, high, share = _between(elo)
-    return low.noise_cp + (high.noise_cp - low.noise_cp) * share
+    return _between(elo, [level.noise_cp for level in LEVELS])
 
 
 def choose_line(lines: Sequence[Info], elo: int, dice: random.Random) -> Info:
@@ -73,8 +70,3 @@ def choose_line(lines: Sequence[Info], elo: int, dice: random.Random) -> Info:
     scores = [line.score.relative.score(mate_score=_MATE_CP) or 0 for line in lines]
     weights = [math.exp((score - scores[0]) / noise) for score in scores]
     return dice.choices(list(lines), weights)[0]
-
-
-def bestmove_of(line: Info) -> tuple[chess.Move, chess.Move | None]:
-    """Return the move of a line and the expected reply."""
-    return line.pv[0], line.pv[1] if len(line.pv) > 1 else None

@@ -1,26 +1,32 @@
-"""One search, from the beginning of a `go` to its answer."""
+"""One search, from the beginning of a `go` to its answer, with the wording of all lines on the way; and what the engine
+does for people at a keyboard: perft, the static evaluation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Any
 
 import chess
 
+from psearch.api.counting import static_evaluation
 from psearch.faces.uci.go import Go
 from psearch.faces.uci.resources import Resources
-from psearch.faces.uci.strength import MOST_LINES, bestmove_of, choose_line, node_limit, noise_cp
-from psearch.faces.uci.uci_messages import bestmove_line, info_line, live_line, shown_wdl, statistics_line
+from psearch.faces.uci.strength import MOST_LINES, choose_line, node_limit, noise_cp
 from psearch.faces.uci.uci_options import OptionValues
+from psearch.options import SearchOptions
+from psearch.processes.perft_tasks import count_leaves
 from psearch.processes.request import SearchRequest
+from psearch.processes.supervisor import Supervisor
 from psearch.processes.time_manager import GameClock, TimeManager, fixed_time, time_manager
 from psearch.results import Info, Limits, Result
+from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.searcher.searcher import search_here
-
-if TYPE_CHECKING:
-    from psearch.text.syzygy import RootProbe
+from psearch.text.report import idle_share, uci_line
+from psearch.text.syzygy import LOSS, WIN, RootProbe
+from psearch.text.wdl import Wdl, wdl_of_score
+from psearch_core.chess.chess_entries import PERFT
 
 _LIVE_FROM_S = 3.0
 _LIVE_INTERVAL_S = 1.0
@@ -48,10 +54,10 @@ class Turn:
         self.debug = debug
         self.resources = resources
         self.report = report
-        self.plays = not values.flag("UCI_AnalyseMode")
-        self.elo = values.number("UCI_Elo") if self.plays and values.flag("UCI_LimitStrength") else None
-        self.lines_shown = values.number("MultiPV")
-        self.shows_wdl = values.flag("UCI_ShowWDL")
+        self.plays = not values["UCI_AnalyseMode"]
+        self.elo = values["UCI_Elo"] if self.plays and values["UCI_LimitStrength"] else None
+        self.lines_shown = values["MultiPV"]
+        self.shows_wdl = values["UCI_ShowWDL"]
         self.probe: RootProbe | None = None
         self.latest: Info | None = None
         self.waited_s = go.start_clock()
@@ -60,59 +66,31 @@ class Turn:
     def run(self) -> bool:
         """Answer with a move of the book, or search. Whether a search was run to its end: it can be traced then.
 
-        Whatever fails, the answer is the best that is left; there is none when nothing could be searched.
+        Whatever fails, the answer is the best that is left: the latest line, that of a search in this process, the
+        tables' move; there is none when nothing could be searched.
         """
-        book_move = self._book_move()
-        if book_move is not None:
-            self.go.say(f"info string book move {self.board.uci(book_move)}")
-            self._answer(book_move, self.resources.book_reply(self.board, book_move))
+        resources, command, move = self.resources, self.command, None
+        if self.values["OwnBook"] and self.plays and not (command.infinite or command.searchmoves or command.mate):
+            move = resources.book.ask(lambda book: book.pick(self.board, resources.dice))
+        if move is not None:
+            self.go.say(f"info string book move {self.board.uci(move)}")
+            after = self.board.copy(stack=False)
+            after.push(move)
+            self._answer(move, resources.book.ask(lambda book: book.expected(after)))
             return False
         if self.elo is None:
-            self.probe = self.resources.probe(self.board)
-        result = self._attempt(self._search) if self.resources.searcher.are_there else None
-        if result is not None:
-            self._finish(result)
-        else:
-            self._answer_in_need()
-        return result is not None
-
-    def _attempt(self, search: Callable[[], Result]) -> Result | None:
-        """A search; what fails is reported."""
-        try:
-            return search()
-        except Exception as error:  # of whatever kind: a game is not to be lost for it
-            self.report(error)
-            return None
-
-    def _answer_in_need(self) -> None:
-        """The workers have failed: answer with the latest line, with a search in this process, with the tables' move.
-
-        Nothing is said when there is none of these.
-        """
-        result = self._attempt(self._search_here) if self.latest is None and self.resources.has_kernels else None
-        if result is not None:
-            self._finish(result)
-        elif self.latest is not None:
-            self._answer(*bestmove_of(self.latest))
+            self.probe = resources.prober.ask(lambda prober: prober.probe(self.board))
+        searcher = self.resources.searcher
+        if searcher.are_there and self._finish(lambda: searcher.supervisor.search(self._request())):
+            return True
+        is_untried = self.latest is None and self.resources.has_kernels
+        if is_untried and self._finish(lambda: search_here(self._request())):
+            return False
+        if self.latest is not None:
+            self._answer(*self.latest.pv[:2])
         elif self.probe is not None:
             self._answer((self._root_moves() or self.probe.best)[0])
-
-    def _book_move(self) -> chess.Move | None:
-        command = self.command
-        wanted = self.values.flag("OwnBook") and self.plays
-        if not wanted or command.infinite or command.searchmoves or command.mate is not None:
-            return None
-        return self.resources.book_move(self.board)
-
-    # -- the search --------------------------------------------------------------------------------------------------
-
-    def _search(self) -> Result:
-        """With the workers."""
-        return self.resources.searcher.supervisor.search(self._request())
-
-    def _search_here(self) -> Result:
-        """Without them, in this thread."""
-        return search_here(self._request())
+        return False
 
     def _request(self) -> SearchRequest:
         """What is to be searched, on the clock of the command."""
@@ -149,60 +127,144 @@ class Turn:
     def _time_manager(self, moves: int) -> TimeManager:
         """The clock for a choice among so many moves; two stand for all numbers above."""
         command = self.command
-        overhead_s = self.values.number("Move Overhead") / 1000
+        overhead_s = self.values["Move Overhead"] / 1000
         clock_ms, increment_ms = command.own_ms
         clock = None
         if clock_ms is not None:
-            clock = GameClock(clock_ms / 1000, increment_ms / 1000, command.moves_to_go)
+            clock = GameClock(clock_ms / 1000, increment_ms / 1000, command.movestogo)
         clock = self.resources.lag.read(clock, overhead_s)
         if clock is not None and not command.ponder:
             clock = replace(clock, time_s=clock.time_s - self.waited_s)
-        movetime_ms = command.movetime_ms
-        fixed = None if movetime_ms is None else fixed_time(movetime_ms / 1000, overhead_s)
-        stretch = _PONDER_BONUS if self.values.flag("Ponder") else 1.0
+        fixed = None if command.movetime is None else fixed_time(command.movetime / 1000, overhead_s)
+        stretch = _PONDER_BONUS if self.values["Ponder"] else 1.0
         return time_manager(clock, fixed, moves, overhead_s, stretch, pondering=command.ponder)
 
-    # -- what is said ------------------------------------------------------------------------------------------------
-
     def _report(self, info: Info) -> None:
-        """A report of the search: show it, or from time to time how it goes on."""
+        """Show a report of the search, or from time to time how it goes on."""
         if info.multipv == 1 and info.pv:
             self.latest = info
         if not info.is_live:
-            self._show_all([info])
+            self._show([info])
         else:
             self.go.say(live_line(info))
             if self.debug:
                 self.go.say(statistics_line(info))
 
-    def _show_all(self, lines: Sequence[Info]) -> None:
+    def _show(self, lines: Sequence[Info]) -> None:
         """Show the lines that are wanted. What goes wrong is reported: it shall not end the search."""
+        hits, tables = (0, None) if self.probe is None else (self.probe.hits, self.probe.wdl)
         try:
             for info in lines:
                 if info.multipv <= self.lines_shown:
-                    self._show(info)
+                    shown = info if self.probe is None else self.probe.scored(info)
+                    wdl = shown_wdl(self.board, shown, tables) if self.shows_wdl else None
+                    self.go.say(info_line(shown, hits, wdl))
         except Exception as error:
             self.report(error)
 
-    def _show(self, info: Info) -> None:
-        hits, tablebases = 0, None
-        if self.probe is not None:
-            hits, tablebases = self.probe.hits, self.probe.wdl
-            info = self.probe.scored(info)
-        wdl = shown_wdl(self.board, info, tablebases) if self.shows_wdl else None
-        self.go.say(info_line(info, hits, wdl))
-
-    def _finish(self, result: Result) -> None:
-        """The last lines and the answer."""
-        self._show_all(result.lines)
+    def _finish(self, search: Callable[[], Result]) -> bool:
+        """Search, print the last lines and answer. What fails is reported; then there is no answer, and False is
+        returned."""
+        try:
+            result = search()
+        except Exception as error:  # whatever it is: a game is not to be lost for it
+            self.report(error)
+            return False
+        self._show(result.lines)
         if self.debug:
             self.go.say(statistics_line(result.info))
         if self.elo is not None and result.lines:
-            self._answer(*bestmove_of(choose_line(result.lines, self.elo, self.resources.dice)))
+            self._answer(*choose_line(result.lines, self.elo, self.resources.dice).pv[:2])
         else:
             self._answer(result.bestmove, result.ponder)
+        return True
 
-    def _answer(self, move: chess.Move | None, ponder: chess.Move | None = None) -> None:
-        self.go.answer(bestmove_line(move, ponder))
+    def _answer(self, *moves: chess.Move | None) -> None:
+        self.go.answer(bestmove_line(*(move for move in moves if move is not None)))
         waited_s = 0.0 if self.command.ponder else self.waited_s
         self.resources.lag.played(self.go.control.clock, self.go.clock_ran_s, waited_s)
+
+
+def info_line(info: Info, tbhits: int = 0, wdl: Wdl | None = None) -> str:
+    """Return an `info` line of the protocol. Scores are for the side to move; a mate counts moves."""
+    relative = info.score.relative
+    mate = relative.mate()
+    score = f"cp {relative.score()}" if mate is None else f"mate {mate}"
+    words: list[Any] = ["info depth", info.depth, "seldepth", info.seldepth, "multipv", info.multipv, "score", score]
+    if info.bound != "exact":
+        words.append(f"{info.bound}bound")
+    if wdl is not None:
+        words += ["wdl", *wdl]
+    words += ["nodes", info.nodes, "nps", info.nps, "hashfull", info.hashfull, "tbhits", tbhits]
+    words += ["time", round(info.time_s * 1000)]
+    if info.pv:
+        words += ["pv", *uci_line(info.pv)]
+    return " ".join(map(str, words))
+
+
+def live_line(info: Info) -> str:
+    """Return an `info` line between two iterations: counters, and the root move that is being searched."""
+    line = (
+        f"info depth {info.depth} nodes {info.nodes} nps {info.nps} hashfull {info.hashfull}"
+        f" time {round(info.time_s * 1000)}"
+    )
+    if info.currmove is not None:
+        line += f" currmove {info.currmove.uci()} currmovenumber {info.currmovenumber}"
+    return line
+
+
+def statistics_line(info: Info) -> str:
+    """Return how the work was shared, as an `info string`."""
+    workers = info.workers
+    nodes = max(1, sum(worker.nodes for worker in workers))
+    aborted = sum(worker.aborted_nodes for worker in workers)
+    shares = sorted(worker.nodes / nodes for worker in workers)
+    extremes = f" share {shares[0]:.0%} to {shares[-1]:.0%}" if shares else ""
+    return (
+        f"info string workers {len(workers)} splits {sum(worker.splits for worker in workers)}"
+        f" joins {sum(worker.joins for worker in workers)} aborted {aborted / nodes:.1%}"
+        f" idle {idle_share(workers):.1%}{extremes}"
+    )
+
+
+def bestmove_line(*moves: chess.Move) -> str:
+    """Return the answer to a `go`. moves: the best one and the reply that is expected, if any; none where there is no
+    legal one. Castling is as in the moves."""
+    return "bestmove " + (" ponder ".join(uci_line(moves)) or "(none)")
+
+
+def shown_wdl(board: chess.Board, info: Info, tablebases: int | None) -> Wdl:
+    """Return win, draw and loss in thousandths for `info ... wdl`. tablebases: what they say, WIN to LOSS, if they were
+    asked.
+
+    A mate in sight is certain, and so is what tablebases say; else the model has the word.
+    """
+    score = info.score.relative
+    if tablebases is None or score.is_mate():
+        return wdl_of_score(score, board)
+    return {WIN: (1000, 0, 0), LOSS: (0, 0, 1000)}.get(tablebases, (0, 1000, 0))
+
+
+def count_moves(
+    board: chess.Board, depth: int, threads: int, progress: Callable[[str], None], is_stopped: Callable[[], bool]
+) -> str:
+    """Run a perft; the lines that `go perft` prints. Raises PsearchError when it is stopped.
+
+    progress: gets lines while its kernels are compiled, the first time on a machine; that does not count as its time.
+    """
+    load_kernels(PERFT, progress=progress)
+    counts, seconds = count_leaves(board, depth, threads, is_stopped)
+    lines = sorted(f"{board.uci(move)}: {nodes}" for move, nodes in counts.items())
+    total = sum(counts.values())
+    return "\n".join([*lines, f"info nodes {total} time {round(seconds * 1000)}", "", f"Nodes searched: {total}"])
+
+
+def evaluation_line(supervisor: Supervisor, board: chess.Board, options: SearchOptions) -> str:
+    """Write the line that `eval` prints. Raises PsearchError."""
+    by_network = bool(options.rules.network)
+    supervisor.arena.use_network(options.read_network(), by_network)
+    value = static_evaluation(supervisor.arena.tables, board, by_network)
+    if value is None:
+        return "info string no static evaluation: in check"
+    white = value if board.turn == chess.WHITE else -value
+    return f"static evaluation {white / 100:+.2f} (White's view)"

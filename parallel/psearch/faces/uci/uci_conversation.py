@@ -3,21 +3,23 @@ second one.
 
 This thread imports nothing heavy, so `uciok` comes before python-chess or numba are loaded; the second (`player.py`)
 loads the kernels and does what takes time. `isready`, `stop`, `ponderhit` and `quit` are answered while it searches.
-The way of a `go`: `Uci._go`, `parse_go`, `Player.search`, in the second thread `Turn.run` and `Searcher.search`; and
-back: `Turn`, `Go.answer`.
+The way of a `go`: `Uci._go`, `parse_go`, `Player.search`, in the second thread `Turn.run` and `Supervisor.search`;
+and back: `Turn`, `Go.answer`.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from errno import EBADF
 from typing import TYPE_CHECKING
 
+from psearch.faces.uci.go import Go, parse_go
 from psearch.faces.uci.player import Player
-from psearch.faces.uci.position_command import NO_POSITION, CurrentPosition
-from psearch.faces.uci.uci_options import OptionValues, files_are_allowed
-from psearch.faces.uci.uci_streams import Say, Streams, descriptor_of, info_string
+from psearch.faces.uci.uci_options import NO_FILES, OptionValues
+from psearch.faces.uci.uci_streams import NO_POSITION, Say, Streams, info_string
 from psearch.results import PsearchError
 from psearch.searcher.notices import Notices
 from psearch.text.values import quoted
@@ -54,32 +56,83 @@ tells what else there is: searches with a live display, games, test suites."""
 """What `help` prints: one screen for somebody at a keyboard."""
 
 
+class CurrentPosition:
+    """Holds the position that the next `go` searches: the initial one until another is set up, none where that was
+    refused."""
+
+    def __init__(self) -> None:
+        self._base: tuple[object, ...] = ()
+        self._moves: list[str] = []
+        self._board: chess.Board | None = None
+        self._is_refused = False
+
+    def set_up(self, words: Sequence[str], chess960: bool) -> None:
+        """Obey a `position` command. Raises PsearchError; there is no position then.
+
+        Only the new moves are played if it goes on from the last good one: games are sent whole, move after move.
+        """
+        from psearch.text.fen import parse_position
+        from psearch.text.moves import parse_move
+
+        self._is_refused = True
+        cut = words.index("moves") if "moves" in words else len(words)
+        base, moves = (chess960, *words[:cut]), list(words[cut + 1 :])
+        if not cut:
+            raise PsearchError("startpos or fen is missing")
+        known = len(self._moves)
+        if self._board is not None and base == self._base and moves[:known] == self._moves:
+            board = self._board.copy()
+        else:
+            known = 0
+            board = parse_position(words[:cut], chess960=chess960)
+        for number, word in enumerate(moves[known:], start=known + 1):
+            board.push(parse_move(board, word, f"move {number}"))
+        self._board, self._base, self._moves = board, base, moves
+        self._is_refused = False
+
+    def board(self, chess960: bool) -> chess.Board:
+        """Return a copy, with the moves of the game so far; after a refusal a board without pieces, for an answer would
+        be one for another position. Castling is written as king takes rook if `chess960`."""
+        import chess
+
+        if self._is_refused:
+            return chess.Board(None)
+        if self._board is None:
+            self.set_up(["startpos"], chess960)
+        assert self._board is not None
+        board = self._board.copy()
+        board.chess960 = board.chess960 or chess960
+        return board
+
+
 class Uci:
     """One conversation. `say` takes whole lines, without the end of the last one, from two threads."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self._notices = Notices(lambda text: say(info_string(text)))
-        self._values = OptionValues(files_are_allowed())
+        self.complain = self._notices.tell
+        """says something about the input"""
+        self._values = OptionValues(files=os.environ.get(NO_FILES, "0") in ("", "0"))
         self._debug = False
         self._position = CurrentPosition()
-        self._player = Player(say, self._values)
+        player = self._player = Player(say, self._values)
         self._commands: dict[str, Callable[[list[str]], None]] = {
             "uci": self._uci,
             "debug": self._set_debug,
-            "isready": self._isready,
+            "isready": lambda words: player.ready(),
             "register": lambda words: None,
-            "ucinewgame": self._ucinewgame,
+            "ucinewgame": lambda words: player.new_game(),
             "position": self._set_position,
             "go": self._go,
             "stop": self._stop,
-            "ponderhit": self._ponderhit,
+            "ponderhit": lambda words: player.latest.ponderhit() if player.latest is not None else None,
         }
         self._own_commands: dict[str, Callable[[list[str]], None]] = {
             "help": lambda words: self._say(HELP),
-            "d": self._show_board,
-            "eval": self._evaluate,
-            "bench": self._bench,
+            "d": lambda words: self._on_board(lambda board: self._say(f"{board}\nFEN: {board.fen()}")),
+            "eval": lambda words: self._on_board(player.evaluate),
+            "bench": lambda words: player.bench(),
         }
 
     def run(self, lines: Iterable[str]) -> None:
@@ -99,7 +152,7 @@ class Uci:
             self._player.close()
 
     def _obey(self, line: str) -> bool:
-        """One command; False for `quit`. Unknown words before a command are passed over, as the protocol demands."""
+        """Obey one command; return False for `quit`. Unknown words before it are passed over, as UCI demands."""
         words = line.split()
         begin = 0
         while begin < len(words) and words[begin] not in self._commands and words[begin] not in ("quit", "setoption"):
@@ -121,12 +174,6 @@ class Uci:
             self._commands[command](words[begin + 1 :])
         return True
 
-    def complain(self, text: str) -> None:
-        """Say something about the input."""
-        self._notices.tell(text)
-
-    # -- the protocol's commands -------------------------------------------------------------------------------------
-
     def _uci(self, words: list[str]) -> None:
         lines = [f"id name psearch {__version__}", "id author the psearch authors"]
         self._say("\n".join([*lines, *(option.declaration() for option in self._values.declared()), "uciok"]))
@@ -137,9 +184,6 @@ class Uci:
             self.complain("debug takes on or off")
         else:
             self._debug = words == ["on"]
-
-    def _isready(self, words: list[str]) -> None:
-        self._player.ready()
 
     def _setoption(self, text: str) -> None:
         """`name N value V`: the value as it was written, for names of files may hold blanks of any kind."""
@@ -158,20 +202,14 @@ class Uci:
         elif option.name in _SETTLED_AT_ONCE:
             self._player.settle()
 
-    def _ucinewgame(self, words: list[str]) -> None:
-        self._player.new_game()
-
     def _set_position(self, words: list[str]) -> None:
         try:
-            self._position.set_up(words, self._is_chess960)
+            self._position.set_up(words, self._values["UCI_Chess960"])
             self._player.start()  # a GUI has said `uci` long ago; somebody at a keyboard goes straight on to `go`
         except PsearchError as error:
             self.complain(f"position: {error}; until a good one comes, go is answered with bestmove 0000")
 
     def _go(self, words: list[str]) -> None:
-        from psearch.faces.uci.go import Go
-        from psearch.faces.uci.go_command import parse_go
-
         try:
             command = parse_go(words, self._board(), self.complain)
         except PsearchError as error:
@@ -184,7 +222,7 @@ class Uci:
                 # python-chess may forget its ponder search without a stop, and expects one answer only
                 running.give_up()
                 self.complain("the ponder search is given up: another go has come")
-            elif not running.is_stopped:
+            elif not running.control.is_stopped:
                 self.complain("a search is running already: go was ignored")
                 return
         self._player.search(Go(command, self._say), self._debug)
@@ -193,35 +231,15 @@ class Uci:
         if self._player.latest is not None:
             self._player.latest.stop()
 
-    def _ponderhit(self, words: list[str]) -> None:
-        if self._player.latest is not None:
-            self._player.latest.ponderhit()
-
-    # -- commands of our own -----------------------------------------------------------------------------------------
-
-    def _show_board(self, words: list[str]) -> None:
-        board = self._board()
-        if board.occupied:
-            self._say(f"{board}\nFEN: {board.fen()}")
-        else:
-            self.complain(NO_POSITION)
-
-    def _evaluate(self, words: list[str]) -> None:
-        board = self._board()
-        if board.occupied:
-            self._player.evaluate(board)
-        else:
-            self.complain(NO_POSITION)
-
-    def _bench(self, words: list[str]) -> None:
-        self._player.bench()
-
-    @property
-    def _is_chess960(self) -> bool:
-        return self._values.flag("UCI_Chess960")
-
     def _board(self) -> chess.Board:
-        return self._position.board(self._is_chess960)
+        return self._position.board(self._values["UCI_Chess960"])
+
+    def _on_board(self, show: Callable[[chess.Board], None]) -> None:
+        board = self._board()
+        if board.occupied:
+            show(board)
+        else:
+            self.complain(NO_POSITION)
 
 
 def run_uci(is_over: Callable[[], bool] = lambda: False) -> None:
@@ -231,7 +249,8 @@ def run_uci(is_over: Callable[[], bool] = lambda: False) -> None:
     """
     if sys.stdin is None:
         return
-    stdin, stdout = descriptor_of(sys.stdin, "input"), descriptor_of(sys.stdout, "output")
-    with Streams(stdin, stdout, is_over) as streams:
+    if not hasattr(sys.stdout, "fileno"):
+        raise OSError(EBADF, "standard output is closed")
+    with Streams(sys.stdin.fileno(), sys.stdout.fileno(), is_over) as streams:
         uci = Uci(streams.say)
         uci.run(streams.lines(uci.complain))

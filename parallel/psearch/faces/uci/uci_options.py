@@ -6,7 +6,6 @@ anything heavy is loaded.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -82,11 +81,6 @@ to."""
 _BY_KEY = {option.key: option for option in OPTIONS}
 
 
-def files_are_allowed() -> bool:
-    """Tell whether options may name files, as the environment says."""
-    return os.environ.get(NO_FILES, "0") in ("", "0")
-
-
 @dataclass
 class OptionValues:
     """Keeps what the options are set to. With `files` False those that name files stay empty."""
@@ -103,7 +97,9 @@ class OptionValues:
         try:
             value = option.of_text(text)
         except ValueError as error:
-            raise ValueError(f"{error}; {option.name} stays {option.shown(self._values[option.name])}") from None
+            value = self._values[option.name]
+            former = str(value).lower() if isinstance(value, bool) else "empty" if value == "" else value
+            raise ValueError(f"{error}; {option.name} stays {former}") from None
         names_file = option.is_path or (option.takes_file and value not in option.choices)
         if names_file and value and not self.files:
             raise ValueError(f"{option.name} is not available: {NO_FILES} forbids all files")
@@ -122,10 +118,10 @@ class OptionValues:
     def search_options(self, network: tuple[str, str] = ("", ""), own: Own | None = None) -> SearchOptions:
         """Return how to search. network: the path of a file that has been read, and its digest; own: the kernels of
         files, which have been compiled. Without them such a policy is the default one, and there are no rules."""
-        from psearch.options import SearchOptions, pruning_named
+        from psearch.options import SearchOptions
 
         values: dict[str, Any] = {option.field: self._values[option.name] for option in _OF_SEARCH}
-        values["pruning"] = pruning_named(pruning_words(self.text("Pruning"), self.text("PruningParameters")))
+        values["pruning"] = pruning_words(self["Pruning"], self["PruningParameters"])
         values |= {"net": network[0], "network_digest": network, "own": own, "with_": "" if own is None else own.with_}
         if own is not None:
             values["policy"] = own.policy
@@ -137,15 +133,6 @@ class OptionValues:
         """Return how often these options were set: a file that is named again may have been edited."""
         return sum(self._times[name] for name in names)
 
-    def number(self, name: str) -> int:
-        value = self._values[name]
-        if not isinstance(value, int):
-            raise KeyError(name)
-        return value
-
-    def flag(self, name: str) -> bool:
-        return self._values[name] is True
-
-    def text(self, name: str) -> str:
-        value = self._values[name]
-        return value if isinstance(value, str) else ""
+    def __getitem__(self, name: str) -> Any:
+        """Return the value of an option, of the type of its kind."""
+        return self._values[name]

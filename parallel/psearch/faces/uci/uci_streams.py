@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from errno import EBADF
+from contextlib import suppress
 
 from psearch.text.values import escaped
 
@@ -24,6 +24,7 @@ Say = Callable[[str], None]
 """Prints whole lines, given without the last line's end; may be called from any thread."""
 _LONGEST = 1000
 """Characters of an `info string`."""
+NO_POSITION = "there is no position: the last one was refused"
 
 
 def info_string(text: str) -> str:
@@ -66,8 +67,6 @@ class Streams:
             signal.set_wakeup_fd(self._former_wakeup)
         # the pipe stays: another thread may be about to write
 
-    # -- in ----------------------------------------------------------------------------------------------------------
-
     def lines(self, complain: Callable[[str], None]) -> Iterator[str]:
         """Yield lines as they come, whatever bytes they hold, until the end of the input or a signal.
 
@@ -101,19 +100,14 @@ class Streams:
         while not self._must_end():
             ready = {descriptor for descriptor, _ in poll.poll()}
             if self._woken in ready:
-                self._drain()
+                with suppress(BlockingIOError):
+                    os.read(self._woken, _READ)
             elif self._stdin in ready:
                 try:
                     return os.read(self._stdin, _READ) or None
                 except BlockingIOError:  # another process reads there, too
                     continue
         return None
-
-    def _drain(self) -> None:
-        try:
-            os.read(self._woken, _READ)
-        except BlockingIOError:
-            return
 
     def _must_end(self) -> bool:
         """Whether a signal has come. Raises OSError when the output is gone."""
@@ -122,8 +116,6 @@ class Streams:
         if self._failure is not None:
             raise self._failure
         return False
-
-    # -- out ---------------------------------------------------------------------------------------------------------
 
     def say(self, text: str) -> None:
         """Write whole lines, given without the last line's end. When that fails, `lines` ends with the error."""
@@ -141,24 +133,10 @@ class Streams:
         poll.register(self._stdout, select.POLLOUT)
         while data:
             if poll.poll(_LOOK_S * 1000):
-                try:
+                with suppress(BlockingIOError):
                     data = data[os.write(self._stdout, data[:_WRITE]) :]
-                except BlockingIOError:
-                    continue
-            elif self._is_late():
-                raise BlockingIOError("nobody reads the output")
-
-    def _is_late(self) -> bool:
-        """Whether the engine should have ended by now."""
-        if self._over_since is None and self._is_over():
-            self._over_since = time.monotonic()
-        return self._over_since is not None and time.monotonic() > self._over_since + _PATIENCE_S
-
-
-def descriptor_of(stream: object, name: str) -> int:
-    """Return the descriptor of `sys.stdin` or `sys.stdout`. Raises OSError when it is closed."""
-    fileno = getattr(stream, "fileno", None)
-    if fileno is None:
-        raise OSError(EBADF, f"standard {name} is closed")
-    number: int = fileno()
-    return number
+                continue
+            if self._over_since is None and self._is_over():
+                self._over_since = time.monotonic()
+            if self._over_since is not None and time.monotonic() > self._over_since + _PATIENCE_S:
+                raise BlockingIOError("the output is not read")

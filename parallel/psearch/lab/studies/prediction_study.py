@@ -29,7 +29,7 @@ from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels, merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
-from psearch.terminal.table import glossary, text_table
+from psearch.terminal.streams import glossary, text_table
 from psearch.text.epd_text import SuitePosition
 from psearch_core import DEFAULT_PRUNING
 from psearch_core.chess.pruning.modes import MODES, Pruning

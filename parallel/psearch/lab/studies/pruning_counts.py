@@ -8,7 +8,7 @@ from typing import Any
 
 from psearch.arena.arena import Arena
 from psearch.scheduler.scheduler_entries import merge_now
-from psearch.terminal.table import glossary, text_table
+from psearch.terminal.streams import glossary, text_table
 from psearch_core.chess.pruning.modes import MODES
 from psearch_core.constants import TYPE_NAMES
 from psearch_core.records import OWN_RULE

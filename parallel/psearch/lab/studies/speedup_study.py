@@ -26,7 +26,7 @@ from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError, Result
-from psearch.terminal.table import glossary, text_table
+from psearch.terminal.streams import glossary, text_table
 from psearch.text.epd_text import SuitePosition
 from psearch_core.toolchain.kernel_sets import KernelSet
 

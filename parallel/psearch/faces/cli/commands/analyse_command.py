@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psearch.defaults import JOB_HASH_MB
-from psearch.faces.cli.arguments import add_limits, add_on, add_settings, check_hash
+from psearch.faces.cli.arguments import add_limits, add_on, add_settings, check_hash, open_tables
 from psearch.faces.cli.output import refuse
-from psearch.faces.cli.root_arguments import open_tables
 from psearch.faces.cli.signals import Signals
 from psearch.settings import HASH, SYZYGY, THREADS
 
 if TYPE_CHECKING:
-    from psearch.faces.cli.analysis_session import Input
+    from psearch.faces.cli.analyses import Input
 
 DESCRIPTION = """\
 Search every position of some files, 1 second each if no limit is given.
@@ -91,32 +90,23 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.hash is not None and options.on is None:
         check_hash(options.hash)
 
-    from psearch.faces.cli.analysis_session import Input
+    from psearch.faces.cli import analyses
 
     if options.syzygy and options.on is None:
         open_tables(options.syzygy).close()
     if len(files) == 1 and not is_to_file:
         opened = open_source(files[0])
         if isinstance(opened, Stream) and file_kind(files[0], opened.first_lines()) is Kind.LINES:
-            from psearch.faces.cli.analyse_lines import analyse_stream
-
-            return analyse_stream(opened, options, signals)
-        inputs = [Input(files[0], opened.copied() if isinstance(opened, Stream) else opened)]
+            return analyses.analyse_stream(opened, options, signals)
+        inputs = [analyses.Input(files[0], opened.copied() if isinstance(opened, Stream) else opened)]
     else:
-        inputs = [Input(file, read_source(file)) for file in files]
-    kind = kind_of(inputs)
-    if kind is Kind.LINES:
-        from psearch.faces.cli.analyse_lines import analyse_lines
-
-        return analyse_lines(inputs, options, signals)
-    if kind is Kind.SUITE:
-        from psearch.faces.cli.analyse_suites import analyse_suites
-
-        return analyse_suites(inputs, options, signals)
-
-    from psearch.faces.cli.analyse_games import analyse_games
-
-    return analyse_games(inputs, options, signals)
+        inputs = [analyses.Input(file, read_source(file)) for file in files]
+    analyse = {
+        Kind.SUITE: analyses.analyse_suites,
+        Kind.GAMES: analyses.analyse_games,
+        Kind.LINES: analyses.analyse_lines,
+    }
+    return analyse[kind_of(inputs)](inputs, options, signals)
 
 
 class Kind(Enum):
@@ -127,6 +117,13 @@ class Kind(Enum):
     LINES = "has JSON lines"
 
 
+_KINDS = {
+    **dict.fromkeys((".epd", ".fen"), Kind.SUITE),
+    ".pgn": Kind.GAMES,
+    **dict.fromkeys((".jsonl", ".ndjson"), Kind.LINES),
+}
+
+
 def kind_of(inputs: Sequence[Input]) -> Kind:
     """Return what all files are. Raises PsearchError where they differ: one result cannot hold them."""
     from psearch.results import PsearchError
@@ -134,28 +131,9 @@ def kind_of(inputs: Sequence[Input]) -> Kind:
     kinds = [file_kind(one.name, (line.text for line in one.source.lines())) for one in inputs]
     for one, kind in zip(inputs, kinds, strict=True):
         if kind is not kinds[0]:
-            first, second = (inputs[0], kinds[0]), (one, kind)
-            if kind is Kind.SUITE or kinds[0] is Kind.LINES:
-                first, second = second, first
-            raise PsearchError(
-                f"{first[0].source.name} {first[1].value}, {second[0].source.name} {second[1].value}: "
-                "analyse them in two calls"
-            )
+            found = f"{inputs[0].source.name} {kinds[0].value}, {one.source.name} {kind.value}"
+            raise PsearchError(f"{found}: analyse them in two calls")
     return kinds[0]
-
-
-def _check_out(file: str, out: str) -> None:
-    """The input must stay as it is: a journal is only good for the input that it was made from."""
-    from psearch.batch.analysis.analysis_files import place_of
-    from psearch.results import PsearchError
-
-    try:
-        place_of(out)
-        same = Path(out).exists() and Path(file).exists() and Path(out).samefile(file)
-    except (OSError, ValueError) as error:
-        raise PsearchError(f"cannot write {out}: {getattr(error, 'strerror', None) or error}") from None
-    if same:
-        raise PsearchError(f"--out {out} is the input itself: choose another name")
 
 
 def file_kind(file: str, lines: Iterable[str]) -> Kind:
@@ -173,10 +151,15 @@ def file_kind(file: str, lines: Iterable[str]) -> Kind:
     return Kind.SUITE
 
 
-_KINDS = {
-    ".epd": Kind.SUITE,
-    ".fen": Kind.SUITE,
-    ".pgn": Kind.GAMES,
-    ".jsonl": Kind.LINES,
-    ".ndjson": Kind.LINES,
-}
+def _check_out(file: str, out: str) -> None:
+    """Raise PsearchError for an output that is the input: a journal is only good for the input it was made from."""
+    from psearch.batch.analysis.analysis_files import place_of
+    from psearch.results import PsearchError
+
+    try:
+        place_of(out)
+        same = Path(out).exists() and Path(file).exists() and Path(out).samefile(file)
+    except (OSError, ValueError) as error:
+        raise PsearchError(f"cannot write {out}: {getattr(error, 'strerror', None) or error}") from None
+    if same:
+        raise PsearchError(f"--out {out} is the input itself: choose another name")

@@ -16,9 +16,6 @@ from psearch.settings import Option
 
 SHELLS = ("bash", "zsh", "fish")
 
-_FILES = ("FILE", "PNG")
-_FOLDERS = ("PATH",)
-
 DESCRIPTION = """\
 Print a script that lets the shell complete psearch's commands, options and file names."""
 
@@ -34,12 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
 
 
-def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Print the script."""
-    print(completion_script(options.shell), end="")
-    return 0
-
-
 class _Tree(argparse.ArgumentParser):
     """Tells shtab which values are names of files; by the metavar, which says so to people."""
 
@@ -47,9 +38,9 @@ class _Tree(argparse.ArgumentParser):
         import shtab
 
         action = super().add_argument(*names, **details)
-        if action.metavar in _FILES:
+        if action.metavar in ("FILE", "PNG"):
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab's own convention
-        elif action.metavar in _FOLDERS:
+        elif action.metavar == "PATH":
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # shtab's own convention
         declared = getattr(action.type, "__self__", None)
         if isinstance(declared, Option) and declared.choices:  # it takes more than these
@@ -57,8 +48,8 @@ class _Tree(argparse.ArgumentParser):
         return action
 
 
-def completion_script(shell: str) -> str:
-    """Return the script for one of `SHELLS`."""
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Print the script."""
     import shtab
 
     tree = _Tree(prog="psearch", description="parallel chess search")
@@ -67,4 +58,5 @@ def completion_script(shell: str) -> str:
     branches = tree.add_subparsers(dest="command")
     for name, summary in COMMANDS.items():
         load(name).add_arguments(branches.add_parser(name, help=summary))
-    return str(shtab.complete(tree, shell=shell))
+    print(shtab.complete(tree, shell=options.shell), end="")
+    return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from psearch.defaults import DEFAULT_MOVETIME_MS
@@ -16,10 +15,9 @@ from psearch.faces.cli.arguments import (
     check_hash,
     limits_of,
 )
-from psearch.faces.cli.kernels import loaded_game, prepare_kernels
-from psearch.faces.cli.output import complain, print_json, refuse
+from psearch.faces.cli.kernels import add_trace, check_trace, loaded_game, prepare_kernels, traced
+from psearch.faces.cli.output import complain, print_answer, refuse
 from psearch.faces.cli.signals import Signals
-from psearch.faces.cli.traces import add_trace, traced
 
 if TYPE_CHECKING:
     from psearch.games.searching import GameResult
@@ -64,10 +62,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.board and options.json:
         refuse("--board draws, --json is for programs: choose one")
     check_hash(options.hash)
-    if options.trace is not None:
-        from psearch.trace.trace_file import check_trace
-
-        check_trace(options.trace)
+    check_trace(options.trace)
     game = loaded_game(file)
     position = game.read(" ".join(moves))
     if options.board:
@@ -95,8 +90,6 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         limits = limits_of(options, DEFAULT_MOVETIME_MS)
         with traced(supervisor, trace, facts, position):
             result = search_with(supervisor, position, limits, how, show, signals.control, complain)
-            if options.json:
-                print_json(json_object(position, result, options.threads))
-            else:
-                print(final_text(position, result), file=sys.stdout, flush=True)
+            facts = json_object(position, result, options.threads)
+            print_answer(options.json, facts, final_text(position, result))
     return signals.exit_status

@@ -6,11 +6,9 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import MAX_DEPTH
-from psearch.faces.cli.arguments import add_json
-from psearch.faces.cli.exit_status import EXIT_WRONG
+from psearch.faces.cli.arguments import add_json, add_number, add_seed, whole_number
 from psearch.faces.cli.kernels import prepare_kernels
-from psearch.faces.cli.numbers import whole_number
-from psearch.faces.cli.output import complain, print_json
+from psearch.faces.cli.output import EXIT_WRONG, complain, print_answer
 from psearch.faces.cli.signals import Signals
 
 if TYPE_CHECKING:
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
 
 MAX_BREADTH = 1000
 DEFAULT_COUNT = 10_000_000
-_MOST_COUNT = 10**9
-_MOST_SEED = 2**63 - 1
 
 DESCRIPTION = f"""\
 Print how many leaves alpha-beta visits in a tree of B moves everywhere, the best one
@@ -46,20 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch leaves`."""
     parser.add_argument("breadth", type=whole_number(1, MAX_BREADTH), metavar="B", help="moves in every position")
     parser.add_argument("plies", type=whole_number(0, MAX_DEPTH), metavar="N", help="depth of the largest tree")
-    parser.add_argument(
-        "--count",
-        type=whole_number(0, _MOST_COUNT),
-        default=DEFAULT_COUNT,
-        metavar="LEAVES",
-        help=f"search the trees of no more leaves than that (default {DEFAULT_COUNT:,}; 0: none)",
-    )
-    parser.add_argument(
-        "--seed",
-        type=whole_number(0, _MOST_SEED),
-        default=1,
-        metavar="N",
-        help="of the values of the trees that are searched (default 1)",
-    )
+    words = f"search the trees of no more leaves than that (default {DEFAULT_COUNT:,}; 0: none)"
+    add_number(parser, "--count", 0, 10**9, words, "LEAVES", default=DEFAULT_COUNT)
+    add_seed(parser, "of the values of the trees that are searched", 1, "N")
     add_json(parser)
 
 
@@ -69,10 +54,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     table = [least_leaves(options.breadth, depth) for depth in range(options.plies + 1)]
     counts = _count(table, options)
-    if options.json:
-        print_json(_as_json(table, counts, options))
-    else:
-        print("\n".join(_lines(table, counts)), flush=True)
+    facts = {"breadth": options.breadth, "seed": options.seed}
+    rows = [_as_json(row, counts.get(row.depth)) for row in table]
+    print_answer(options.json, {**facts, "leaves": rows}, "\n".join(_lines(table, counts)))
     problems = [text for depth, count in counts.items() for text in _problems(table[depth], count)]
     for text in problems:
         complain(text)
@@ -101,7 +85,7 @@ def _count(table: list[Leaves], options: argparse.Namespace) -> dict[int, Count]
 
 
 def _problems(row: Leaves, count: Count) -> list[str]:
-    """What is not as predicted."""
+    """Return what is not as predicted."""
     problems = []
     if count.leaves != row:
         problems.append(f"{row.depth} plies: {count.leaves} counted, {row} by formula")
@@ -113,62 +97,37 @@ def _problems(row: Leaves, count: Count) -> list[str]:
 
 
 def _lines(table: list[Leaves], counts: dict[int, Count]) -> list[str]:
-    from psearch.terminal.table import text_table
-
-    def compared(row: Leaves) -> str:
-        if row.depth not in counts:
-            return ""
-        return "same" if counts[row.depth].leaves == row else "NOT THE SAME"
-
-    rows = [
-        (str(row.depth), f"{row.total:,}", f"{row.pv:,}", f"{row.cut:,}", f"{row.all:,}", compared(row))
-        for row in table
-    ]
-    lines = [text_table(("plies", "total", "PV", "CUT", "ALL", "counted"), rows, left=0)]
-    lines += ["", _LEGEND]
-    if counts:
-        lines += ["", *_rule_lines(list(counts.values()))]
-    return lines
-
-
-def _rule_lines(counts: list[Count]) -> list[str]:
-    from psearch.terminal.table import text_table
+    from psearch.terminal.streams import text_table
     from psearch.text.values import counted
 
-    nodes = sum(count.nodes for count in counts)
-    skipped = sum(count.skipped for count in counts)
     rows = []
-    for rule in counts[0].wrong:
-        wrong = sum(count.wrong[rule] for count in counts)
-        unlike = sum(count.unlike_knuth[rule] for count in counts)
+    for row in table:
+        count = counts.get(row.depth)
+        compared = "" if count is None else "same" if count.leaves == row else "NOT THE SAME"
+        rows.append([str(row.depth), *(f"{number:,}" for number in (row.total, row.pv, row.cut, row.all)), compared])
+    lines = [text_table(("plies", "total", "PV", "CUT", "ALL", "counted"), rows, left=0), "", _LEGEND]
+    if not counts:
+        return lines
+    nodes = sum(count.nodes for count in counts.values())
+    skipped = sum(count.skipped for count in counts.values())
+    rules = []
+    for rule in counts[table[0].depth].wrong:
+        wrong = sum(count.wrong[rule] for count in counts.values())
+        unlike = sum(count.unlike_knuth[rule] for count in counts.values())
         text = f"{wrong:,} nodes of another type" if wrong else "every node right"
         if unlike:
             text += f"; {unlike:,} of the children left out expected to be CUT, by Knuth's rule ALL"
-        rows.append((f"  {rule}", text))
-    return [
-        f"{nodes:,} nodes visited in {counted(len(counts), 'tree')}; cutoffs left out {skipped:,} of their children",
-        "node types predicted:",
-        text_table(("", ""), rows, left=2),
-    ]
+        rules.append((f"  {rule}", text))
+    visited = f"{nodes:,} nodes visited in {counted(len(counts), 'tree')}"
+    lines += ["", f"{visited}; cutoffs left out {skipped:,} of their children", "node types predicted:"]
+    return [*lines, text_table(("", ""), rules, left=2)]
 
 
-def _as_json(table: list[Leaves], counts: dict[int, Count], options: argparse.Namespace) -> dict[str, Any]:
-    rows: list[dict[str, Any]] = []
-    for row in table:
-        entry: dict[str, Any] = {"plies": row.depth, "total": row.total, "pv": row.pv, "cut": row.cut, "all": row.all}
-        count = counts.get(row.depth)
-        if count is not None:
-            found = count.leaves
-            entry["counted"] = {
-                "total": found.total,
-                "pv": found.pv,
-                "cut": found.cut,
-                "all": found.all,
-                "nodes": count.nodes,
-                "misvalued": count.misvalued,
-                "skipped": count.skipped,
-                "wrong": count.wrong,
-                "unlike_knuth": count.unlike_knuth,
-            }
-        rows.append(entry)
-    return {"breadth": options.breadth, "seed": options.seed, "leaves": rows}
+def _as_json(row: Leaves, count: Count | None) -> dict[str, Any]:
+    def by_type(leaves: Leaves) -> dict[str, Any]:
+        return {"total": leaves.total, "pv": leaves.pv, "cut": leaves.cut, "all": leaves.all}
+
+    if count is None:
+        return {"plies": row.depth, **by_type(row)}
+    figures = {name: getattr(count, name) for name in ("nodes", "misvalued", "skipped", "wrong", "unlike_knuth")}
+    return {"plies": row.depth, **by_type(row), "counted": {**by_type(count.leaves), **figures}}

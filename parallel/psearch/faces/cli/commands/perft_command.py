@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
 from psearch.defaults import MAX_DEPTH, MAX_NODES
-from psearch.faces.cli.arguments import add_threads
-from psearch.faces.cli.exit_status import EXIT_WRONG
+from psearch.faces.cli.arguments import add_number, add_threads, whole_number
 from psearch.faces.cli.kernels import prepare_kernels
-from psearch.faces.cli.numbers import whole_number
-from psearch.faces.cli.output import refuse
+from psearch.faces.cli.output import EXIT_WRONG, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.text.values import counted
 
@@ -40,12 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="DEPTH FEN", help="depth in plies, then the position")
     add_threads(parser)
     parser.add_argument("--epd", metavar="FILE", help="check the counts in a file; `-` reads standard input")
-    parser.add_argument(
-        "--max-nodes",
-        type=whole_number(1, MAX_NODES),
-        metavar="M",
-        help=f"with --epd: skip expected counts above M (default {DEFAULT_MAX_NODES:,})",
-    )
+    words = f"with --epd: skip expected counts above M (default {DEFAULT_MAX_NODES:,})"
+    add_number(parser, "--max-nodes", 1, MAX_NODES, words, "M")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
@@ -109,22 +104,14 @@ def _check_suite(options: argparse.Namespace) -> int:
             status(f"{len(checks)}/{total} counts, {len(failures)} wrong, {check.case.source}")
     for failure in failures:
         print(printable(failure))
-    print(_suite_summary(checks, len(cases), max_nodes))
-    return EXIT_WRONG if failures else 0
-
-
-def _suite_summary(checks: list[PerftCheck], positions: int, max_nodes: int) -> str:
-    from psearch.text.perft_epd import PerftOutcome
-
-    number = {outcome: sum(check.outcome is outcome for check in checks) for outcome in PerftOutcome}
-    nodes = sum(check.nodes for check in checks)
-    seconds = sum(check.seconds for check in checks)
+    number = Counter(check.outcome for check in checks)
     skipped = f"{number[PerftOutcome.TOO_BIG]} skipped (more than {max_nodes:,})"
     if number[PerftOutcome.UNSUPPORTED]:
         skipped += f", {number[PerftOutcome.UNSUPPORTED]} skipped (more than 16 pieces of one colour)"
-    right, wrong = number[PerftOutcome.RIGHT], number[PerftOutcome.WRONG]
-    counts = f"{counted(right, 'count')} right, {wrong} wrong, {skipped}"
-    return f"{counted(positions, 'position')}, {counts}\n{_total_line(nodes, seconds)}"
+    right = counted(number[PerftOutcome.RIGHT], "count")
+    print(f"{counted(len(cases), 'position')}, {right} right, {number[PerftOutcome.WRONG]} wrong, {skipped}")
+    print(_total_line(sum(check.nodes for check in checks), sum(check.seconds for check in checks)))
+    return EXIT_WRONG if failures else 0
 
 
 def _total_line(nodes: int, seconds: float) -> str:

@@ -5,20 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from psearch.defaults import DEFAULT_POLICY
-from psearch.faces.cli.arguments import add_json, add_settings, search_options
+from psearch.faces.cli import study
+from psearch.faces.cli.arguments import add_settings
 from psearch.faces.cli.kernels import prepare_kernels
-from psearch.faces.cli.output import complain, print_json, refuse
+from psearch.faces.cli.output import complain, print_answer, refuse
 from psearch.faces.cli.signals import Signals
-from psearch.faces.cli.study import (
-    add_plot,
-    add_suite,
-    check_plot,
-    kernels_of,
-    policies,
-    print_table,
-    read_positions,
-)
 from psearch.settings import DEPTH
 
 if TYPE_CHECKING:
@@ -39,7 +30,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch predict`."""
-    add_suite(parser)
+    study.add_suite(parser, "draw reliability curves")
     DEPTH.add_to(parser, "plies to search")
     parser.add_argument(
         "--policy",
@@ -47,28 +38,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="judge a policy of your own, too; several with commas between them",
     )
     add_settings(parser, "pruning", "evaluation", "with_")
-    add_json(parser, instead_of="the table")
-    add_plot(parser, "draw reliability curves")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Judge the rules and print the table."""
     if options.suite is None or options.depth is None:
         refuse("predict needs --suite FILE and --depth D")
-    check_plot(options)
-    positions = read_positions(options)
+    study.check_plot(options)
+    positions = study.read_positions(options)
 
-    how = search_options(options, policy=DEFAULT_POLICY)
-    from psearch.lab.studies.prediction_study import RULES
+    how = study.options_of(options)
+    from psearch.lab.studies import prediction_study
 
-    files = kernels_of(policies(options.policy) if options.policy else [])
-    rules = (*RULES, *files)
-    own = kernels_of(rules, options.with_)
+    files = study.kernels_of(study.policies(options.policy) if options.policy else [])
+    rules = (*prediction_study.RULES, *files)
+    own = study.kernels_of(rules, options.with_)
     from psearch.lab.studies.study_entries import ONE_TREE
     from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH
 
     prepare_kernels(PREDICTION, ONE_TREE, *(each.group(base) for each in own.values() for base in (SEARCH, ONE_TREE)))
-    from psearch.lab.studies.prediction_study import WORKERS, as_json, legend, study, table
+    from psearch.lab.studies.prediction_study import WORKERS, as_json, legend, table
     from psearch.lab.studies.tree_sizes import scale, scale_line, warnings
     from psearch.terminal.status import StatusLine
     from psearch.text.values import counted
@@ -77,7 +66,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     interrupted = False
     try:
         with StatusLine(only_terminal=True) as status:
-            study(
+            prediction_study.study(
                 positions,
                 options.depth,
                 rules=rules,
@@ -91,12 +80,16 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         interrupted = True
     pruned = how.pruning_words
     nodes = reports[0].tree_nodes if reports else 0.0
-    if options.json:
-        facts = {"depth": options.depth, "positions": len(positions), "tree_nodes": nodes, "pruning": pruned}
-        print_json({**facts, "rules": as_json(reports), "interrupted": interrupted})
-    elif reports:
-        searched = f"{scale_line(len(positions), nodes)}, depth {options.depth}"
-        print_table(table(reports), searched, f"pruning {pruned}", legend())
+    facts = {
+        "depth": options.depth,
+        "positions": len(positions),
+        "tree_nodes": nodes,
+        "pruning": pruned,
+        "rules": as_json(reports),
+        "interrupted": interrupted,
+    }
+    searched = f"{scale_line(len(positions), nodes)}, depth {options.depth}; pruning {pruned}"
+    print_answer(options.json, facts, "\n\n".join([table(reports), searched, legend()]) if reports else "")
     cautions = warnings(len(positions), nodes, WORKERS, pruned) if reports else []
     for caution in cautions:
         complain(caution)

@@ -4,35 +4,45 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import DEFAULT_MOVETIME_MS
 from psearch.faces.cli.arguments import (
+    add_hash,
     add_json,
-    add_position,
-    add_search_options,
+    add_limits,
+    add_settings,
+    add_threads,
     check_hash,
     limits_of,
+    open_tables,
     search_options,
 )
-from psearch.faces.cli.command_list import COMMANDS
-from psearch.faces.cli.guesses import check_moves
-from psearch.faces.cli.kernels import ready_engine
-from psearch.faces.cli.output import complain, print_json, refuse
-from psearch.faces.cli.root_arguments import add_root_options, candidates, moved, probe, table_line, table_object
+from psearch.faces.cli.command_list import COMMANDS, check_moves
+from psearch.faces.cli.kernels import add_trace, check_trace, prepare_kernels, traced
+from psearch.faces.cli.output import complain, print_answer, print_json, refuse
 from psearch.faces.cli.signals import Signals
-from psearch.faces.cli.traces import add_trace, traced
+from psearch.settings import MULTIPV, SYZYGY
 from psearch.version import __version__
 
 if TYPE_CHECKING:
     import chess
 
+    from psearch.options import SearchOptions
     from psearch.processes.supervisor import Supervisor
     from psearch.results import Info, Result
     from psearch.text.syzygy import RootProbe
+
+_VERDICTS = {
+    2: "won",
+    1: "won, but drawn by the fifty-move rule",
+    0: "drawn",
+    -1: "lost, but drawn by the fifty-move rule",
+    -2: "lost",
+}
+_MOST_TABLE_MOVES = 8
 
 DESCRIPTION = f"""\
 Search a chess position with several worker processes and print the best move.
@@ -71,14 +81,25 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch FEN`."""
-    add_position(parser)
+    parser.add_argument("fen", nargs="*", metavar="FEN", help="the position, or `startpos`")
     add_options(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the arguments with a name."""
-    add_search_options(parser)
-    add_root_options(parser)
+    add_threads(parser)
+    add_limits(parser)
+    add_hash(parser)
+    add_settings(parser)
+    parser.add_argument(
+        "--moves",
+        metavar='"M M"',
+        help="moves played first (from startpos without a FEN), UCI, SAN or as in a PGN; they count as history",
+    )
+    parser.add_argument("--searchmoves", metavar='"M M"', help="choose among these moves only")
+    MULTIPV.add_to(parser, default=1)
+    SYZYGY.add_to(parser)
+    parser.add_argument("--board", action="store_true", help="draw the position, White below")
     parser.add_argument("--on", help=argparse.SUPPRESS)  # of `psearch analyse`, which a file as FEN means
     add_json(parser)
     parser.add_argument(
@@ -95,14 +116,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Search, unless the game is over on the board."""
-    from psearch.text.fen import parse_position
-    from psearch.text.report import finished_result, json_object, terminal_line
-
     words = options.fen or ([] if options.moves is None else ["startpos"])
     if options.parameters:
         if words:
             refuse("--parameters searches nothing: leave out FEN")
-        _print_parameters(options.json)
+        from psearch.lab.studies.pruning_counts import parameters_object, parameters_table
+
+        print_answer(options.json, {"parameters": parameters_object()}, parameters_table())
         return 0
     if not words:
         refuse("no position given: a FEN or startpos (see psearch --help)")
@@ -111,26 +131,33 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         refuse("--board draws, --json is for programs: choose one")
     if options.on is not None:
         refuse("one position is searched on this machine: psearch analyse --on CLUSTER FILE shares out many")
-    board = parse_position(words)
-    if options.trace is not None:
-        from psearch.trace.trace_file import check_trace
+    from psearch.text.fen import parse_position
+    from psearch.text.report import finished_result, json_object, terminal_line
 
-        check_trace(options.trace)
-    named = moved(board, options)
-    found = probe(board, options.syzygy) if options.syzygy is not None else None
+    board = parse_position(words)
+    check_trace(options.trace)
+    only = found = None
+    if options.moves is not None or options.searchmoves is not None:
+        from psearch.text.moves import choose_moves, play_moves
+
+        if options.moves is not None:
+            play_moves(board, options.moves, "--moves")
+        if options.searchmoves is not None:
+            only = choose_moves(board, options.searchmoves, "--searchmoves")
+    if options.syzygy is not None:
+        with open_tables(options.syzygy) as prober:
+            found = prober.probe(board)
     if options.board:
-        from psearch.terminal.board_drawing import draw
+        from psearch.terminal.live_display import draw
 
         draw(board)
     finished = finished_result(board)
     if finished is None:
-        return _search(board, options, signals, named, found)
+        _search(board, options, signals, only, found)
+        return signals.exit_status
     if options.trace is not None:
         complain("the game is over: nothing is searched, and no trace written")
-    if options.json:
-        print_json(json_object(board, finished, options.threads))
-    else:
-        print(terminal_line(board))
+    print_answer(options.json, json_object(board, finished, options.threads), terminal_line(board))
     return 0
 
 
@@ -138,115 +165,86 @@ def _search(
     board: chess.Board,
     options: argparse.Namespace,
     signals: Signals,
-    named: list[chess.Move] | None,
+    only: list[chess.Move] | None,
     found: RootProbe | None,
-) -> int:
-    """named: the only moves to choose from, if the user named some; found: what the endgame tables say, if anything."""
+) -> None:
+    """Search and print the answer. only: the moves that the user named, if any; found: what the endgame tables say, if
+    anything. Raises PsearchError for what cannot be searched, WorkerDied."""
+    check_hash(options.hash)
+    how = search_options(options)
+    if found is not None:
+        only = found.best if only is None else [move for move in only if move in found.best] or only
+    limits = limits_of(options, DEFAULT_MOVETIME_MS)
     display: AbstractContextManager[Callable[[Info], None] | None] = nullcontext()
     if not options.json:
         from psearch.terminal.display import search_display
 
-        display = search_display(board, limits_of(options, DEFAULT_MOVETIME_MS).movetime_ms)
-        if found is not None:
-            display = _scored_display(display, found)
-    only = candidates(named, found)
-    with searched(board, options, signals, display, only, options.multipv, options.trace) as (result, engine):
-        if found is not None:
-            result = found.scored_result(result)
-        if options.json:
-            _print_json(board, options, result, engine, found)
-        else:
-            _print_text(board, options, result, engine, found)
-    return signals.exit_status
+        display = search_display(board, limits.movetime_ms)
+    from psearch.scheduler.scheduler_entries import SEARCH
 
+    prepare_kernels(how.kernels.group(SEARCH))
+    from psearch.processes.request import SearchRequest
+    from psearch.searcher.notices import Notices
+    from psearch.searcher.searcher import Searcher, Size
 
-@contextmanager
-def _scored_display(
-    display: AbstractContextManager[Callable[[Info], None]], found: RootProbe
-) -> Iterator[Callable[[Info], None]]:
-    """A display of what the search reports, with the scores of the endgame tables."""
-    with display as show:
-        yield lambda info: show(found.scored(info))
-
-
-@contextmanager
-def searched(
-    board: chess.Board,
-    options: argparse.Namespace,
-    signals: Signals,
-    display: AbstractContextManager[Callable[[Info], None] | None] | None = None,
-    only: list[chess.Move] | None = None,
-    multipv: int = 1,
-    trace: Path | None = None,
-) -> Iterator[tuple[Result, Supervisor]]:
-    """Search as the options say; inside, the result is there and the workers still are.
-
-    display: gets what the search reports; only: the moves to choose from, None for all; trace: a file, written when the
-    answer is out. Raises PsearchError for what cannot be searched, WorkerDied.
-    """
-    check_hash(options.hash)
-    how = search_options(options)
-    facts = {name: getattr(options, name) for name in ("policy", "pruning", "driver")}
-    facts["position"] = board.fen()
-    with ready_engine(
-        threads=options.threads, hash_mb=options.hash, trace=trace is not None, kernels=how.kernels
-    ) as searcher:
-        from psearch.processes.request import SearchRequest
-
+    # the memory of the workers may take seconds: the clock of the search begins when they wait for it
+    size = Size(options.threads, options.hash, options.trace is not None, kernels=how.kernels)
+    with Searcher(Notices(complain)).start(size) as searcher:
+        engine = searcher.supervisor
         signals.searching = True
-        with traced(searcher.supervisor, trace, facts):
-            with display or nullcontext() as on_info:
+        facts = {name: getattr(options, name) for name in ("policy", "pruning", "driver")}
+        with traced(engine, options.trace, {**facts, "position": board.fen()}):
+            with display as show:
+                on_info = show if found is None or show is None else lambda info: show(found.scored(info))
                 request = SearchRequest(
                     board,
-                    limits_of(options, DEFAULT_MOVETIME_MS),
+                    limits,
                     how,
                     only,
-                    multipv,
+                    options.multipv,
                     on_info=on_info,
                     control=signals.control,
                     on_note=complain,
                 )
-                result = searcher.supervisor.search(request)
-            yield result, searcher.supervisor
+                result = engine.search(request)
+            if found is not None:
+                result = found.scored_result(result)
+            _print_answer(board, options, how, result, engine, found)
 
 
-def _print_json(
-    board: chess.Board, options: argparse.Namespace, result: Result, engine: Supervisor, found: RootProbe | None
-) -> None:
-    from psearch.text.report import json_object
-
-    report: dict[str, Any] = json_object(board, result, options.threads)
-    if found is not None:
-        report["syzygy"] = table_object(board, found)
-    if options.stats:
-        from psearch.lab.studies.pruning_counts import collect, stats_object
-
-        report |= {"policy": options.policy, "driver": options.driver}
-        report |= {"pruning": search_options(options).pruning_words, "stats": stats_object(collect(engine.arena))}
-    print_json(report)
-
-
-def _print_text(
-    board: chess.Board, options: argparse.Namespace, result: Result, engine: Supervisor, found: RootProbe | None
+def _print_answer(
+    board: chess.Board,
+    options: argparse.Namespace,
+    how: SearchOptions,
+    result: Result,
+    engine: Supervisor,
+    found: RootProbe | None,
 ) -> None:
     from psearch.terminal.streams import folded
-    from psearch.text.report import LABEL_WIDTH, final_report
+    from psearch.text.report import LABEL_WIDTH, final_report, json_object
 
-    answer = final_report(board, result)
-    if found is not None:
-        answer += f"\n{table_line(board, found)}"
-    print(folded(answer, sys.stdout, LABEL_WIDTH + 1), flush=True)
-    if options.stats:
-        from psearch.lab.studies.pruning_counts import collect, stats_table
-
-        how = f"pruning {search_options(options).pruning_words}  policy {options.policy}  driver {options.driver}"
-        print(f"\n{how}  threads {options.threads}\n\n{stats_table(collect(engine.arena))}", flush=True)
-
-
-def _print_parameters(as_json: bool) -> None:
-    from psearch.lab.studies.pruning_counts import parameters_object, parameters_table
-
-    if as_json:
-        print_json({"parameters": parameters_object()})
+    if options.json:
+        report: dict[str, Any] = json_object(board, result, options.threads)
+        if found is not None:
+            best = [board.uci(move) for move in found.best]
+            report["syzygy"] = {"wdl": found.wdl, "dtz": found.dtz, "best": best, "hits": found.hits}
     else:
-        print(parameters_table(), flush=True)
+        answer = final_report(board, result)
+        if found is not None:
+            names = [board.san(move) for move in found.best]
+            moves = " ".join(names[:_MOST_TABLE_MOVES]) + " ..." * (len(names) > _MOST_TABLE_MOVES)
+            distance = f", DTZ {found.dtz}" if found.dtz else ""
+            answer += f"\n{'tables':<{LABEL_WIDTH}} {_VERDICTS[found.wdl]}{distance}: {moves}"
+        print(folded(answer, sys.stdout, LABEL_WIDTH + 1), flush=True)
+    if options.stats:
+        from psearch.lab.studies.pruning_counts import collect, stats_object, stats_table
+
+        stats = collect(engine.arena)
+        if options.json:
+            report |= {"policy": options.policy, "driver": options.driver}
+            report |= {"pruning": how.pruning_words, "stats": stats_object(stats)}
+        else:
+            words = f"pruning {how.pruning_words}  policy {options.policy}  driver {options.driver}"
+            print(f"\n{words}  threads {options.threads}\n\n{stats_table(stats)}", flush=True)
+    if options.json:
+        print_json(report)

@@ -8,14 +8,12 @@ import sys
 import threading
 
 from psearch.defaults import DEFAULT_POLICY
-from psearch.faces.cli.arguments import add_hash, add_settings, add_threads, check_hash
+from psearch.faces.cli.arguments import add_hash, add_number, add_settings, add_threads, check_hash
 from psearch.faces.cli.kernels import loaded_game
-from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, say
 from psearch.faces.cli.signals import Signals
 
 DEFAULT_PORT = 8960
-_MOST_PORT = 65_535
 
 DESCRIPTION = """\
 Serve a page on this machine, and open it in a browser: a board to analyse and to play on,
@@ -34,13 +32,8 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch serve`."""
-    parser.add_argument(
-        "--port",
-        type=whole_number(0, _MOST_PORT),
-        default=DEFAULT_PORT,
-        metavar="N",
-        help=f"port on 127.0.0.1 (default {DEFAULT_PORT}); 0: any that is free",
-    )
+    words = f"port on 127.0.0.1 (default {DEFAULT_PORT}); 0: any that is free"
+    add_number(parser, "--port", 0, 65_535, words, default=DEFAULT_PORT)
     parser.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
     add_threads(parser)
     add_hash(parser)
@@ -94,18 +87,15 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
         def began() -> None:
             say("psearch: serving on this machine only; Ctrl-C ends it")
-            if not options.no_browser and _has_screen():
+            # in a terminal a browser would take the terminal
+            has_screen = sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+            if has_screen and not options.no_browser:
                 threading.Thread(target=_open, args=(access.address_for_once(),), daemon=True).start()
 
         signals.searching = True  # a signal ends the server in good order
         serve(listener, access, open_pages, signals.control, began)
         signals.searching = False
     return signals.exit_status
-
-
-def _has_screen() -> bool:
-    """Whether a browser can open a window; in a terminal it would take the terminal."""
-    return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 def _open(address: str) -> None:

@@ -11,41 +11,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH, MAX_THREADS
-from psearch.faces.cli.arguments import add_on, add_settings, search_options
-from psearch.faces.cli.kernels import prepare_kernels
-from psearch.faces.cli.numbers import decimal_number, whole_number, worker_counts
+from psearch.defaults import MAX_DEPTH, MAX_THREADS
+from psearch.faces.cli import study
+from psearch.faces.cli.arguments import add_number, add_on, add_settings, decimal_number, worker_counts
+from psearch.faces.cli.kernels import add_trace, check_trace, prepare_kernels, report_trace
 from psearch.faces.cli.output import complain, refuse
 from psearch.faces.cli.signals import Signals
-from psearch.faces.cli.study import (
-    StudyFound,
-    add_game,
-    add_seed,
-    add_study_options,
-    check_game,
-    check_study,
-    policies,
-    positions_and_kernels,
-    read_found,
-    recording,
-    show,
-)
-from psearch.faces.cli.traces import add_trace, report_trace
 from psearch.settings import DEPTH
 
 if TYPE_CHECKING:
-    from psearch.lab.studies.virtual_study import Share, Study
-    from psearch.options import SearchOptions
-    from psearch.simulation.costs import Costs
-    from psearch.terminal.status import StatusLine
+    from psearch.lab.studies.virtual_study import Study
     from psearch.trace.recorder import Recorder
 
-_MAX_REPEATS = 1000
-_MAX_TREE_NODES = 10**12
-_MAX_JOBS = 256
 _BESIDE_MB = 400
 """MiB that a process needs beside the table, with 1,024 workers' records"""
-_SEARCH_OPTIONS = ("driver", "split_depth", "wait", "open_busy", "open_idle", "defer_depth")
+_SCHEDULING = ("wait", "open_busy", "open_idle", "defer_depth")
 """Arguments that are fields of `SearchOptions`, with its defaults."""
 
 DESCRIPTION = """\
@@ -71,24 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", type=worker_counts, metavar="1,2,...,N", help=f"virtual workers, 1 to {MAX_THREADS}"
     )
-    add_study_options(parser)
-    add_game(parser)
+    study.add_options(parser, 1, "searches of each position with each count, each with luck of its own")
     size = parser.add_mutually_exclusive_group()
     DEPTH.add_to(size, "plies, the same for all")
-    size.add_argument(
-        "--tree-nodes",
-        type=whole_number(1000, _MAX_TREE_NODES),
-        metavar="N",
-        help="each position to the depth that takes one worker about N nodes in a search apart",
-    )
-    parser.add_argument(
-        "--repeat",
-        type=whole_number(1, _MAX_REPEATS),
-        default=1,
-        metavar="R",
-        help="searches of each position with each count, each with luck of its own (default 1)",
-    )
-    add_seed(parser)
+    words = "each position to the depth that takes one worker about N nodes in a search apart"
+    add_number(size, "--tree-nodes", 1000, 10**12, words)
     parser.add_argument(
         "--jitter",
         type=decimal_number(0, 1),
@@ -96,86 +63,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="every cost is longer by a random part of this share (default: as in the costs, there 0)",
     )
     parser.add_argument("--costs", type=Path, metavar="FILE", help="of this machine, by bench/study/calibrate.py")
-    _add_scheduling(parser)
+    add_settings(parser, "split_depth")
     parser.add_argument(
-        "--jobs",
-        type=whole_number(1, _MAX_JOBS),
-        default=1,
-        metavar="N",
-        help="processes to run the searches in; the results are the same (default 1)",
+        "--wait", action="store_true", help="open nothing before its first move is done (young brothers wait)"
     )
+    add_number(parser, "--open-busy", 0, 100, "calibrated: percent P(needed) to open a node, all being busy", "P")
+    add_number(parser, "--open-idle", 0, 100, "calibrated: the same while somebody is idle", "P")
+    words = "least depth to defer moves to positions that another worker is searching; 0 never "
+    add_number(parser, "--defer-depth", 0, MAX_DEPTH, words + "(default: 3 with abdada, else never)")
+    words = "processes to run the searches in; the results are the same (default 1)"
+    add_number(parser, "--jobs", 1, 256, words, default=1)
     add_on(parser, "run the searches on a Ray cluster")
     parser.add_argument("--validate", action="store_true", help="check every invariant after every event (very slow)")
     add_trace(parser, "; of one position, worker count and policy")
 
 
-def _add_scheduling(parser: argparse.ArgumentParser) -> None:
-    """When nodes are opened and moves deferred; `_SEARCH_OPTIONS`."""
-    add_settings(parser, "split_depth")
-    parser.add_argument(
-        "--wait", action="store_true", help="open nothing before its first move is done (young brothers wait)"
-    )
-    percent = whole_number(0, 100)
-    parser.add_argument(
-        "--open-busy", type=percent, metavar="P", help="calibrated: percent P(needed) to open a node, all being busy"
-    )
-    parser.add_argument("--open-idle", type=percent, metavar="P", help="calibrated: the same while somebody is idle")
-    parser.add_argument(
-        "--defer-depth",
-        type=whole_number(0, MAX_DEPTH),
-        metavar="N",
-        help="least depth to defer moves to positions that another worker is searching; 0 never "
-        "(default: 3 with abdada, else never)",
-    )
-
-
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Simulate, or read a log, and print the table."""
-    check_game(options)
-    check_study("simulate", options, ["workers"] if options.game is not None else ["workers", "suite"])
+    study.check("simulate", options, "workers")
     if options.from_log is None and options.depth is None and options.tree_nodes is None:
         refuse("--depth or --tree-nodes is missing (see psearch simulate --help)")
-    _check_trace(options)
-    found = _read(options.from_log) if options.from_log is not None else _simulate(options)
-    show(options, found)
+    if options.trace is not None and options.from_log is not None:
+        refuse("--from-log searches nothing: leave out --trace")
+    if options.trace is not None and (options.jobs > 1 or options.on is not None):
+        refuse(f"--trace follows one search: leave out {'--jobs' if options.on is None else '--on'}")
+    check_trace(options.trace)
+    study.show(options, _simulate(options) if options.from_log is None else _read(options.from_log))
     return signals.exit_status
 
 
-def _check_trace(options: argparse.Namespace) -> None:
-    """Refuse a trace that no search could fill, or that could not be written."""
-    if options.trace is None:
-        return
-    from psearch.trace.trace_file import check_trace
-
-    if options.from_log is not None:
-        refuse("--from-log searches nothing: leave out --trace")
-    if options.jobs > 1 or options.on is not None:
-        refuse(f"--trace follows one search: leave out {'--jobs' if options.on is None else '--on'}")
-    check_trace(options.trace)
-
-
-def _read(path: Path) -> StudyFound:
+def _read(path: Path) -> study.StudyFound:
+    from psearch.files.raw_log import machine_name
+    from psearch.simulation.costs import Costs
     from psearch.simulation.simulator import VirtualSample
 
-    found, facts = read_found(path, VirtualSample)
-    about = facts.get("about")
-    found.costs = _costs_of_log(about if isinstance(about, dict) else {})
+    found, facts = study.read_found(path, VirtualSample)
+    machine = facts["about"].get("machine")
+    try:
+        costs = Costs.of(facts["about"].get("costs"))
+        found.costs = costs.told(machine_name(machine if isinstance(machine, dict) else {}))
+    except ValueError:
+        found.costs = "costs: the log does not say"
     return found
 
 
-def _costs_of_log(about: dict[str, Any]) -> str:
-    """Whose costs a log was made with."""
-    from psearch.files.raw_log import machine_name
-    from psearch.simulation.costs import Costs
-
-    machine = about.get("machine")
-    try:
-        return Costs.of(about.get("costs")).told(machine_name(machine if isinstance(machine, dict) else {}))
-    except ValueError:
-        return "costs: the log does not say"
-
-
-def _simulate(options: argparse.Namespace) -> StudyFound:
+def _simulate(options: argparse.Namespace) -> study.StudyFound:
     """Search everything, each search in the log when it is finished, if there is one."""
     from psearch.files.raw_log import machine, machine_name
     from psearch.games.own_game import GamePosition
@@ -183,49 +115,44 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
     from psearch.simulation.simulation_entries import VIRTUAL
     from psearch.terminal.status import StatusLine
 
-    study = _study(options)
+    whole = _study(options)
     file = {} if options.costs is None else {"file": options.costs.name}
-    found = StudyFound(options.driver, costs=study.costs.told(machine_name(machine()), **file))
+    found = study.StudyFound(options.driver, costs=whole.costs.told(machine_name(machine()), **file))
     traced: list[dict[int, int]] = []
 
     def write_trace(recorder: Recorder, facts: dict[str, Any]) -> None:
-        position, name_of = study.suite[0].board, None
+        position, name_of = whole.suite[0].board, None
         if isinstance(position, GamePosition):
             name_of = position.name_of
             facts |= {"game": position.game.name, "position": " ".join(options.game[1:])}
         recorder.write(options.trace, facts, move_name=name_of)
         traced.append(recorder.dropped)
 
-    with recording("simulate", options, found, study.suite, study.kernels, costs=asdict(study.costs)) as keep:
+    def note(text: str) -> None:
+        status.make_room()
+        complain(text)
+
+    share = None
+    if options.on is not None:
+        from psearch.remote.cluster_processes import share_out_on
+
+        share = partial(share_out_on, options.on, memory=(whole.hash_mb + _BESIDE_MB) * 2**20, on_note=note)
+    with study.recording("simulate", options, found, whole.suite, whole.kernels, costs=asdict(whole.costs)) as keep:
         if options.on is None:
-            prepare_kernels(VIRTUAL, *(kernels.group(VIRTUAL) for kernels in study.kernels.values()))
+            prepare_kernels(VIRTUAL, *(kernels.group(VIRTUAL) for kernels in whole.kernels.values()))
         try:
             with StatusLine() as status:
-                on_trace = write_trace if options.trace is not None else None
-                run_study(study, options.jobs, keep, status, on_trace, _share(options, study, status))
+                run_study(whole, options.jobs, keep, status, write_trace if options.trace is not None else None, share)
         finally:
             for dropped in traced:
                 report_trace(dropped, options.trace)
     return found
 
 
-def _share(options: argparse.Namespace, study: Study, status: StatusLine) -> Share | None:
-    """Return what shares the searches out on a cluster, if one was named."""
-    if options.on is None:
-        return None
-    from psearch.remote.cluster_processes import share_out_on
-
-    def note(text: str) -> None:
-        status.make_room()
-        complain(text)
-
-    return partial(share_out_on, options.on, memory=(study.hash_mb + _BESIDE_MB) * 2**20, on_note=note)
-
-
 def _study(options: argparse.Namespace) -> Study:
-    """What to search. Raises PsearchError for a suite, a policy, pruning or costs that are none."""
-    names = policies(options.policy)
-    suite, kernels = positions_and_kernels(options, names)
+    """Return what to search. Raises PsearchError for a suite, a policy, pruning or costs that are none."""
+    names = study.policies(options.policy)
+    suite, kernels = study.positions_and_kernels(options, names)
     counts = {count for count in options.workers if count > 1} or {1}
     if options.trace is not None and not len(suite) == len(counts) == len(names) == options.repeat == 1:
         refuse(
@@ -233,36 +160,24 @@ def _study(options: argparse.Namespace) -> Study:
             f"--repeat, not {len(suite)}, {len(counts)}, {len(names)} and {options.repeat}"
         )
     from psearch.lab.studies.virtual_study import Study
+    from psearch.simulation.costs import Costs
 
+    costs = Costs.load(options.costs) if options.costs is not None else Costs()
+    if far := costs.far_off():
+        complain(f"{options.costs.name}: {', '.join(far)}: was the machine busy when it was measured?")
+    how = study.options_of(options, **{name: getattr(options, name) for name in _SCHEDULING})
+    vars(options).update({name: getattr(how, name) for name in _SCHEDULING})  # what was left open, for the log
     return Study(
         suite=suite,
         depth=options.depth,
         workers=options.workers,
         policies=names,
-        costs=_costs(options),
+        costs=costs if options.jitter is None else replace(costs, jitter=options.jitter),
         seed=options.seed,
-        options=_search_options(options) if options.game is None else replace(_search_options(options), aspiration=0),
+        options=how,
         tree_nodes=options.tree_nodes,
         repeats=options.repeat,
         hash_mb=options.hash,
         validate=options.validate,
         kernels=kernels,
     )
-
-
-def _search_options(options: argparse.Namespace) -> SearchOptions:
-    """Return the options of every search. What the user left open is filled in, for the log."""
-    how = search_options(options, policy=DEFAULT_POLICY)
-    for name in _SEARCH_OPTIONS:
-        if getattr(options, name) is None:
-            setattr(options, name, getattr(how, name))
-    return replace(how, **{name: getattr(options, name) for name in _SEARCH_OPTIONS})
-
-
-def _costs(options: argparse.Namespace) -> Costs:
-    from psearch.simulation.costs import Costs
-
-    costs = Costs.load(options.costs) if options.costs is not None else Costs()
-    if far := costs.far_off():
-        complain(f"{options.costs.name}: {', '.join(far)}: was the machine busy when it was measured?")
-    return costs if options.jitter is None else replace(costs, jitter=options.jitter)

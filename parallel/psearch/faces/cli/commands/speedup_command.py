@@ -7,44 +7,17 @@ from __future__ import annotations
 
 import argparse
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from psearch.arena.control_groups import usable_cores
-from psearch.defaults import DEFAULT_POLICY
-from psearch.faces.cli.arguments import search_options
+from psearch.faces.cli import study
+from psearch.faces.cli.arguments import seconds, worker_counts
 from psearch.faces.cli.kernels import prepare_kernels
-from psearch.faces.cli.numbers import seconds, whole_number, worker_counts
 from psearch.faces.cli.output import say
 from psearch.faces.cli.signals import Signals
-from psearch.faces.cli.study import (
-    StudyFound,
-    add_game,
-    add_seed,
-    add_study_options,
-    check_game,
-    check_study,
-    policies,
-    positions_and_kernels,
-    read_found,
-    recording,
-    show,
-)
 from psearch.settings import DEPTH
-
-if TYPE_CHECKING:
-    from psearch.games.searching import GameSuitePosition
-    from psearch.lab.studies.speedup_study import Sample
-    from psearch.options import SearchOptions
-    from psearch.text.epd_text import SuitePosition
-    from psearch_core.toolchain.kernel_sets import KernelSet
 
 DEFAULT_SECONDS = 5.0
 DEFAULT_REPEATS = 3
-_MAX_SECONDS = 3600.0
-_MAX_REPEATS = 1000
 _CEILING_ROUNDS = 7
 _CEILING_S = (0.2, 2.0)
 """Least and most seconds of a search that measures the hardware."""
@@ -72,115 +45,79 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=worker_counts, default=[1, 2], metavar="1,2", help="worker processes (default 1,2)"
     )
-    add_study_options(parser)
-    add_game(parser)
+    study.add_options(parser, DEFAULT_REPEATS, "searches with each count")
     length = parser.add_mutually_exclusive_group()
     length.add_argument(
         "--seconds",
-        type=seconds(0.01, _MAX_SECONDS),
+        type=seconds(0.01, 3600),
         default=DEFAULT_SECONDS,
         metavar="S",
         help=f"what one worker takes, about (default {DEFAULT_SECONDS:g})",
     )
     DEPTH.add_to(length, "the same depth for all")
-    parser.add_argument(
-        "--repeat",
-        type=whole_number(1, _MAX_REPEATS),
-        default=DEFAULT_REPEATS,
-        metavar="R",
-        help=f"searches with each count (default {DEFAULT_REPEATS})",
-    )
-    add_seed(parser)
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Measure, or read a log, and print the table."""
-    check_game(options)
-    check_study("speedup", options, ["suite"] if options.game is None else [])
-    found = _read(options.from_log) if options.from_log is not None else _measure(options)
-    most = show(options, found)
+    study.check("speedup", options)
+    most = study.show(options, _measure(options) if options.from_log is None else _read(options))
     if most > usable_cores() and options.from_log is None:
         say(f"psearch: {most} workers share {usable_cores()} cores; see psearch simulate")
     return signals.exit_status
 
 
-def _read(path: Path) -> StudyFound:
+def _read(options: argparse.Namespace) -> study.StudyFound:
     from psearch.lab.studies.speedup_study import Sample
     from psearch.results import PsearchError
 
-    found, facts = read_found(path, Sample)
+    found, facts = study.read_found(options.from_log, Sample)
     try:
         found.ceilings = {int(count): float(value) for count, value in facts.get("ceilings", {}).items()}
     except (ValueError, TypeError, AttributeError, OverflowError):
-        raise PsearchError(f"{path}: its ceilings are not numbers") from None
+        raise PsearchError(f"{options.from_log}: its ceilings are not numbers") from None
     return found
 
 
-def _measure(options: argparse.Namespace) -> StudyFound:
-    """Search everything, each search in the log when it is finished, if there is one."""
-    chosen = policies(options.policy)
-    suite, own = positions_and_kernels(options, chosen)
+def _measure(options: argparse.Namespace) -> study.StudyFound:
+    """Search everything, each search in the log when it is finished, if there is one; then measure the ceilings, by
+    searches about as long."""
+    chosen = study.policies(options.policy)
+    suite, own = study.positions_and_kernels(options, chosen)
+    from psearch.lab.studies.speedup_study import hardware_ceiling, measure
     from psearch.options import options_with
     from psearch.results import PsearchError
     from psearch.scheduler.scheduler_entries import SEARCH
+    from psearch.terminal.status import StatusLine
 
-    how = search_options(options, policy=DEFAULT_POLICY)
-    if options.game is not None:
-        how = replace(how, aspiration=0)
+    how = study.options_of(options)
     ceilings: dict[int, float] = {}
-    found = StudyFound(options.driver, ceilings=ceilings)
-    with recording("speedup", options, found, suite, own) as keep:
+    found = study.StudyFound(options.driver, ceilings=ceilings)
+    with study.recording("speedup", options, found, suite, own) as keep:
         prepare_kernels(*(kernels.group(SEARCH) for kernels in own.values()))
-        _time_searches(options, suite, chosen, own, how, keep)
+        with StatusLine() as status:
+            measure(
+                suite,
+                options.threads,
+                chosen,
+                options.seconds,
+                options.repeat,
+                options.hash,
+                depth=options.depth,
+                options=how,
+                progress=status,
+                on_sample=keep,
+                seed=options.seed,
+                kernels=own,
+            )
         if not found.samples:
             raise PsearchError(f"no position takes one worker about {options.seconds:g} s at any depth")
-        _measure_ceilings(options, suite, options_with(how, "serial", own), found.samples, ceilings)
+        alone = statistics.median_high(sample.seconds for sample in found.samples if sample.threads == 1)
+        length = min(max(alone, _CEILING_S[0]), _CEILING_S[1])
+        serial = options_with(how, "serial", own)
+        with StatusLine() as status:
+            for count in options.threads:
+                if count > 1:
+                    ceilings[count] = hardware_ceiling(
+                        suite, count, options.hash, length, _CEILING_ROUNDS, serial, status
+                    )
     return found
-
-
-def _time_searches(
-    options: argparse.Namespace,
-    suite: Sequence[SuitePosition | GameSuitePosition],
-    names: Sequence[str],
-    own: Mapping[str, KernelSet],
-    how: SearchOptions,
-    keep: Callable[[Sample], None],
-) -> None:
-    """Search every position with every policy and worker count."""
-    from psearch.lab.studies.speedup_study import measure
-    from psearch.terminal.status import StatusLine
-
-    with StatusLine() as status:
-        measure(
-            suite,
-            options.threads,
-            names,
-            options.seconds,
-            options.repeat,
-            options.hash,
-            depth=options.depth,
-            options=how,
-            progress=status,
-            on_sample=keep,
-            seed=options.seed,
-            kernels=own,
-        )
-
-
-def _measure_ceilings(
-    options: argparse.Namespace,
-    suite: Sequence[SuitePosition | GameSuitePosition],
-    how: SearchOptions,
-    samples: Sequence[Sample],
-    ceilings: dict[int, float],
-) -> None:
-    """Measure them into `ceilings`, by searches about as long as those that were timed."""
-    from psearch.lab.studies.speedup_study import hardware_ceiling
-    from psearch.terminal.status import StatusLine
-
-    alone = statistics.median_high(sample.seconds for sample in samples if sample.threads == 1)
-    seconds = min(max(alone, _CEILING_S[0]), _CEILING_S[1])
-    with StatusLine() as status:
-        for count in options.threads:
-            if count > 1:
-                ceilings[count] = hardware_ceiling(suite, count, options.hash, seconds, _CEILING_ROUNDS, how, status)

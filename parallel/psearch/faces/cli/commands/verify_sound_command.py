@@ -7,11 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from psearch.defaults import MAX_NODES
-from psearch.faces.cli.arguments import add_json
-from psearch.faces.cli.exit_status import EXIT_WRONG
+from psearch.faces.cli.arguments import add_json, add_number
 from psearch.faces.cli.kernels import prepare_kernels
-from psearch.faces.cli.numbers import whole_number
-from psearch.faces.cli.output import complain, print_json, refuse
+from psearch.faces.cli.output import EXIT_WRONG, complain, print_answer, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.settings import DEPTH
 
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 _DEFAULT_DEPTH = 4
 _DEFAULT_MAX_NODES = 10_000_000
 _DEFAULT_SHOWN = 10
-_MAX_BOUND = 5000
 
 DESCRIPTION = f"""\
 Check that `--pruning sound` is sound, on one worker and without a table. Every position is
@@ -49,28 +46,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--epd", metavar="FILE", help="needed: EPD or FEN positions, one a line; `-` reads standard input"
     )
     DEPTH.add_to(parser, f"plies to search (default {_DEFAULT_DEPTH})", default=_DEFAULT_DEPTH)
-    parser.add_argument("--positions", type=whole_number(1, 10**6), metavar="K", help="only the first K positions")
-    parser.add_argument(
-        "--bound",
-        type=whole_number(0, _MAX_BOUND),
-        metavar="B",
-        help="centipawns that the evaluation may add to material and piece-square sum, the rest cut off; the smaller, "
-        "the more moves are skipped (default: as in all searches)",
-    )
-    parser.add_argument(
-        "--max-nodes",
-        type=whole_number(1, MAX_NODES),
-        default=_DEFAULT_MAX_NODES,
-        metavar="M",
-        help=f"give a position up when one of its searches takes more (default {_DEFAULT_MAX_NODES:,})",
-    )
-    parser.add_argument(
-        "--show",
-        type=whole_number(0, 10**6),
-        default=_DEFAULT_SHOWN,
-        metavar="N",
-        help=f"violations and differences to show, at most (default {_DEFAULT_SHOWN})",
-    )
+    add_number(parser, "--positions", 1, 10**6, "only the first K positions", "K")
+    words = "centipawns that the evaluation may add to material and piece-square sum, the rest cut off; the smaller, "
+    words += "the more moves are skipped (default: as in all searches)"
+    add_number(parser, "--bound", 0, 5000, words, "B")
+    words = f"give a position up when one of its searches takes more (default {_DEFAULT_MAX_NODES:,})"
+    add_number(parser, "--max-nodes", 1, MAX_NODES, words, "M", default=_DEFAULT_MAX_NODES)
+    words = f"violations and differences to show, at most (default {_DEFAULT_SHOWN})"
+    add_number(parser, "--show", 0, 10**6, words, default=_DEFAULT_SHOWN)
     add_json(parser, instead_of="the lines")
 
 
@@ -102,18 +85,15 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
                 summary.add(compared, options.show)
     except KeyboardInterrupt:
         interrupted = True
-    if options.json:
-        facts = {
-            "depth": options.depth,
-            "positions_given": len(suite),
-            **asdict(summary),
-            "saving": round(summary.saving, 4),
-            "sound": summary.sound,
-            "interrupted": interrupted,
-        }
-        print_json(facts)
-    else:
-        print(_lines(summary, options.depth, len(suite)), flush=True)
+    facts = {
+        "depth": options.depth,
+        "positions_given": len(suite),
+        **asdict(summary),
+        "saving": round(summary.saving, 4),
+        "sound": summary.sound,
+        "interrupted": interrupted,
+    }
+    print_answer(options.json, facts, _lines(summary, options.depth, len(suite)))
     if summary.sound and not summary.checked:
         complain("no move was checked: nothing would have been skipped in trees this small; search deeper")
     if interrupted:

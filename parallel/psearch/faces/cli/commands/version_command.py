@@ -6,10 +6,9 @@ import argparse
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from psearch.faces.cli.arguments import add_json
-from psearch.faces.cli.output import print_json
+from psearch.faces.cli.output import print_answer
 from psearch.faces.cli.signals import Signals
 
 DESCRIPTION = """\
@@ -32,45 +31,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Print one fact a line, or all as one object."""
-    facts = _facts()
-    if options.json:
-        print_json(facts)
-    else:
-        width = max(map(len, facts))
-        print("\n".join(f"{name:<{width}}  {value}" for name, value in facts.items()), flush=True)
-    return 0
-
-
-def _facts() -> dict[str, Any]:
-    """By name, in the order in which they are printed."""
     from psearch.files.raw_log import machine, source_commit
+    from psearch_core.chess.evaluation.network_file import NetworkError, default_network
 
     here = machine()
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
-    return {
+    try:
+        network = default_network().name
+    except NetworkError as error:
+        network = str(error)
+    facts = {
         "psearch": here["psearch"],
         "commit": source_commit(),
-        "network": _network(),
+        "network": network,
         "python": f"{platform.python_implementation()} {here['python']}",
-        **{name: _installed(name) for name in _LIBRARIES},
+    }
+    for library in _LIBRARIES:
+        try:
+            facts[library] = version(library)
+        except PackageNotFoundError:
+            facts[library] = "not installed"
+    facts |= {
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "cpu": here["cpu"],
         "cores": here["cores"],
-        "memory_mb": memory,
+        "memory_mb": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
     }
-
-
-def _network() -> str:
-    from psearch_core.chess.evaluation.network_file import NetworkError, default_network
-
-    try:
-        return default_network().name
-    except NetworkError as error:
-        return str(error)
-
-
-def _installed(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return "not installed"
+    width = max(map(len, facts))
+    print_answer(options.json, facts, "\n".join(f"{name:<{width}}  {value}" for name, value in facts.items()))
+    return 0

@@ -1,9 +1,11 @@
-"""`--with FILE` at the command line, `Rules` in UCI, `with_` in Python: what a user sees of rules of his own."""
+"""`--policy FILE` and `--with FILE` at the command line, in UCI and in Python: what a user sees of files of
+his own, and of mistakes in them."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -13,11 +15,11 @@ import chess.engine
 import pytest
 from paths import REPOSITORY
 from positions import KIWIPETE
-from programs import without_waiting
+from programs import PSEARCH, processes_in_session, without_waiting
 from uci_client import Client
 
 import psearch
-from psearch.faces.cli.analysis_session import _about
+from psearch.faces.cli.analyses import _about
 from psearch.faces.cli.arguments import search_options
 from psearch.faces.cli.commands import analyse_command
 from psearch.faces.cli.study import kernels_of
@@ -26,18 +28,24 @@ from psearch.options import SearchOptions
 from psearch.settings import SETTINGS
 from psearch_core.toolchain import compiler_client
 from psearch_core.toolchain.kernel_cache import PlugInError
+from psearch_core.toolchain.kernel_sets import KernelSet
 
 Run = Callable[..., tuple[int, str, str]]
-FILE = str(REPOSITORY / "docs" / "examples" / "my_rule.py")
-POLICY_FILE = str(REPOSITORY / "docs" / "examples" / "my_policy.py")
-BROKEN = "from psearch.own_rule import *\n\n@replaces(prunes_move)\ndef mine(ctx, wk):\n    return True\n"
+RULES = str(REPOSITORY / "docs" / "examples" / "my_rule.py")
+POLICY = str(REPOSITORY / "docs" / "examples" / "my_policy.py")
+BROKEN = {
+    "policy": "from psearch.own_policy import *\n\n@replaces(may_open)\ndef mine(ctx, node):\n    return True\n",
+    "rules": "from psearch.own_rule import *\n\n@replaces(prunes_move)\ndef mine(ctx, wk):\n    return True\n",
+}
+TIMEOUT_S = 120
 DEPTH = chess.engine.Limit(depth=6)
 
 
 @pytest.fixture
 def broken(tmp_path: Path) -> str:
+    """A file of rules with a mistake."""
     file = tmp_path / "broken.py"
-    file.write_text(BROKEN)
+    file.write_text(BROKEN["rules"])
     return str(file)
 
 
@@ -49,7 +57,7 @@ def suite(tmp_path: Path) -> str:
 
 
 def test_a_search_and_its_counters(run: Run) -> None:
-    words = ("--with", FILE, "--threads", "1", "--depth", "9", "--json", "startpos")
+    words = ("--with", RULES, "--threads", "1", "--depth", "9", "--json", "startpos")
     status, out, _ = run("--stats", *words)
     report = json.loads(out)
     assert (status, report["pruning"]) == (0, "modern with my_rule.py")
@@ -89,8 +97,8 @@ def test_a_mistake_is_one_line_everywhere(
     ("words", "complaint"),
     [
         (["--with", "gone.py"], "cannot read the file 'gone.py': No such file or directory"),
-        (["--with", FILE, "--policy", POLICY_FILE], "cannot be used together: put both into one file"),
-        (["--with", FILE, "--pruning", "sound"], "it cannot be used with a file's reduction_of"),
+        (["--with", RULES, "--policy", POLICY], "cannot be used together: put both into one file"),
+        (["--with", RULES, "--pruning", "sound"], "it cannot be used with a file's reduction_of"),
     ],
 )
 def test_refusals(run: Run, words: list[str], complaint: str) -> None:
@@ -101,14 +109,14 @@ def test_refusals(run: Run, words: list[str], complaint: str) -> None:
 
 def test_a_game_of_ones_own_has_no_rules_of_chess(run: Run) -> None:
     game = str(REPOSITORY / "docs" / "examples" / "tic_tac_toe.py")
-    status, _, err = run("simulate", "--with", FILE, "--game", game, "--workers", "2", "--depth", "3")
+    status, _, err = run("simulate", "--with", RULES, "--game", game, "--workers", "2", "--depth", "3")
     assert status == 2 and "--with is for chess" in err
 
 
 @pytest.mark.slow
 def test_studies_search_with_it_also_by_one_worker(run: Run, suite: str, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
-    common = ("--suite", suite, "--depth", "8", "--hash", "1", "--with", FILE, "--json", "--log", str(log))
+    common = ("--suite", suite, "--depth", "8", "--hash", "1", "--with", RULES, "--json", "--log", str(log))
     nodes = set()
     for command in (("simulate", "--workers", "2"), ("speedup", "--threads", "1,2", "--repeat", "1")):
         status, out, err = run(*command, *common)
@@ -125,7 +133,7 @@ def test_studies_search_with_it_also_by_one_worker(run: Run, suite: str, tmp_pat
 @pytest.mark.slow
 def test_prediction_is_judged_with_it(run: Run, suite: str) -> None:
     words = ("predict", "--suite", suite, "--depth", "8", "--json")
-    mine, usual = (json.loads(run(*words, *more)[1]) for more in (("--with", FILE), ()))
+    mine, usual = (json.loads(run(*words, *more)[1]) for more in (("--with", RULES), ()))
     assert mine["pruning"] == "modern with my_rule.py"
     assert [one["rule"] for one in mine["rules"]] == [one["rule"] for one in usual["rules"]]
     assert mine["tree_nodes"] != usual["tree_nodes"]
@@ -134,34 +142,79 @@ def test_prediction_is_judged_with_it(run: Run, suite: str) -> None:
 def test_many_positions_are_searched_with_it() -> None:
     limit = chess.engine.Limit(depth=8)
     nodes = set()
-    for with_ in (FILE, None):
+    for with_ in (RULES, None):
         with psearch.analyse_many([KIWIPETE], limit, workers=1, hash_mb=1, with_=with_) as results:
             nodes |= {result.nodes for result in results}
     assert len(nodes) == 2
 
 
 def test_every_policy_of_a_study_has_it() -> None:
-    assert set(kernels_of(["ybw", "serial"], FILE)) == {"ybw", "serial"}
-    assert kernels_of(["ybw"]) == {}
+    assert set(kernels_of(["ybw", "serial"], RULES)) == {"ybw", "serial"}
+    assert set(kernels_of([POLICY, "ybw"])) == {POLICY}
     with pytest.raises(psearch.PsearchError, match="put both into one file"):
-        kernels_of(["ybw", POLICY_FILE], FILE)
+        kernels_of(["ybw", POLICY], RULES)
 
 
-def test_a_journal_knows_the_file_by_its_content() -> None:
+@pytest.mark.parametrize(
+    ("words", "name", "own"),
+    [
+        (["--with", RULES], "rules file", SearchOptions(with_=RULES).kernels),
+        (["--policy", POLICY], "policy file", kernels_of([POLICY])[POLICY]),
+    ],
+)
+def test_a_journal_knows_a_file_by_its_content(words: list[str], name: str, own: KernelSet) -> None:
     parser = argparse.ArgumentParser()
     analyse_command.add_arguments(parser)
-    options = parser.parse_args(["--with", FILE, "games.pgn"])
-    how = search_options(options)
-    assert _about([], options, how, 16)["rules file"] == SearchOptions(with_=FILE).kernels.digest
+    options = parser.parse_args([*words, "games.pgn"])
+    assert _about([], options, search_options(options), 16)[name] == own.digest
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["startpos"],
+        ["simulate", "--workers", "2", "--depth", "1", "--suite", "SUITE"],
+        ["speedup", "--suite", "SUITE"],
+        ["predict", "--depth", "1", "--suite", "SUITE"],
+        ["analyse", "SUITE"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_policy_that_is_not_there_is_one_line(words: list[str], run: Run, suite: str) -> None:
+    policy = "ybw,gone.py" if words[0] == "simulate" else "gone.py"
+    status, _, err = run(*(suite if word == "SUITE" else word for word in words), "--policy", policy)
+    assert (status, err) == (2, "psearch: cannot read the policy 'gone.py': No such file or directory\n")
+
+
+def test_a_search_under_a_policy_of_a_file(run: Run) -> None:
+    status, out, _ = run("--policy", POLICY, "--threads", "1", "--depth", "4", "--json", "startpos")
+    assert status == 0 and json.loads(out)["depth"] == 4
+
+
+def ended(*words: str) -> tuple[int, str, str]:
+    """Run a program to its end; nothing of it is left."""
+    command = [*PSEARCH, *words]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    output, errors = process.communicate(timeout=TIMEOUT_S)
+    assert processes_in_session(process.pid) == []
+    return process.returncode, output, without_waiting(errors)
+
+
+def test_a_mistake_is_one_line_and_nothing_is_left_running(tmp_path: Path) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text(BROKEN["policy"])
+    said = f"psearch: {file}:4: mine takes (ctx, node), and may_open is called with (ctx, node, ply)\n"
+    assert ended("--policy", str(file), "--threads", "2", "startpos") == (2, "", said)
 
 
 # -- Python ----------------------------------------------------------------------------------------------------
 
 
 def test_an_engine_has_it_and_may_change_it(tmp_path: Path) -> None:
-    with psearch.Engine(with_=Path(FILE), hash_mb=1) as engine:
+    with psearch.Engine(with_=Path(RULES), hash_mb=1) as engine:
         first = engine._searcher.supervisor.arena
-        assert first.kernels.file == FILE
+        assert first.kernels.file == RULES
         engine.analyse(chess.Board(), DEPTH)
         engine.configure({"Policy": "ybw"})
         assert engine._searcher.supervisor.arena is first, "the same kernels"
@@ -180,12 +233,12 @@ def test_an_engine_has_it_and_may_change_it(tmp_path: Path) -> None:
 def test_uci_searches_with_it_and_tells_of_what_will_not_do(broken: str) -> None:
     together = "info string Rules: with a file as Policy, put both into one file; going on without Rules"
     with Client() as client:
-        client.send(f"setoption name Rules value {FILE}", "position startpos", "go depth 9")
+        client.send(f"setoption name Rules value {RULES}", "position startpos", "go depth 9")
         mine = client.answer()[1]
         client.send("setoption name Rules value", "go depth 9")
         usual = client.answer()[1]
         assert _nodes(mine) != _nodes(usual)
-        client.send(f"setoption name Rules value {FILE}", f"setoption name Policy value {POLICY_FILE}", "go depth 3")
+        client.send(f"setoption name Rules value {RULES}", f"setoption name Policy value {POLICY}", "go depth 3")
         both = client.answer()[1]
         assert both.count(together) == 1
         client.send("setoption name Policy value ybw", "go depth 9")
@@ -206,4 +259,70 @@ def test_where_files_are_forbidden_there_are_no_rules() -> None:
     values = OptionValues(files=False)
     assert SETTINGS["with_"] not in values.declared()
     with pytest.raises(ValueError, match="Rules is not available: PSEARCH_NO_FILES forbids all files"):
-        values.set("Rules", FILE)
+        values.set("Rules", RULES)
+
+
+@pytest.mark.slow
+def test_uci_compiles_a_file_when_it_is_named_and_again_when_it_is_named_again(tmp_path: Path) -> None:
+    """That is no part of the clock of `go`."""
+    file = tmp_path / "broken.py"
+    file.write_text(BROKEN["policy"])
+    with Client() as client:
+        client.ready()
+        client.send(f"setoption name Policy value {file}")
+        assert client.until(lambda line: "mine takes (ctx, node)" in line)
+        file.write_text("x = 1\n")
+        client.send(f"setoption name Policy value {file}")
+        assert client.until(lambda line: "it replaces nothing" in line)
+        file.write_text(BROKEN["policy"].replace("(ctx, node)", "(ctx, node, ply)"))
+        client.send(f"setoption name Policy value {file}")
+        assert not [line for line in client.ready() if str(file) in line]
+        client.send("position startpos", "go depth 3")
+        assert not [line for line in client.answer()[1] if "Policy" in line]
+
+
+WRONG = """
+from psearch.own_policy import atomic_store, header_of, may_open, replaces
+
+@replaces(may_open)
+def mine(ctx, node, ply):
+    workers = header_of(ctx).worker_count
+    if workers < 3:
+        atomic_store(ctx.plug_in_words - 1, 1)
+    while workers == 3 and node.depth >= 3 or workers == 4 and ctx.workers != 0:
+        ply += 1
+    return ply > 0
+"""
+"""It crashes; with three workers it does not return, with four not even at once. So it is compiled once."""
+
+
+SEARCH = "--policy FILE --movetime 500 startpos --threads"
+PREDICT = "predict --policy FILE --depth 4 --suite SUITE"
+SIMULATE = "simulate --policy FILE --workers 2 --depth 5 --suite SUITE"
+
+
+@pytest.fixture(scope="module")
+def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file whose kernel crashes, or never returns."""
+    file = tmp_path_factory.mktemp("policy") / "wrong.py"
+    file.write_text(WRONG)
+    return file
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "status", "said"),
+    [
+        (f"{SEARCH} 2", 3, "was killed by signal 11, as those before it; the search was stopped"),
+        (f"{SEARCH} 3", 0, "best move"),
+        (f"{SEARCH} 4", 0, "the answer is of a small search with the package's kernels"),
+        (SIMULATE, 3, "psearch: a process of the study ended; the study was stopped"),
+        (PREDICT, 3, "psearch: a kernel of a file has ended the process that ran it: SIGSEGV"),
+    ],
+)
+def test_what_goes_wrong_in_a_worker_ends_and_is_told(
+    command: str, status: int, said: str, wrong: Path, suite: str
+) -> None:
+    code, output, errors = ended(*command.replace("FILE", str(wrong)).replace("SUITE", suite).split())
+    assert said in output + errors
+    assert code == status

@@ -1,0 +1,479 @@
+"""`psearch analyse` of suites, of games and of JSON lines, each in a session with what they do alike: output, journal,
+pool and bar, from start to end."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, astuple, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import chess
+import chess.engine
+
+from psearch.arena.control_groups import usable_cores
+from psearch.batch.analysis.analyser import Analyser, Stopped, Work, WorkDone
+from psearch.batch.analysis.analysis_files import AnalysisJournal, Output, place_of
+from psearch.batch.analysis.games import (
+    PLAYER_COLUMNS,
+    TOTAL_COLUMNS,
+    Players,
+    annotate,
+    count_positions,
+    game_object,
+    game_title,
+    games_summary,
+    player_rows,
+    positions,
+)
+from psearch.batch.analysis.json_lines import Asked, OlderResults, asked_by, read_asked
+from psearch.batch.analysis.judgement import Tally, judge_game
+from psearch.batch.analysis.suite_results import SuiteSummary, SuiteTable, Survey, json_object, judge, summary_text
+from psearch.batch.positions.answer import Answer
+from psearch.batch.positions.position_result import result_object
+from psearch.batch.positions.task import Pause, Task
+from psearch.defaults import JOB_HASH_MB, MAX_THREADS
+from psearch.faces.cli.arguments import limits_of, search_options
+from psearch.faces.cli.kernels import prepare_kernels
+from psearch.faces.cli.output import EXIT_WRONG, complain, say
+from psearch.results import Limits, PsearchError
+from psearch.settings import SEARCH_SETTINGS, SETTINGS, Face
+from psearch.terminal.live_display import AnalysisProgress
+from psearch.terminal.status import StatusLine
+from psearch.terminal.streams import is_terminal, printable
+from psearch.text.epd_text import SuitePosition, read_positions
+from psearch.text.pgn_text import PgnGame, read_games
+from psearch.text.report import relative_text
+from psearch.text.source import Source, Stream, read_source
+from psearch.text.values import counted
+from psearch.version import __version__
+
+if TYPE_CHECKING:
+    from psearch.faces.cli.signals import Signals
+    from psearch.options import SearchOptions
+
+T = TypeVar("T")
+_MOVETIME_MS = 1_000
+"""Time for each position without a limit."""
+_MOST_PROBLEMS = 10
+"""Problems that are reported line by line."""
+_ALWAYS = ("policy", "pruning")
+"""Settings that a journal names even where they are the defaults."""
+
+
+class Input(NamedTuple):
+    """A file as the user named it, and what is in it."""
+
+    name: str
+    source: Source
+
+
+@dataclass
+class Problems:
+    """Collects what is wrong with the input, and reports the first of it line by line."""
+
+    count: int = 0
+    texts: list[str] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        """Count a problem."""
+        self.count += 1
+        if self.count <= _MOST_PROBLEMS:
+            self.texts.append(text)
+
+    def lines(self) -> list[str]:
+        """Return a line for each problem, and one for those that are too many."""
+        more = self.count - len(self.texts)
+        return [*self.texts, f"{more:,} more like these"] if more else self.texts
+
+    def refuse(self, otherwise: str) -> None:
+        """Raise PsearchError with the last line, or another one if there is none; the lines before are reported."""
+        *others, last = self.lines() or [otherwise]
+        for problem in others:
+            complain(problem)
+        raise PsearchError(last)
+
+
+class AnalysisSession:
+    """An analysis that goes on. total: positions that need a search, those of the journal included; None: not known."""
+
+    def __init__(self, options: argparse.Namespace, total: int | None) -> None:
+        self.limits = limits_of(options, _MOVETIME_MS)
+        self.older = None if options.merge is None else OlderResults(read_source(options.merge))
+        self.total = total
+        self.journal: AnalysisJournal | None = None
+        """kept if the result goes to a file"""
+        self.output: Output
+        self.progress: AnalysisProgress
+        self.analyser: Analyser
+        self._is_interrupted = False
+
+    def complain(self, message: str) -> None:
+        """Print a line on stderr while the bar is there."""
+        with self.progress.aside(sys.stderr):
+            complain(message)
+
+    def answered(self, works: Iterable[Work[T] | Pause], awaited: int | None = None) -> Iterator[WorkDone[T]]:
+        """Yield everything with its answers, as `Analyser` does, until there is nothing more or a signal comes."""
+        try:
+            yield from self.analyser.answered(works, awaited)
+        except Stopped:
+            self._is_interrupted = True
+
+    def put(self, text: str) -> None:
+        """Add to the result; on stdout the bar makes room, because that may be the same terminal."""
+        with self.progress.aside(None if self.journal is not None else sys.stdout):
+            self.output.write(text)
+
+    def kept(self) -> str:
+        """Say what the journal has."""
+        assert self.journal is not None
+        of = f" of {self.total:,}" if self.total is not None else ""
+        return f"{len(self.journal):,}{of} positions are in {self.journal.path}"
+
+    def end(self, summary: str = "") -> bool:
+        """Put the summary behind a complete result, move that to its place, and then take the journal away. After an
+        interruption say what is kept of what was searched, and return False."""
+        self.progress.close()
+        if not self._is_interrupted or self.journal is None:
+            self.put(summary)
+        if self._is_interrupted:
+            going_on = f"; {self.kept()}: the same command goes on from there" if self.journal else ""
+            complain(f"interrupted{going_on}")
+            return False
+        self.output.commit()
+        if self.journal is not None:
+            self.journal.remove()
+        return True
+
+
+@contextmanager
+def open_session(
+    inputs: Sequence[Input], options: argparse.Namespace, signals: Signals, total: int | None, is_emptied: bool = True
+) -> Iterator[AnalysisSession]:
+    """Open output, journal, pool and bar in the order in which they can fail. is_emptied: the table of a job is, before
+    each position."""
+    from psearch.batch.positions.position_pool import make_pool
+    from psearch.batch.positions.position_worker import WorkerSettings
+
+    how = search_options(options)
+    session = AnalysisSession(options, total)
+    hash_mb = options.hash or JOB_HASH_MB
+    if options.hash is None and is_emptied and session.limits.nodes is not None:
+        from psearch.batch.positions.many import useful_hash_mb
+
+        # to empty a larger table than a search can use only costs time
+        hash_mb = useful_hash_mb(Limits(nodes=session.limits.nodes))
+    jobs = options.jobs  # else as many as there are cores for, or is room on a cluster
+    if jobs is None:
+        jobs = MAX_THREADS if options.on else max(1, min(MAX_THREADS, usable_cores() // (options.threads or 1)))
+    tell: list[Callable[[str], None]] = [complain]
+    with ExitStack() as stack:
+        place = place_of(options.out)
+        if place is not None:
+            # the first of all, because its lock keeps a second run away from the other files
+            about = _about(inputs, options, how, hash_mb)
+            session.journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), about))
+        session.output = stack.enter_context(Output(place))
+        if options.on is None:
+            from psearch.scheduler.scheduler_entries import SEARCH
+
+            prepare_kernels(how.kernels.group(SEARCH))
+        done = len(session.journal) if session.journal is not None else 0
+        workers = jobs if total is None else max(1, min(jobs, total - done))
+        settings = WorkerSettings(options.threads or 1, hash_mb, how, options.syzygy or "")
+        pool = make_pool(workers, settings, options.on, lambda note: tell[0](note))
+        stack.callback(pool.close)
+        if done:
+            complain(f"{session.kept()}: going on from there")
+        progress = session.progress = stack.enter_context(AnalysisProgress(total, pool.work_done))
+        tell[0] = session.complain
+        signals.searching = True
+
+        def is_stopped() -> bool:
+            progress.tick()
+            return signals.control.is_stopped
+
+        session.analyser = Analyser(
+            pool,
+            is_stopped,
+            session.journal,
+            progress.advance,
+            session.complain,
+            0 if options.threads is not None or options.on is not None else jobs,
+            options.threads == 1 and session.limits.movetime_ms is None,
+        )
+        yield session
+        progress.close()
+        if pool.work_done():
+            complain(f"positions by machine: {pool.work_done()}")
+
+
+def _about(inputs: Sequence[Input], options: argparse.Namespace, how: SearchOptions, hash_mb: int) -> dict[str, Any]:
+    """Return what the answers depend on. With one thread each, how many jobs there are is not among it."""
+    limits = {name: value for name, value in asdict(limits_of(options, _MOVETIME_MS)).items() if value}
+    named = (one for one in SEARCH_SETTINGS if not one.is_path)  # files are told by what is in them
+    settings = {one.field: getattr(options, one.field) for one in named if Face.COMMAND_LINE in one.faces}
+    return {
+        "input": [one.source.sha256 for one in inputs],
+        **limits,
+        "threads": options.threads or "1, and others at the end",
+        "hash": hash_mb,
+        **{name: value for name, value in settings.items() if name in _ALWAYS or value != SETTINGS[name].default},
+        **({"rules file" if how.with_ else "policy file": how.kernels.digest} if how.own is not None else {}),
+        "network": how.read_network().name,
+        **({"syzygy": options.syzygy} if options.syzygy else {}),
+        "psearch": __version__,
+    }
+
+
+class _Entry(NamedTuple):
+    """A position, and the file that has it."""
+
+    file: int
+    """from 1"""
+    position: SuitePosition
+
+    @property
+    def key(self) -> str:
+        """Return the key of the position in the journal."""
+        return f"file {self.file} line {self.position.line}"
+
+
+def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
+    """Analyse suites: a table or JSON, and the summary. Return the exit status."""
+    problems = Problems()
+    survey = Survey.of(itertools.chain.from_iterable(_positions_of(one, problems) for one in inputs))
+    figures = SuiteSummary(kept=None if options.merge is None else 0)
+    shown = options.out is None and is_terminal(sys.stdout)
+    table = SuiteTable(survey, shutil.get_terminal_size().columns if shown else None)
+
+    failed = 0
+    with open_session(inputs, options, signals, survey.searchable) as session:
+        for problem in problems.lines():
+            session.complain(problem)
+        if not options.json:
+            session.put(table.head())
+        number = 0
+        for done in session.answered(_positions(inputs, session)):
+            entry = done.item
+            if len(inputs) > 1 and not options.json:
+                for one in inputs[number : entry.file]:
+                    session.put(f"{printable(one.name)}:\n")
+            number = entry.file
+            name = inputs[number - 1].name
+            verdict = judge(entry.position, done.answers.get(entry.key), done.problems.get(entry.key))
+            figures.add(verdict, name, done.from_older)
+            session.progress.say(figures.standing)
+            session.put(json.dumps(json_object(verdict, name)) + "\n" if options.json else table.row(verdict))
+            if verdict.problem is not None:
+                failed += 1
+                session.complain(f"{entry.position.name}: {verdict.problem}")
+        facts = figures.figures(survey.positions)
+        if not session.end(json.dumps({"summary": facts}) + "\n" if options.json else "\n" + summary_text(facts)):
+            return signals.exit_status
+        if session.journal is not None:
+            say(summary_text(facts).rstrip())
+        if problems.count:
+            say(f"{counted(problems.count, 'line')} left out")
+    return EXIT_WRONG if failed or problems.count else 0
+
+
+def _positions(inputs: Sequence[Input], session: AnalysisSession) -> Iterator[Work[_Entry]]:
+    """Yield each position by itself: what was searched before must not help."""
+    for file, one in enumerate(inputs, start=1):
+        for position in read_positions(one.source, lambda problem: None):
+            entry = _Entry(file, position)
+            if any(position.board.legal_moves):
+                task = Task.of_board(entry.key, position.board, session.limits)
+                yield _work(entry, task, session, position.board.fen())
+            else:
+                yield Work(entry, [])
+
+
+def _positions_of(one: Input, problems: Problems) -> Iterator[SuitePosition]:
+    """Yield the positions of a file. Raises PsearchError when there is none."""
+    before = problems.count
+    empty = True
+    for position in read_positions(one.source, problems.add):
+        empty = False
+        yield position
+    if empty:
+        otherwise = f"{one.source.name} has no positions"
+        (problems if problems.count > before else Problems()).refuse(otherwise)
+
+
+def _work(entry: T, task: Task, session: AnalysisSession, fen: str | None = None) -> Work[T]:
+    """Return the search of one position, with what there is of it in older results."""
+    known = None if session.older is None else session.older.of_position(task, fen)
+    return Work(entry, [task], {} if known is None else {str(task.id): known})
+
+
+class _GameEntry(NamedTuple):
+    """A game, and the file that has it."""
+
+    number: int
+    """of all games, from 1"""
+    file: int
+    """from 1"""
+    work: PgnGame
+
+    @property
+    def prefix(self) -> str:
+        """Return how the keys of its positions in the journal begin, before the ply."""
+        return f"file {self.file} game {self.work.number} ply "
+
+    def ply(self, key: str) -> int:
+        """Return the ply of such a key."""
+        return int(key.removeprefix(self.prefix))
+
+
+def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
+    """Analyse games: PGN with what was found, or JSON, and a summary of each player. Return the exit status."""
+    sums, problems = _survey(inputs)
+    players = Players()
+    tally = Tally(kept=None if options.merge is None else 0)
+    failed = 0
+    with open_session(inputs, options, signals, sums["positions"], is_emptied=False) as session:
+        depth, movetime_ms, nodes, _ = astuple(session.limits)
+        words = [
+            f"depth {depth}" if depth is not None else "",
+            f"{movetime_ms / 1000:g} s a position" if movetime_ms is not None else "",
+            f"{nodes:,} nodes a position" if nodes is not None else "",
+        ]
+        annotator = f"psearch {__version__}, {' or '.join(filter(None, words))}"
+
+        def tell(entry: _GameEntry, key: str, answer: Answer) -> None:
+            """Show which position was searched last, and its score seen from White."""
+            begin = entry.work.game.board()
+            half_moves = 2 * begin.fullmove_number + (not begin.turn) + entry.ply(key)
+            is_whites = half_moves % 2 == 0
+            score = chess.engine.PovScore(answer.estimate[0], is_whites).white()
+            move = f"{half_moves // 2}{'.' if is_whites else '...'}"
+            session.progress.say(f"game {entry.number}, {move} {relative_text(score, 'exact')}")
+
+        session.analyser.on_found = tell
+        for problem in problems.lines():
+            session.complain(problem)
+        for done in session.answered(_games(inputs, session)):
+            entry = done.item
+            name = inputs[entry.file - 1].name
+            judged = judge_game(entry.work, {entry.ply(key): answer for key, answer in done.answers.items()})
+            for key, problem in done.problems.items():
+                failed += 1
+                session.complain(f"{name}, game {entry.work.number}, ply {entry.ply(key)}: {problem}")
+            tally.add(judged, done.from_older)
+            session.put(json.dumps(game_object(judged, name)) + "\n" if options.json else annotate(judged, annotator))
+            if judged.moves:
+                title = game_title(judged, name if len(inputs) > 1 else None)
+                session.progress.show_table(title, PLAYER_COLUMNS, player_rows(judged))
+                players.add(judged)
+        facts = {"summary": games_summary(tally, sums["games"])}
+        if not session.end(json.dumps(facts) + "\n" if options.json else ""):
+            return signals.exit_status
+        if rows := players.rows():
+            session.progress.show_table("all games:", TOTAL_COLUMNS, rows)
+        cut = f"; {counted(sums['broken'], 'game')} could not be read as written" if sums["broken"] else ""
+        say(f"{tally.text()}{cut}")
+    return EXIT_WRONG if sums["broken"] or failed else 0
+
+
+def _survey(inputs: Sequence[Input]) -> tuple[Counter[str], Problems]:
+    """Read everything once. Return the number of games, of positions to search and of games in which something cannot
+    be read, and what that is. Raises PsearchError for a file without a move."""
+    sums: Counter[str] = Counter()
+    problems = Problems()
+    with StatusLine(only_terminal=True) as status:
+        for _, source in inputs:
+            before = sums["positions"]
+            for work in read_games(source):
+                sums.update(games=1, positions=count_positions(work), broken=bool(work.problems))
+                for problem in work.problems:
+                    place = f"{source.name}, game {work.number}, line {problem.line}"
+                    problems.add(f"{place}: {problem.text}; {problem.consequence}")
+                found = f"{counted(sums['games'], 'game')}, {counted(sums['positions'], 'position')}"
+                status(f"reading {source.name}: {found}")
+            if sums["positions"] == before:
+                problems.refuse(f"{source.name} has no game with moves")
+    return sums, problems
+
+
+def _games(inputs: Sequence[Input], session: AnalysisSession) -> Iterator[Work[_GameEntry]]:
+    """Yield each game by itself, its positions from the last to the first."""
+    games = ((file, work) for file, one in enumerate(inputs, start=1) for work in read_games(one.source))
+    for number, (file, work) in enumerate(games, start=1):
+        entry = _GameEntry(number, file, work)
+        known: dict[str, Answer] = {}
+        if session.older is not None and work.readable:
+            found = session.older.of_game(work.game.board(), work.game.mainline_moves())
+            known = {f"{entry.prefix}{ply}": answer for ply, answer in found.items() if answer.best is not None}
+        yield Work(entry, _tasks(entry, session.limits), known)
+
+
+def _tasks(entry: _GameEntry, limits: Limits) -> Iterator[Task]:
+    for place in positions(entry.work):
+        yield Task.of_board(f"{entry.prefix}{place.ply}", place.board, limits, place.line)
+
+
+def analyse_lines(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
+    """Analyse JSON lines, one object a line. Return the exit status."""
+    limits = limits_of(options, _MOVETIME_MS)
+    total = 0
+    for one in inputs:
+        count = sum(1 for _ in read_asked(one.source, 1, limits))
+        total += count
+        if not count:
+            raise PsearchError(f"{one.source.name} has no positions")
+    asked = (one for file, source in enumerate(inputs, start=1) for one in read_asked(source.source, file, limits))
+    with open_session(inputs, options, signals, total) as session:
+        sums = _put_results(session, (_work(one, one.task, session) for one in asked))
+        if not session.end():
+            return signals.exit_status
+    if session.journal is not None:
+        kept = f", {sums['kept']:,} kept from older results" if options.merge is not None else ""
+        failed = f", {sums['failed']:,} failed" if sums["failed"] else ""
+        say(f"{counted(sums['positions'], 'position')}{kept}{failed}")
+    return EXIT_WRONG if sums["failed"] else 0
+
+
+def analyse_stream(stream: Stream, options: argparse.Namespace, signals: Signals) -> int:
+    """Analyse the JSON lines of a pipe, to standard output: each result as soon as it and those before it are there. A
+    line that cannot be read ends it after the results of those before."""
+    problems: list[PsearchError] = []
+
+    def works() -> Iterator[Work[Asked] | Pause]:
+        try:
+            for asked in asked_by(stream, session.limits):
+                yield Pause.INPUT if asked is None else _work(asked, asked.task, session)
+        except PsearchError as error:
+            problems.append(error)
+
+    with open_session([], options, signals, None) as session:
+        sums = _put_results(session, works(), stream.fileno())
+        if not session.end():
+            return signals.exit_status
+    if problems:
+        raise problems[0]
+    if not sums["positions"]:
+        raise PsearchError(f"{stream.name} has no positions")
+    return EXIT_WRONG if sums["failed"] else 0
+
+
+def _put_results(
+    session: AnalysisSession, works: Iterable[Work[Asked] | Pause], awaited: int | None = None
+) -> Counter[str]:
+    """Search everything and write the results. Return how many positions there were, failed, and were kept."""
+    sums: Counter[str] = Counter()
+    for done in session.answered(works, awaited):
+        key = str(done.item.task.id)
+        sums.update(positions=1, kept=done.from_older, failed=bool(done.problems))
+        result = result_object(done.item.id, done.item.task, done.answers.get(key), done.problems.get(key))
+        session.put(json.dumps(result) + "\n")
+    return sums
