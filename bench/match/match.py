@@ -55,7 +55,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from psearch.faces.cli.numbers import whole_number
 from psearch.files.raw_log import machine
-from psearch.processes.program_signals import signals_blocked
+from psearch.processes.lifetime import signals_blocked
 from psearch.results import PsearchError
 
 EXIT_COMPLAINTS = EXIT_FAILED = 1

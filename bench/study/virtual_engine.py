@@ -21,7 +21,7 @@ from typing import Any
 
 from psearch.faces.uci.position_command import CurrentPosition
 from psearch.options import SearchOptions, pruning_named
-from psearch.processes.result_words import to_score
+from psearch.processes.search_reports import to_score
 from psearch.results import PsearchError
 from psearch.settings import HASH, SETTINGS, THREADS
 from psearch.simulation.costs import Costs

@@ -39,7 +39,7 @@ from netdata.reader import Reader
 from netdata.records import ADJUDICATED, BY_RULE, GAMES, TOO_LONG
 
 from psearch.faces.cli.numbers import whole_number
-from psearch.processes.tasks.task_sharing import share_out
+from psearch.processes.task_processes import share_out
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 

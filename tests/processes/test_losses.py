@@ -23,13 +23,13 @@ from psearch.options import SearchOptions
 from psearch.processes import child, patience, pool
 from psearch.processes.child import ChildProcess, Children
 from psearch.processes.control import SearchControl
+from psearch.processes.fork_server import ForkServer
 from psearch.processes.lifetime import process_state
 from psearch.processes.perft_tasks import count_leaves
 from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
-from psearch.processes.starting.fork_client import ForkServer
 from psearch.processes.supervisor import Supervisor
-from psearch.processes.tasks.task_processes import TaskProcesses
+from psearch.processes.task_processes import TaskProcesses
 from psearch.processes.time_manager import GameClock, time_manager
 from psearch.processes.watch import Watch
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
@@ -230,7 +230,7 @@ def test_workers_that_are_lost_while_they_start_are_replaced(
 
     def born(worker: ChildProcess, index: int, pid: int, pipe: Connection, server: ForkServer | None = None) -> None:
         init(worker, index, pid, pipe, server)
-        if len(hit) < victims:
+        if len(hit) < victims and (server is None) == (method == "fork"):  # not the fork server
             hit.append(pid)
             os.kill(pid, number)
 
@@ -452,7 +452,7 @@ def test_where_no_process_can_be_had_this_one_counts(monkeypatch: pytest.MonkeyP
         raise PsearchError("no room")
 
     counts = count_leaves(KIWIPETE, 3, 2)[0]
-    monkeypatch.setattr("psearch.processes.tasks.task_processes.launch_process", refuse)
+    monkeypatch.setattr("psearch.processes.task_processes.launch_process", refuse)
     assert count_leaves(KIWIPETE, 3, 2)[0] == counts and sum(counts.values()) == 97_862
 
 

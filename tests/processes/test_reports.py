@@ -7,8 +7,7 @@ import chess.engine
 import pytest
 
 from psearch.processes.request import SearchRequest
-from psearch.processes.result_words import to_score
-from psearch.processes.search_reports import centipawns
+from psearch.processes.search_reports import centipawns, to_score
 from psearch.processes.supervisor import Supervisor
 from psearch.results import WON_CP, Info, Limits
 from psearch_core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY

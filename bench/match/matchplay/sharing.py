@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from psearch.faces.cli.arguments import add_on
-from psearch.processes.tasks.task_sharing import share_out
+from psearch.processes.task_processes import share_out
 from psearch.remote.cluster_processes import share_out_on
 
 HAND_MB = 400

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 
 import chess.engine
 
-from psearch.processes.program_signals import ignore_blocked
+from psearch.processes.lifetime import ignore_blocked
 
 from .engines import Engine, EngineSpec
 from .errors import MatchError

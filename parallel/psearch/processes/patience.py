@@ -49,27 +49,27 @@ LOST_STARTS = 5
 TASK_TRIES = 3
 """Processes that are lost with the same task before it is given to no other."""
 
+SERVER = Patience(0.25, 40)
+"""The fork server with a request. 10 s: a fork takes milliseconds, but a thousand new workers may be ahead of it."""
+SERVER_REAP = Patience(0.25, 1)
+"""The fork server when it is asked how a process ended."""
 SERVER_START_S = 120.0
-"""Until a fork server has loaded the kernels, where there is time,"""
+"""Until a fork server has loaded the kernels, where there is time."""
 SERVER_SEARCH_S = 5.0
-"""and while a search waits."""
-SERVER_ANSWER_S = 10.0
-"""For an answer of the fork server: a fork takes milliseconds, but a thousand new workers may be ahead of it."""
-SERVER_LOOK_S = 0.25
-"""Between two looks whether it is stopped."""
-SERVER_REAP_S = 0.25
-"""For it to tell how a process ended."""
+"""Until a fork server has loaded the kernels, while a search waits."""
+SERVER_END_S = 1.0
+"""Until a fork server has ended, after it was asked to."""
 
 CLOSE_S = 2.0
 """Until another thread leaves a search that was stopped, when the engine is closed."""
 SETTLE_S = 0.3
-"""For workers that are late from the last search, before the next one,"""
+"""For workers that are late from the last search, before the next one."""
 SETTLE_SHARE = 0.25
-"""but no more than this share of the next search's time limit,"""
+"""Share of the next search's time limit that `SETTLE_S` must not exceed."""
 LEAST_SETTLE_S = 0.1
-"""and no less than this, since to replace workers takes time as well,"""
+"""Late workers have at least this, since to replace them takes time as well."""
 LEAST_SETTLE_SHARE = 0.125
-"""unless that is more than this share of a game's clock."""
+"""Share of a game's clock that `LEAST_SETTLE_S` must not exceed."""
 INTERRUPTED_S = 0.1
 """For workers to stop when the caller's thread has something urgent to raise."""
 SHORTAGE_S = 10.0
@@ -77,6 +77,6 @@ SHORTAGE_S = 10.0
 REPAIR_S = 0.05
 """To replace workers. Nearer to its time limit than this a search ends with what it has."""
 SHORT_LIFE_S = 0.1
-"""Workers that live no longer, and find nothing,"""
+"""Workers that end within this time, and find nothing, have had a short life."""
 SHORT_LIVES = 5
-"""so often in a row, die of the position."""
+"""Short lives in a row after which workers are taken to die of the position."""

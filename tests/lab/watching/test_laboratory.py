@@ -22,7 +22,7 @@ from psearch.lab.watching.job import BackgroundJob
 from psearch.lab.watching.laboratory import MOST_CELLS, Experiment, run, timeline
 from psearch.lab.watching.trace_reading import MOST_CHARACTERS, read_trace
 from psearch.options import SearchOptions
-from psearch.processes.tasks.task_processes import TaskProcesses
+from psearch.processes.task_processes import TaskProcesses
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator

@@ -18,7 +18,7 @@ from psearch.faces.uci.go import Go
 from psearch.faces.uci.position_command import NO_POSITION
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.faces.uci.uci_streams import Say, info_string
-from psearch.processes.wake import Wake
+from psearch.processes.control import Wake
 from psearch.results import PsearchError, WorkerDied
 from psearch.searcher.notices import Notices
 
