@@ -126,7 +126,7 @@ class ForkServer:
                 with socket.fromfd(self.process.pipe.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as link:
                     socket.send_fds(link, [b"."], [pipe, *descriptors])
                 return int(self._answer(self._sent, SERVER))
-            except (_NoAnswer, BrokenPipeError, ConnectionResetError):
+            except (_NoAnswer, BlockingIOError, BrokenPipeError, ConnectionResetError):
                 raise self._gone() from None
 
     def exit_code(self, pid: int) -> int | None:

@@ -85,6 +85,7 @@ class WorkerPool:
         self._sleeping: list[ChildProcess] = []
         """workers, while the caller's thread searches in their place"""
         self._look_at = math.inf
+        self._patience = patience.SEARCH
         self._changing = threading.RLock()
         """held while arena and workers are replaced, and while another thread than the owner uses them"""
         self._is_closing = False
@@ -157,7 +158,7 @@ class WorkerPool:
             for child, messages in self._news(max(0.0, self.look_pause_s())):
                 if READY in messages:
                     starting.discard(child.index)
-            self.look(patience.START, starting)
+            self.look(starting)
 
     def _abandon(self) -> list[ChildProcess]:
         """Kill all workers without waiting for their ends: they are left to the caller."""
@@ -276,7 +277,7 @@ class WorkerPool:
     # -- losses ------------------------------------------------------------------------------------------------------
 
     def _begin_looks(self, how: Patience) -> None:
-        self._look_at = time.monotonic() + how.look_s
+        self._patience, self._look_at = how, time.monotonic() + how.look_s
         for worker, beat in zip(self.workers, self.arena.worker["counters"]["search_cycles"].tolist(), strict=False):
             worker.expect(beat)
 
@@ -284,16 +285,16 @@ class WorkerPool:
         """Return seconds until the next look."""
         return self._look_at - time.monotonic() if self.workers else math.inf
 
-    def look(self, how: Patience = patience.SEARCH, expected: set[int] | None = None) -> None:
-        """Raise WorkerDied when a worker has done nothing for long, though it had the time. May be called at any
-        rate. expected: those that should do something; None: those at the search."""
+    def look(self, expected: set[int]) -> None:
+        """Raise WorkerDied when one of these workers has done nothing for long, though it had the time. May be called
+        at any rate."""
         now = time.monotonic()
         if not self.workers or now < self._look_at:
             return
-        self._look_at = now + how.look_s
+        self._look_at = now + self._patience.look_s
         beats = self.arena.worker["counters"]["search_cycles"].tolist()  # how far each has come
-        for index in self.busy if expected is None else expected:
-            if self.workers[index].why_lost(beats[index], how) is not None:
+        for index in expected:
+            if self.workers[index].why_lost(beats[index], self._patience) is not None:
                 self._break()  # it may be anywhere
                 raise WorkerDied(f"worker {index} did not answer")
 

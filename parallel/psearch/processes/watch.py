@@ -153,7 +153,7 @@ class Watch:
         elif self.stopped_at_s is not None:
             self.is_over = self.reports.elapsed_s - self.stopped_at_s >= patience_s
         else:
-            self.pool.look()
+            self.pool.look(self.pool.busy)
 
     @property
     def _has_ended(self) -> bool:
