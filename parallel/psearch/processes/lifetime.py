@@ -204,7 +204,7 @@ def fork_process(target: str, descriptors: Sequence[int], pipe: int) -> int:
 
     def run(parent: int) -> None:
         gc.freeze()
-        gc.enable()  # this one has a life of its own, and garbage
+        gc.enable()  # it goes on for long, and makes garbage
         function(Connection(pipe), parent, *descriptors)
 
     return fork(run, [pipe, *descriptors])

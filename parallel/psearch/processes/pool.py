@@ -339,9 +339,9 @@ class WorkerPool:
 
         Where no processes can be had, the caller's thread is to search alone, until the next call that gets some. What
         stands in the way is returned then; None when all are there. may_go_on: asked while processes are started; None:
-        nobody waits. Raises PsearchError when there is no memory for either; before that, where `may_wait` or else
+        there is no hurry. Raises PsearchError when there is no memory for either; before that, where `may_wait` or else
         `may_go_on` is given, it is tried for a while. Those that were killed are not waited for: one that the kernel
-        does not let go (a disk that is gone, a frozen control group) may stay.
+        does not release (a disk that is gone, a frozen control group) may stay.
         """
         may_try = may_wait or may_go_on
         deadline = time.monotonic() + patience.SHORTAGE_S

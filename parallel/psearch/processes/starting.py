@@ -43,8 +43,8 @@ def fork_is_safe() -> bool:
     does not have.
 
     Only Python's threads count. Others cannot be told from those of numpy, which nearly every program has and which
-    know about fork; and a worker calls nothing but the kernels and Python. A program with native threads of its own
-    that hold Python's locks (one that embeds it) says `start_method="forkserver"`.
+    know about fork; and a worker calls nothing but the kernels and Python. A program with native threads that
+    hold Python's locks (one that embeds it) says `start_method="forkserver"`.
     """
     return threading.active_count() == 1
 
@@ -120,7 +120,7 @@ def _ready_server(may_go_on: Callable[[], bool] | None = None) -> ForkServer:
 
 
 def _check_time(may_go_on: Callable[[], bool] | None) -> None:
-    """Raise PsearchError where nobody can wait for more workers."""
+    """Raise PsearchError where there is no time to wait for more workers."""
     if may_go_on is not None and not may_go_on():
         raise PsearchError("there was no time to start workers")
 

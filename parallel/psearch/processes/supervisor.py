@@ -173,7 +173,7 @@ class Supervisor:
         From then on the answer takes no longer than the request's patience, whatever the workers do. Only the first
         iteration is finished in any case, if that takes no more than 10 ms; else a small search in this process
         answers. When a worker dies or stalls, all are replaced and the search goes on. Raises WorkerDied when nothing
-        was found and nobody can go on.
+        was found and no process can go on.
         """
         if isinstance(request.board, chess.Board) and (finished := finished_result(request.board)) is not None:
             return finished
@@ -256,7 +256,7 @@ class Supervisor:
     def settle(self) -> None:
         """See between searches that no worker is at the last one any more, be it that all are killed.
 
-        Not needed before the next search, but while nobody waits it costs nobody's time.
+        Not needed before the next search, but between searches it delays no answer.
         """
         with self._alone():
             self.pool.settle(patience.SETTLE_S)
@@ -265,7 +265,7 @@ class Supervisor:
         """Replace, between searches, workers that are late or have died since. Returns what was found amiss, a line
         each.
 
-        Not needed before the next search, but while nobody waits it costs nobody's time. may_wait: asked meanwhile;
+        Not needed before the next search, but between searches it delays no answer. may_wait: asked meanwhile;
         where it is false, a late worker is left to the next search.
         """
         with self._alone():

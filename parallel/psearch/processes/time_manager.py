@@ -39,7 +39,7 @@ _LAG_MARGIN = 1.25
 _LONG_LAG_S = 0.05
 """What one move counts for at most, unless the overhead is more: a single delay shall not spoil the game."""
 _ROUNDING_S = 0.002
-"""A clock is told in milliseconds."""
+"""Error of a clock, which is given in milliseconds."""
 
 # how time is shared out: games measured each number (docs/decisions/023-time-use.md)
 _MOVES_AHEAD = 30

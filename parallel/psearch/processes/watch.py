@@ -57,8 +57,8 @@ class Watch:
         self.next_live_s = max(request.live_from_s, request.live_interval_s) if request.on_info else math.inf
 
     def run(self) -> None:
-        """Search. Raises WorkerDied when nothing was found and nobody can go on, PsearchError when this is closed from
-        outside, and what the caller's callbacks raise, then with all workers idle or killed."""
+        """Search. Raises WorkerDied when nothing was found and no process can go on, PsearchError when this is closed
+        from outside, and what the caller's callbacks raise, then with all workers idle or killed."""
         # cleared before the search is set up: calls of control from now on wake the loop
         self.pool.wake.clear()
         control = self.request.control

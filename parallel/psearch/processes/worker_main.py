@@ -20,7 +20,7 @@ REPORTED = "reported"
 """Message of one worker: there is something new in the ring, whichever wrote it."""
 
 _HERALD = 0
-"""The worker that reports. With a root of its own or without, it looks as often as any other."""
+"""The worker that reports. With a root or without, it looks as often as any other."""
 _FIRST_BURSTS = 4
 """Bursts of the first call, about a millisecond: the first iterations take no longer."""
 _BURSTS_PER_CALL = 32
@@ -45,8 +45,8 @@ def worker_main(arena: Arena, index: int, pipe: Connection, parent: int) -> None
 
 
 def _search(arena: Arena, index: int, pipe: Connection, parent: int) -> None:
-    """Work until the search is done. What is reported between two looks is told of once: the program wakes up once for
-    all of it."""
+    """Work until the search is done. Reports between two looks are announced together: the program wakes up once for
+    all of them."""
     context, work = arena.context, arena.driver.function("work")
     bursts, told = _FIRST_BURSTS, 0
     while not work(context, index, bursts):

@@ -102,7 +102,7 @@ class ClusterProcesses(BackEnd):
         """by process, those that are lost included"""
         self._done: Counter[str] = Counter()
         """by node, of what the program counts"""
-        # nobody else gets into this folder, where Ray has sockets (with names of at most 107 bytes) for all users
+        # no other user gets into this folder, where Ray has sockets (with names of at most 107 bytes) for all users
         self._folder = Path(tempfile.mkdtemp(prefix="psearch-", dir="/tmp"))
         try:
             self._driver = self._start([*python, "-P", "-m", "psearch.remote.ray_driver"])

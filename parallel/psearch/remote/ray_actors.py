@@ -136,7 +136,7 @@ class RayActors:
     def step(self, now: float) -> None:
         """Take what actors have answered, look at nodes and actors, and do what is due; waits a little.
 
-        now: seconds of any clock that does not go back. Raises PsearchError when nobody can work, and what Ray does
+        now: seconds of any clock that does not go back. Raises PsearchError when no node can work, and what Ray does
         when the connection breaks.
         """
         self._time += 0.0 if self._now is None else min(now - self._now, _LONGEST_STEP_S)
@@ -171,7 +171,7 @@ class RayActors:
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
     def _look_at_nodes(self) -> int:
-        """Return how many actors there is room for. Raises PsearchError when nobody can work and nobody seems to be
+        """Return how many actors there is room for. Raises PsearchError when no node can work and none seems to be
         coming."""
         wanted, before, room = self._wanted, self._nodes, 0
         self._nodes = set()

@@ -61,7 +61,7 @@ def main() -> None:
         lost = PsearchError(f"the connection to the cluster is lost: {one_line(error)}")
         with suppress(OSError):
             program.send(error if isinstance(error, PsearchError) else lost)
-    with suppress(Exception):  # there may be nobody left to tell
+    with suppress(Exception):  # the cluster may be gone
         sys.modules["ray"].shutdown()
     _end(wanted.folder)
 

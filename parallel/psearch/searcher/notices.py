@@ -34,6 +34,6 @@ class Notices:
         """Tell of what should not happen, each kind once; the traceback goes to stderr."""
         text = f"internal error: {type(error).__name__}: {error}"
         if text not in self._failing and sys.stderr is not None:
-            with contextlib.suppress(OSError):  # nobody reads it
+            with contextlib.suppress(OSError):  # a closed pipe
                 traceback.print_exception(error, file=sys.stderr)
         self.fails(text, text)

@@ -99,7 +99,7 @@ class Searcher:
     def settle(self, wanted: Size) -> None:
         """Have workers of this size. If the system refuses: of the size before, or of the next smaller that it grants.
 
-        A failure is told once, also that there can be none at all.
+        A failure is reported once, also that there can be none at all.
         """
         former = self._size if self._supervisor is not None and self._supervisor.is_usable else None
         if former is None or wanted != self._wanted:
