@@ -162,28 +162,22 @@ def test_a_halted_worker_holds_up_neither_this_answer_nor_the_next(victims: int)
 
 
 def test_a_worker_that_cannot_be_killed_is_waited_for_once(freeze: Callable[[int], None]) -> None:
-    engine = Supervisor(2, 16)
-    try:
+    with Supervisor(2, 16) as engine:
         freeze(engine.pool.workers[0].pid)
         engine.search(SearchRequest(KIWIPETE, Limits(movetime_ms=100)))
         assert engine.restore() == ["worker 0 did not answer; it has been replaced"]
         assert least(lambda: seconds_of(engine.restore), 0.1) < 0.1
         assert engine.restore() == []
-    finally:
-        engine.close()
 
 
 def test_a_worker_that_is_late_is_left_to_the_next_search_by_who_cannot_wait(freeze: Callable[[int], None]) -> None:
-    engine = Supervisor(2, 16)
-    try:
+    with Supervisor(2, 16) as engine:
         freeze(engine.pool.workers[0].pid)
         engine.search(SearchRequest(KIWIPETE, Limits(movetime_ms=100)))
         workers = engine.pool.workers
         assert engine.restore(may_wait=lambda: False) == [] and engine.pool.workers is workers
         result = engine.search(SearchRequest(KIWIPETE, Limits(depth=6)))
         assert result.notes == ["worker 0 did not answer; it has been replaced"] and result.info.depth == 6
-    finally:
-        engine.close()
 
 
 def test_a_search_without_a_clock_goes_on_when_a_worker_is_halted() -> None:

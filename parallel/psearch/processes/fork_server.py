@@ -243,7 +243,14 @@ def main(descriptor: int, parent: int) -> None:
         gc.freeze()  # workers share these pages as long as neither side writes to them
         pipe.send((0, None))
         for number, do, *arguments in messages_of(pipe, parent):
-            pipe.send((number, _forked(link, children, *arguments) if do == "fork" else _reaped(children, *arguments)))
+            if do == "fork":
+                pipe.send((number, _forked(link, children, *arguments)))
+            elif arguments[0] not in children:
+                pipe.send((number, GONE))
+            else:
+                found, status = os.waitpid(arguments[0], os.WNOHANG)
+                children.discard(found)
+                pipe.send((number, os.waitstatus_to_exitcode(status) if found else None))
     except (BrokenPipeError, ConnectionResetError):
         return
     except (OSError, PsearchError) as error:
@@ -272,14 +279,3 @@ def _forked(link: socket.socket, children: set[int], target: str, count: int) ->
     finally:
         for descriptor in descriptors:  # only the process holds its pipe: that it ends is what the program sees
             os.close(descriptor)
-
-
-def _reaped(children: set[int], pid: int) -> int | None:
-    """Return how a child ended, None while it runs: its exit status, or minus the signal that killed it."""
-    if pid not in children:
-        return GONE
-    found, status = os.waitpid(pid, os.WNOHANG)
-    if found == 0:
-        return None
-    children.discard(pid)
-    return os.waitstatus_to_exitcode(status)

@@ -90,15 +90,15 @@ def launch(
         raise PsearchError(f"cannot start {arena.workers} worker processes: {refusal(error)}") from error
 
 
-def launch_process(index: int, target: str, start_method: str | None = None) -> ChildProcess:
+def launch_process(index: int, target: str) -> ChildProcess:
     """Start a process that calls a function, `module:name`, with its end of a pipe and the number of its parent.
 
-    It ends with its parent, and does not import the program's `__main__`. index: the caller's number for it;
-    start_method: see `launch`. Raises PsearchError when the system refuses.
+    It ends with its parent, and does not import the program's `__main__`. index: the caller's number for it.
+    Raises PsearchError when the system refuses.
     """
     try:
         _allow_open_files(_FILES_PER_WORKER + _SPARE_FILES)
-        if (start_method or _usual_method()) == "fork":
+        if _usual_method() == "fork":
             return _started(index, partial(fork_process, target, ()))
         server = _ready_server()
         return _started(index, partial(server.fork, target, ()), server)

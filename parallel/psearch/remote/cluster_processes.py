@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from psearch.arena.owner import Owner
-from psearch.processes.child import ChildProcess, spawned
+from psearch.processes.child import spawned
 from psearch.processes.patience import END_S, TASK_TRIES
 from psearch.processes.task_processes import share_out_to
 from psearch.processes.tasks import Alive, BackEnd, Give, ProcessJoined
@@ -104,8 +104,17 @@ class ClusterProcesses(BackEnd):
         """by node, of what the program counts"""
         # no other user gets into this folder, where Ray has sockets (with names of at most 107 bytes) for all users
         self._folder = Path(tempfile.mkdtemp(prefix="psearch-", dir="/tmp"))
+        environment = {**os.environ, **_QUIET, _STARTED_BY: "1"}
+        if self._address == LOCAL:  # not for other users of this machine
+            environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+            # Ray replaces 127.0.0.1 by the address that other machines see, but for systems on which it has no clusters
+            environment["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+        command = [*python, "-P", "-m", "psearch.remote.ray_driver"]
         try:
-            self._driver = self._start([*python, "-P", "-m", "psearch.remote.ray_driver"])
+            with (self._folder / "stderr").open("wb") as stderr:
+                self._driver = spawned(
+                    lambda link: [*command, str(link)], stderr=stderr, start_new_session=True, env=environment
+                )
         except BaseException:
             shutil.rmtree(self._folder)
             raise
@@ -160,15 +169,6 @@ class ClusterProcesses(BackEnd):
     def work_done(self) -> str:
         """Return what the busiest machines have done, those that are gone included: `a 120, b 61`."""
         return ", ".join(f"{name} {number:,}" for name, number in self._done.most_common(16))
-
-    def _start(self, command: list[str]) -> ChildProcess:
-        environment = {**os.environ, **_QUIET, _STARTED_BY: "1"}
-        if self._address == LOCAL:  # not for other users of this machine
-            environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-            # Ray replaces 127.0.0.1 by the address that other machines see, but for systems on which it has no clusters
-            environment["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-        with (self._folder / "stderr").open("wb") as stderr:
-            return spawned(lambda link: [*command, str(link)], stderr=stderr, start_new_session=True, env=environment)
 
     def _connect(self, limit_s: float) -> None:
         end = time.monotonic() + limit_s
