@@ -40,7 +40,7 @@ from psearch.games import Game
 from psearch.games.game_file import run_file
 from psearch.lab.studies.speedup_study import Sample, summarise, table
 from psearch.options import pruning_named
-from psearch.processes.tasks.task_sharing import share_out
+from psearch.processes.task_processes import share_out
 from psearch.processes.time_manager import GameClock, allot
 from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler import scheduler_entries

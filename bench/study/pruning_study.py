@@ -24,7 +24,7 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.files.raw_log import RawLog, read_log
 from psearch.options import SearchOptions
-from psearch.processes.tasks.task_sharing import share_out
+from psearch.processes.task_processes import share_out
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.terminal.status import StatusLine

@@ -37,7 +37,7 @@ from netdata.records import ADJUDICATED, BY_RULE, GAMES, TOO_LONG
 
 from psearch.faces.cli.arguments import whole_number
 from psearch.files.raw_log import source_commit
-from psearch.processes.tasks.task_sharing import share_out
+from psearch.processes.task_processes import share_out
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.terminal.status import StatusLine

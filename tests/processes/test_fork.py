@@ -17,10 +17,9 @@ from limits import open_files, resident_kb
 from timing import wait_for_ends
 
 from psearch.arena import arena as arena_module
-from psearch.processes.lifetime import process_state
-from psearch.processes.program_signals import GROUP_SIGNALS
+from psearch.processes.fork_server import fork_server
+from psearch.processes.lifetime import GROUP_SIGNALS, process_state
 from psearch.processes.request import SearchRequest
-from psearch.processes.starting.fork_client import fork_server
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
 
@@ -91,7 +90,7 @@ def test_signals_to_the_whole_group_are_for_the_program(method: str) -> None:
     with Supervisor(2, 1, start_method=method) as engine:
         pids = [worker.pid for worker in engine.pool.workers]
         if method == "forkserver":
-            pids.append(fork_server()._process.pid)
+            pids.append(fork_server().process.pid)
         for number in GROUP_SIGNALS:
             for pid in pids:
                 os.kill(pid, number)
@@ -120,8 +119,8 @@ from psearch.results import Limits
 engine = Supervisor(3, 1, start_method=sys.argv[1])
 pids = [worker.pid for worker in engine.pool.workers]
 if sys.argv[1] == "forkserver":
-    from psearch.processes.starting.fork_client import fork_server
-    pids.append(fork_server()._process.pid)
+    from psearch.processes.fork_server import fork_server
+    pids.append(fork_server().process.pid)
 print(*pids, flush=True)
 def lock_all():
     engine.arena.frames["node"]["lock"] = 1
@@ -176,13 +175,3 @@ def test_a_program_that_survives_its_terminal_keeps_its_workers() -> None:
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("True [1]\n", "")
-
-
-def test_repeated_starts_leave_nothing() -> None:
-    with Supervisor(1, 1, start_method="fork"):
-        pass
-    before = open_files()
-    for _ in range(3):
-        with Supervisor(3, 1, start_method="fork"):
-            pass
-    assert open_files() == before

@@ -18,10 +18,11 @@ from limits import address_space, lowered, open_files
 from timing import wait_for_ends
 
 from psearch.arena.blocks import MIB
+from psearch.processes import child
+from psearch.processes.child import ChildProcess
+from psearch.processes.fork_server import close_server, fork_server
 from psearch.processes.lifetime import GONE, process_state
 from psearch.processes.request import SearchRequest
-from psearch.processes.starting import fork_client
-from psearch.processes.starting.fork_client import close_server, fork_server
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
 
@@ -30,19 +31,19 @@ SLACK_S = 6.0
 
 
 @pytest.fixture
-def server() -> Iterator[subprocess.Popen[bytes]]:
+def server() -> Iterator[ChildProcess]:
     """The fork server's process; goes on, and ends, after the test."""
     close_server()
     with Supervisor(1, 1, start_method="forkserver"):
-        process = fork_server()._process
+        process = fork_server().process
     yield process
-    if process.poll() is None:
-        process.send_signal(signal.SIGCONT)
+    if process.is_alive():
+        os.kill(process.pid, signal.SIGCONT)
     close_server()
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGSTOP)
+def stop(process: ChildProcess) -> None:
+    os.kill(process.pid, signal.SIGSTOP)
     while process_state(process.pid) != "T":
         time.sleep(0.01)
 
@@ -51,41 +52,41 @@ def find_move(engine: Supervisor) -> bool:
     return engine.search(SearchRequest(chess.Board(), Limits(depth=3))).bestmove is not None
 
 
-def test_one_that_is_stopped_is_replaced(server: subprocess.Popen[bytes]) -> None:
+def test_one_that_is_stopped_is_replaced(server: ChildProcess) -> None:
     with Supervisor(2, 1, start_method="forkserver") as first:
         pids = [worker.pid for worker in first.pool.workers]
         stop(server)
         start = time.monotonic()
         replacement = fork_server()
         assert time.monotonic() - start < 1 + SLACK_S
-        assert replacement._process.pid != server.pid
+        assert replacement.process.pid != server.pid
         with Supervisor(1, 1, start_method="forkserver") as second:
             assert find_move(second)
         wait_for_ends(pids)  # with their fork server
         assert find_move(first), "with other workers"
 
 
-def test_one_that_is_stopped_in_a_request_is_given_up(server: subprocess.Popen[bytes]) -> None:
+def test_one_that_is_stopped_in_a_request_is_given_up(server: ChildProcess) -> None:
     client = fork_server()
     stop(server)
     start = time.monotonic()
     with pytest.raises(PsearchError, match="the process that starts workers has ended"):
-        client.request("detach")
+        client.fork("os:getpid", (), 0)
     assert time.monotonic() - start < 1 + SLACK_S
-    assert server.poll() == -signal.SIGKILL
+    assert server.exitcode == -signal.SIGKILL
     with Supervisor(1, 1, start_method="forkserver") as engine:
         assert find_move(engine)
 
 
-def test_one_that_goes_on_in_time_is_kept(server: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_goes_on_in_time_is_kept(server: ChildProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when a terminal stops the group, and the program is the first to go on."""
     looks = iter("T")
-    monkeypatch.setattr(fork_client, "process_state", lambda pid: next(looks, "S"))
-    assert fork_server()._process.pid == server.pid
+    monkeypatch.setattr(child, "process_state", lambda pid: next(looks, "S"))
+    assert fork_server().process.pid == server.pid
     assert next(looks, None) is None
 
 
-def test_the_death_of_a_worker_is_noticed_while_it_is_stopped(server: subprocess.Popen[bytes]) -> None:
+def test_the_death_of_a_worker_is_noticed_while_it_is_stopped(server: ChildProcess) -> None:
     noticed: list[float] = []
     with Supervisor(8, 1, start_method="forkserver") as engine:
         workers = engine.pool.workers
@@ -98,18 +99,18 @@ def test_the_death_of_a_worker_is_noticed_while_it_is_stopped(server: subprocess
         notes = engine.search(request).notes
         assert notes != [] and f"worker 3 exited with code {GONE}" in notes[0], "nobody tells how"
         assert noticed[0] - start < 1 + SLACK_S
-        assert server.poll() == -signal.SIGKILL
+        assert server.exitcode == -signal.SIGKILL
         assert find_move(engine)
 
 
-def test_workers_that_come_at_once(server: subprocess.Popen[bytes]) -> None:
+def test_workers_that_come_at_once(server: ChildProcess) -> None:
     assert fork_server().is_ready()
     stop(server)
     start = time.monotonic()
     assert not fork_server().is_ready()
     assert time.monotonic() - start < SLACK_S
     server.kill()
-    server.wait()
+    server.join(10)
     start = time.monotonic()
     assert not fork_server().is_ready(), "it is only just starting"
     assert time.monotonic() - start < SLACK_S
@@ -122,11 +123,10 @@ def test_workers_that_come_at_once(server: subprocess.Popen[bytes]) -> None:
         assert find_move(engine)
 
 
-def test_how_a_worker_ended_is_not_waited_for(server: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_a_worker_ended_is_not_waited_for(server: ChildProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     """As without /proc, where nobody knows that the fork server is stopped."""
     with Supervisor(8, 1, start_method="forkserver") as engine:
-        client = fork_server()
-        monkeypatch.setattr(fork_client, "process_state", lambda pid: None)
+        monkeypatch.setattr(child, "process_state", lambda pid: None)
         stop(server)
         start = time.monotonic()
         engine.pool.kill()
@@ -134,8 +134,7 @@ def test_how_a_worker_ended_is_not_waited_for(server: subprocess.Popen[bytes], m
             worker.join(10)
         assert [worker.exitcode for worker in engine.pool.workers] == [GONE] * 8
         assert time.monotonic() - start < SLACK_S
-        server.send_signal(signal.SIGCONT)
-        client.request("reap", pid=0)  # the answer that came late is passed over
+        os.kill(server.pid, signal.SIGCONT)
     with Supervisor(1, 1, start_method="forkserver") as engine:
         (worker,) = engine.pool.workers
         worker.kill()
@@ -143,25 +142,25 @@ def test_how_a_worker_ended_is_not_waited_for(server: subprocess.Popen[bytes], m
         assert worker.exitcode == -signal.SIGKILL, "it is asked again"
 
 
-def test_closing_while_it_is_stopped(server: subprocess.Popen[bytes]) -> None:
+def test_closing_while_it_is_stopped(server: ChildProcess) -> None:
     engine = Supervisor(2, 1, start_method="forkserver")
     stop(server)
     start = time.monotonic()
     engine.close()
     close_server()
     assert time.monotonic() - start < SLACK_S
-    assert server.poll() == -signal.SIGKILL
+    assert server.exitcode == -signal.SIGKILL
 
 
 def test_workers_end_with_the_program_while_it_is_stopped() -> None:
     program = """
     import chess
-    from psearch.processes.starting.fork_client import fork_server
+    from psearch.processes.fork_server import fork_server
     from psearch.processes.request import SearchRequest
     from psearch.processes.supervisor import Supervisor
     from psearch.results import Limits
     engine = Supervisor(2, 1, start_method="forkserver")
-    print(fork_server()._process.pid, *[worker.pid for worker in engine.pool.workers], flush=True)
+    print(fork_server().process.pid, *[worker.pid for worker in engine.pool.workers], flush=True)
     engine.search(SearchRequest(chess.Board(), Limits(movetime_ms=100_000)))
     """
     command = [sys.executable, "-c", textwrap.dedent(program)]
@@ -181,7 +180,7 @@ def test_workers_end_with_the_program_while_it_is_stopped() -> None:
 # -- short of something ----------------------------------------------------------------------------------------------
 
 
-def test_memory_that_it_does_not_get(server: subprocess.Popen[bytes]) -> None:
+def test_memory_that_it_does_not_get(server: ChildProcess) -> None:
     before = open_files(server.pid)
     for _ in range(3):
         with (
@@ -192,10 +191,10 @@ def test_memory_that_it_does_not_get(server: subprocess.Popen[bytes]) -> None:
     assert open_files(server.pid) == before, "the memory of a failed start must not stay"
     with Supervisor(1, 128, start_method="forkserver") as engine:
         assert find_move(engine)
-    assert fork_server()._process.pid == server.pid
+    assert fork_server().process.pid == server.pid
 
 
-def test_descriptors_that_it_does_not_get(server: subprocess.Popen[bytes]) -> None:
+def test_descriptors_that_it_does_not_get(server: ChildProcess) -> None:
     before = open_files(server.pid)
     for more in range(3):  # a pipe, the arena and the table come with a worker
         with (
@@ -206,7 +205,7 @@ def test_descriptors_that_it_does_not_get(server: subprocess.Popen[bytes]) -> No
         assert open_files(server.pid) == before
     with Supervisor(1, 1, start_method="forkserver") as engine:
         assert find_move(engine)
-    assert fork_server()._process.pid == server.pid
+    assert fork_server().process.pid == server.pid
 
 
 # -- which interpreter -----------------------------------------------------------------------------------------------
@@ -215,9 +214,9 @@ THREADED = """
 import threading, time
 threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 import psearch
-from psearch.processes.starting import fork_client
+from psearch.processes import fork_server
 print(psearch.search("startpos", threads=2, depth=3).bestmove is not None)
-print(open(f"/proc/{fork_client.fork_server()._process.pid}/cmdline").read().split("\\0")[1])
+print(open(f"/proc/{fork_server.fork_server().process.pid}/cmdline").read().split("\\0")[1])
 """
 
 

@@ -18,9 +18,9 @@ from limits import open_files
 from timing import When, assert_no_processor_time, least, wait_for_ends
 
 from psearch.processes.child import ChildProcess
+from psearch.processes.fork_server import fork_server
 from psearch.processes.request import SearchRequest
-from psearch.processes.starting.fork_client import fork_server
-from psearch.processes.starting.launcher import fork_is_safe
+from psearch.processes.starting import fork_is_safe
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError
 
@@ -128,43 +128,50 @@ def test_a_fork_of_the_program_leaves_our_workers_alone() -> None:
 
 PARENT = """
 import sys, threading, time
-threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+_, state, method = sys.argv
+if method == "forkserver":
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
 import chess
-from psearch.processes.starting.fork_client import fork_server
+from psearch.processes import child
+from psearch.processes.fork_server import fork_server
+from psearch.processes.perft_tasks import count_leaves
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
-if sys.argv[1] == "counting":
-    from psearch.processes import child
-    from psearch.processes.perft_tasks import count_leaves
+def say(pids):
+    print(*[fork_server().process.pid] if method == "forkserver" else [], *pids, flush=True)
+if state == "counting":
     pids = []
     init = child.ChildProcess.__init__
     def born(one, index, pid, pipe, server=None):
         init(one, index, pid, pipe, server)
-        pids.append(pid)
+        pids.extend([pid] * ((server is None) == (method == "fork")))
         if len(pids) == 2:
-            print(fork_server()._process.pid, *pids, flush=True)
+            say(pids)
     child.ChildProcess.__init__ = born
     count_leaves(chess.Board(), 12, 2)
 engine = Supervisor(2, 16)
-print(fork_server()._process.pid, *[worker.pid for worker in engine.pool.workers], flush=True)
-if sys.argv[1] == "searching":
+say([worker.pid for worker in engine.pool.workers])
+if state == "searching":
     engine.search(SearchRequest(chess.Board(), Limits(movetime_ms=100_000)))
 sys.stdin.read()
 """
 
 
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
 @pytest.mark.parametrize("state", ["idle", "searching", "counting"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_nothing_outlives_a_program_that_is_killed(state: str, number: signal.Signals) -> None:
-    command = [sys.executable, "-c", PARENT, state]
+def test_nothing_outlives_a_program_that_is_killed(state: str, number: signal.Signals, method: str) -> None:
+    command = [sys.executable, "-c", PARENT, state, method]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
-        pids = [int(word) for word in parent.stdout.readline().split()]
-        assert len(pids) == 3
-        assert [parent_of(pid) for pid in pids] == [parent.pid, pids[0], pids[0]]
-        time.sleep(0.2)
-        parent.send_signal(number)
+        try:
+            pids = [int(word) for word in parent.stdout.readline().split()]
+            served = [parent.pid, pids[0], pids[0]]
+            assert [parent_of(pid) for pid in pids] == ([parent.pid] * 2 if method == "fork" else served)
+            time.sleep(0.2)
+        finally:
+            parent.send_signal(number)
         parent.wait(60)
         wait_for_ends(pids)
 
@@ -173,8 +180,8 @@ def test_nothing_outlives_a_program_killed_while_the_fork_server_starts() -> Non
     program = """
     import threading, time
     threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
-    from psearch.processes.starting.fork_client import fork_server
-    print(fork_server()._process.pid, flush=True)
+    from psearch.processes.fork_server import fork_server
+    print(fork_server().process.pid, flush=True)
     time.sleep(600)
     """
     for delay in (0.0, 0.02, 0.1, 0.3, 0.6):
@@ -185,15 +192,6 @@ def test_nothing_outlives_a_program_killed_while_the_fork_server_starts() -> Non
             time.sleep(delay)
             parent.kill()
         wait_for_ends([server])
-
-
-def test_ctrl_c_of_a_terminal_leaves_fork_server_and_workers_to_the_program() -> None:
-    with Supervisor(2, 1, start_method="forkserver") as engine:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            for pid in (fork_server()._process.pid, *(worker.pid for worker in engine.pool.workers)):
-                os.kill(pid, number)
-        time.sleep(0.1)
-        assert engine.search(SearchRequest(chess.Board(), Limits(depth=3))).bestmove is not None
 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver"])
@@ -242,7 +240,7 @@ def test_a_death_between_searches_is_noticed_at_the_next() -> None:
 def test_when_the_fork_server_is_killed_its_workers_end_and_the_next_engine_gets_a_new_one() -> None:
     with Supervisor(2, 1, start_method="forkserver") as engine:
         pids = [worker.pid for worker in engine.pool.workers]
-        server = fork_server()._process
+        server = fork_server().process
 
         def kill(info: Info) -> None:
             if info.depth == 6:
@@ -252,25 +250,21 @@ def test_when_the_fork_server_is_killed_its_workers_end_and_the_next_engine_gets
         result = engine.search(SearchRequest(chess.Board(), Limits(depth=12), on_info=kill))
         assert result.info.depth == 12 and "new workers go on" in result.notes[0]
     with Supervisor(2, 1, start_method="forkserver") as engine:
-        assert fork_server()._process.pid != server.pid
+        assert fork_server().process.pid != server.pid
         assert engine.search(SearchRequest(chess.Board(), Limits(depth=4))).info.depth == 4
 
 
-def test_the_fork_server_uses_no_processor_time_between_requests() -> None:
-    with Supervisor(1, 1, start_method="forkserver"):
-        assert_no_processor_time([fork_server()._process.pid])
-
-
-def test_no_descriptor_is_left() -> None:
-    with Supervisor(1, 1, start_method="forkserver"):
-        pass
-    server = fork_server()._process.pid
-    before, server_before = open_files(), open_files(server)
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+def test_nothing_is_left_and_no_processor_time_used_between_searches(method: str) -> None:
+    with Supervisor(2, 16, start_method=method) as engine:
+        engine.search(SearchRequest(chess.Board(), Limits(depth=5)))
+        server = [fork_server().process.pid] if method == "forkserver" else []
+        assert_no_processor_time([*server, *(process.pid for process in engine.pool.workers)])
+    before = [open_files(pid) for pid in ("self", *server)]
     for _ in range(3):
-        with Supervisor(4, 1, start_method="forkserver") as engine:
+        with Supervisor(4, 1, start_method=method) as engine:
             engine.search(SearchRequest(chess.Board(), Limits(depth=2)))
-    assert open_files() == before
-    assert open_files(server) == server_before
+    assert [open_files(pid) for pid in ("self", *server)] == before
 
 
 def test_fork_is_for_programs_without_threads() -> None:
@@ -280,7 +274,7 @@ def test_fork_is_for_programs_without_threads() -> None:
     assert not fork_is_safe()
     done.set()
     thread.join()
-    code = "from psearch.processes.starting.launcher import fork_is_safe; print(fork_is_safe())"
+    code = "from psearch.processes.starting import fork_is_safe; print(fork_is_safe())"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
 
 

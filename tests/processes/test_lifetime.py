@@ -10,10 +10,10 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from limits import open_files
+from timing import has_ended, wait_for_ends, wait_until
 
 from psearch.processes import lifetime
 from psearch.processes.lifetime import ended_with_parent, is_orphan, open_pidfd, process_state
@@ -32,25 +32,15 @@ time.sleep(600)
 """
 
 
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 @pytest.mark.parametrize("how", ["with pidfd", "without pidfd"])
 def test_it_ends_when_the_parent_is_killed(how: str) -> None:
     with subprocess.Popen([sys.executable, "-c", PROGRAM, how], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
         time.sleep(0.5)
-        assert is_running(child)
+        assert not has_ended(child)
         parent.kill()
-        deadline = time.monotonic() + 5
-        while is_running(child):
-            assert time.monotonic() < deadline, "it outlived its parent"
-            time.sleep(0.01)
+        wait_for_ends([child])
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -104,11 +94,8 @@ def test_orphans() -> None:
 
 
 def test_the_state_of_a_process() -> None:
-    def becomes(wanted: str) -> bool:
-        deadline = time.monotonic() + 10
-        while (found := process_state(process.pid)) != wanted and time.monotonic() < deadline:
-            time.sleep(0.01)
-        return found == wanted
+    def becomes(wanted: str) -> None:
+        wait_until(lambda: process_state(process.pid) == wanted)
 
     # a name that looks like the fields behind it
     name = "import ctypes; ctypes.CDLL(None).prctl(15, b') R 1 (', 0, 0, 0); input()"
@@ -116,11 +103,11 @@ def test_the_state_of_a_process() -> None:
         if process_state(os.getpid()) is None:
             pytest.skip("the system has no /proc")
         assert process_state(os.getpid()) == "R"
-        assert becomes("S")
+        becomes("S")
         process.send_signal(signal.SIGSTOP)
-        assert becomes("T")
+        becomes("T")
         process.send_signal(signal.SIGCONT)
-        assert becomes("S")
+        becomes("S")
         process.kill()
-        assert becomes("Z")
+        becomes("Z")
     assert process_state(process.pid) is None

@@ -16,7 +16,7 @@ import chess
 import pytest
 from limits import NEEDS_POPULATE, resident_kb
 from positions import KIWIPETE
-from timing import When, assert_no_processor_time, least, seconds_of, wait_for_ends
+from timing import When, least, seconds_of
 
 from psearch.arena.arena import Arena
 from psearch.arena.validate import describe, leftovers
@@ -58,9 +58,7 @@ def children() -> set[int]:
                 fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
             except OSError:
                 continue
-            if int(fields[1]) == os.getpid() and "psearch.processes.starting.fork_server" not in _command(
-                int(entry.name)
-            ):
+            if int(fields[1]) == os.getpid() and "psearch.processes.fork_server" not in _command(int(entry.name)):
                 found.add(int(entry.name))
     return found
 
@@ -209,37 +207,6 @@ def test_an_exception_in_the_callback_stops_the_search() -> None:
         with pytest.raises(Oops):
             engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(), on_info=fail))
         assert engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=4))).info.depth == 4  # still usable
-
-
-PARENT = """
-import sys, chess
-from psearch.processes.perft_tasks import count_leaves
-from psearch.processes.request import SearchRequest
-from psearch.results import Limits
-from psearch.processes.supervisor import Supervisor
-engine = Supervisor(2, 16)
-print(*[process.pid for process in engine.pool.workers], flush=True)
-if sys.argv[1] == "searching":
-    engine.search(SearchRequest(chess.Board(), Limits(movetime_ms=100_000)))
-sys.stdin.read()
-"""
-
-
-@pytest.mark.parametrize("state", ["idle", "searching"])
-def test_workers_end_when_the_parent_is_killed(state: str) -> None:
-    command = [sys.executable, "-c", PARENT, state]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        pids = [int(word) for word in parent.stdout.readline().split()]
-        time.sleep(0.3)
-        parent.kill()
-        wait_for_ends(pids)
-
-
-def test_idle_workers_use_no_processor_time() -> None:
-    with Supervisor(2, 16) as engine, deadline(engine):
-        engine.search(SearchRequest(chess.Board(), Limits(depth=5)))
-        assert_no_processor_time([process.pid for process in engine.pool.workers])
 
 
 def test_memory_that_is_not_there_is_refused() -> None:

@@ -78,7 +78,7 @@ START = """
 import resource, sys
 from psearch.results import PsearchError
 from psearch.processes.supervisor import Supervisor
-import psearch.processes.starting.fork_client
+import psearch.processes.fork_server
 limit = getattr(resource, sys.argv[2])
 number = int(sys.argv[3])
 if limit == resource.RLIMIT_AS:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from timing import wait_for_ends
 
-from psearch.processes.tasks.task_sharing import share_out
+from psearch.processes.task_processes import share_out
 from psearch.results import PsearchError, WorkerDied
 
 SLEEP_S = 500.0
@@ -38,29 +39,15 @@ def work(task):
 PROGRAM = """
 import sys
 from program_tasks import make, say
-from psearch.processes.tasks import task_sharing
-from psearch.processes.starting import launcher
+from psearch.processes import task_processes
+from psearch.processes import starting
 
-launcher._usual_method = lambda: sys.argv[1]
+starting._usual_method = lambda: sys.argv[1]
 tasks = [task if task == "fail" else float(task) for task in sys.argv[2:]]
-for place, answer in task_sharing.share_out(make, tasks, 2):
+for place, answer in task_processes.share_out(make, tasks, 2):
     say("done", place)
 """
 METHODS = pytest.mark.parametrize("method", ["fork", "forkserver"])
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def wait_until_gone(pids: list[int], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not all(map(is_gone, pids)):
-        assert time.monotonic() < deadline, "a process lives on"
-        time.sleep(0.02)
 
 
 @dataclass
@@ -139,7 +126,7 @@ def test_answers_come_with_their_places() -> None:
     assert {place: answer for place, (answer, _) in found.items()} == {number: number**2 for number in range(20)}
     pids = {pid for _, pid in found.values()}
     assert os.getpid() not in pids
-    wait_until_gone(list(pids), 0.0)
+    wait_for_ends(list(pids), 0.0)
 
 
 def test_what_a_task_raises_is_raised_here_at_once() -> None:
@@ -167,7 +154,7 @@ def test_no_process_outlives_a_killed_parent(start: Start, method: str) -> None:
     """One of them is at work, the other waits for more."""
     run = start(method, "0", f"{SLEEP_S}", done=1)
     run.process.kill()
-    wait_until_gone(run.pids)
+    wait_for_ends(run.pids)
 
 
 @METHODS
@@ -177,7 +164,7 @@ def test_ctrl_c_ends_all(start: Start, method: str) -> None:
     os.killpg(run.process.pid, signal.SIGINT)
     _, errors = run.process.communicate(timeout=120)
     assert errors.count("KeyboardInterrupt") == 1 and errors.endswith("KeyboardInterrupt\n")
-    wait_until_gone(run.pids, 0.0)
+    wait_for_ends(run.pids, 0.0)
 
 
 @METHODS
@@ -186,7 +173,7 @@ def test_an_error_is_reported_once(start: Start, method: str) -> None:
     _, errors = run.process.communicate(timeout=120)
     assert errors.splitlines()[-1] == "ValueError: of the task"
     assert "in work" in errors and "Exception in thread" not in errors
-    wait_until_gone(run.pids, 0.0)
+    wait_for_ends(run.pids, 0.0)
 
 
 @METHODS
@@ -197,4 +184,4 @@ def test_a_killed_process_ends_the_others(start: Start, method: str, number: int
     os.kill(run.pids[number], signal.SIGKILL)
     _, errors = run.process.communicate(timeout=120)
     assert errors.splitlines()[-1].startswith("psearch.results.WorkerDied: a process of the study ended")
-    wait_until_gone(run.pids, 0.0)
+    wait_for_ends(run.pids, 0.0)

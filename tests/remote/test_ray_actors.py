@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psearch.processes.tasks.task_messages import Answered, Give, ProcessJoined, ProcessLost, Raised, error_of
-from psearch.remote import node_code, ray_actors
+from psearch.processes.tasks import Answered, Give, ProcessJoined, ProcessLost, Raised, error_of
+from psearch.remote import ray_actors, task_actor
 from psearch.remote.ray_actors import Dismiss, RayActors, Wanted
 from psearch.remote.task_actor import TaskActor
 from psearch.results import PsearchError
@@ -168,6 +168,15 @@ class World:
         return self.take(str)
 
 
+def one_actor() -> tuple[World, ProcessJoined]:
+    """A world of one node, and its actor, which is ready."""
+    world = World()
+    world.node("a")
+    world.settle()
+    (actor,) = world.take(ProcessJoined)
+    return world, actor
+
+
 def test_an_actor_for_each_core_of_every_node() -> None:
     world = World()
     world.node("a", cores=2)
@@ -231,20 +240,20 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ],
 )
 def test_an_actor_does_not_begin_with_another_psearch(here: None, ours: dict[str, str], said: str) -> None:
-    problem = TaskActor().begin({**node_code.identity(), **ours}, pickle.dumps(list), {})
+    problem = TaskActor().begin({**task_actor.identity(), **ours}, pickle.dumps(list), {})
     assert problem is not None and re.fullmatch(said, problem)
 
 
 def test_an_actor_without_psearch_says_so(here: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "psearch.remote.node_code", None)
+    monkeypatch.setitem(sys.modules, "psearch.remote.task_actor", None)
     problem = TaskActor().begin({}, pickle.dumps(list), {})
     assert problem is not None and problem.startswith("psearch is not installed there")
 
 
 def test_an_actor_does_what_was_made(here: None) -> None:
     actor = TaskActor()
-    assert actor.begin(node_code.identity(), pickle.dumps(cluster_tasks.make_broken), {}) == "this node has no luck"
-    assert actor.begin(node_code.identity(), pickle.dumps(cluster_tasks.make), {}) is None
+    assert actor.begin(task_actor.identity(), pickle.dumps(cluster_tasks.make_broken), {}) == "this node has no luck"
+    assert actor.begin(task_actor.identity(), pickle.dumps(cluster_tasks.make), {}) is None
     assert actor.do(pickle.dumps(3)) == (True, pickle.dumps(9, pickle.HIGHEST_PROTOCOL))
     is_done, error = actor.do(pickle.dumps("sing"))
     assert not is_done and str(error_of(error)) == "I do not sing"
@@ -292,10 +301,7 @@ def test_later_nodes_are_used_and_those_that_leave_are_told_of() -> None:
 
 
 def test_answers_and_exceptions_come_with_their_numbers() -> None:
-    world = World()
-    world.node("a")
-    world.settle()
-    (actor,) = world.take(ProcessJoined)
+    world, actor = one_actor()
     for number, outcome in ((7, (True, b"y")), (8, (False, b"z"))):
         world.actors.take(Give(actor.process, number, b"x"))
         world.answer("do", outcome)
@@ -304,10 +310,7 @@ def test_answers_and_exceptions_come_with_their_numbers() -> None:
 
 
 def test_a_lost_actor_is_told_of_once_and_another_begins() -> None:
-    world = World()
-    world.node("a")
-    world.settle()
-    (actor,) = world.take(ProcessJoined)
+    world, actor = one_actor()
     for number in (1, 2):
         world.actors.take(Give(actor.process, number, b""))
     world.pass_time(2)
@@ -337,10 +340,7 @@ def test_an_actor_that_does_not_answer_is_ended() -> None:
 
 
 def test_a_task_has_its_time_from_when_it_begins() -> None:
-    world = World()
-    world.node("a")
-    world.settle()
-    (actor,) = world.take(ProcessJoined)
+    world, actor = one_actor()
     for number in (1, 2):
         world.actors.take(Give(actor.process, number, b"", limit_s=10))
     world.pass_time(8)
@@ -396,10 +396,7 @@ def test_an_actor_that_waited_for_a_place_does_not_begin_on_a_node_that_does_not
 
 
 def test_a_process_that_is_not_wanted_is_replaced() -> None:
-    world = World()
-    world.node("a")
-    world.settle()
-    (actor,) = world.take(ProcessJoined)
+    world, actor = one_actor()
     world.actors.take(Dismiss(actor.process, "not wanted"))
     assert world.take(ProcessLost) == [ProcessLost(actor.process, "not wanted")]
     world.settle()
@@ -461,11 +458,11 @@ def test_whatever_happens_every_task_has_one_end(data: st.DataObject) -> None:
 
 
 def test_code_and_network_are_what_a_node_is_known_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_code.importlib, "import_module", lambda name: SimpleNamespace(__path__=[str(tmp_path)]))
+    monkeypatch.setattr(task_actor.importlib, "import_module", lambda name: SimpleNamespace(__path__=[str(tmp_path)]))
     seen = set()
     for name, text in (("a.py", "1"), ("a.py", "2"), ("psearch-a.net", "1"), ("psearch-a.net", "2"), ("b.net", "2")):
         (tmp_path / name).write_text(text)
-        seen.add(node_code._digest())
+        seen.add(task_actor._digest())
     assert len(seen) == 5
     (tmp_path / "notes.txt").write_text("of no account")
-    assert node_code._digest() in seen
+    assert task_actor._digest() in seen

@@ -19,8 +19,7 @@ from timing import wait_for_ends, wait_until
 import psearch
 from psearch.processes.lifetime import open_pidfd
 from psearch.remote import cluster_processes
-from psearch.remote.address import cluster_address
-from psearch.remote.cluster_processes import ClusterProcesses, share_out_on
+from psearch.remote.cluster_processes import ClusterProcesses, cluster_address, share_out_on
 from psearch.results import PsearchError, WorkerDied
 
 
@@ -246,6 +245,6 @@ def test_addresses(fake_ray: Path) -> None:
 
 @pytest.mark.parametrize("version", ["2.9.3", "1.13.0", "0.8"])
 def test_a_ray_that_is_too_old(fake_ray: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
-    monkeypatch.setattr("psearch.remote.address.metadata.version", lambda name: version)
+    monkeypatch.setattr("psearch.remote.cluster_processes.metadata.version", lambda name: version)
     with pytest.raises(PsearchError, match=f"Ray {version} is too old, 2.60 or later is needed: pip install"):
         cluster_address("auto")

@@ -19,7 +19,7 @@ from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
-from psearch.processes.result_words import to_score
+from psearch.processes.search_reports import to_score
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits
 from psearch.scheduler.scheduler_entries import load_kernels, request_stop

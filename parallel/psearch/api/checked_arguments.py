@@ -81,6 +81,6 @@ def check_cluster(address: object) -> None:
     """Raise PsearchError for what is no address of a cluster, and where there is no Ray."""
     if not isinstance(address, str):
         raise PsearchError(f"cluster must be an address, as 'auto', not {shown(address)}")
-    from psearch.remote.address import cluster_address
+    from psearch.remote.cluster_processes import cluster_address
 
     cluster_address(address, "cluster ")

@@ -21,7 +21,7 @@ from psearch.games.game_limits import POSITION_BYTES, RULES, level_dtype
 from psearch.processes.child import ChildProcess, Children, end
 from psearch.processes.lifetime import ended_with_parent
 from psearch.processes.patience import LONG_RULE, RULE, Patience
-from psearch.processes.starting.launcher import launch_process
+from psearch.processes.starting import launch_process
 from psearch.scheduler.scheduler_entries import SEARCH
 from psearch_core.toolchain.groups import Group
 from psearch_core.toolchain.kernel_cache import PlugInError

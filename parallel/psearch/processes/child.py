@@ -6,10 +6,12 @@ import os
 import pickle
 import select
 import signal
+import socket
 import struct
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
@@ -21,11 +23,11 @@ from psearch.processes.patience import DEATH_S, Patience
 _REAP_INTERVAL_S = 0.002
 _READ_BYTES = 1 << 18
 _HEAD = struct.Struct("!i")
-"""What `Connection`, which the child has at its end, puts before a message of less than 2 GiB: its length."""
+"""Length of a message, as `Connection`, which the child has at its end, puts it before one of less than 2 GiB."""
 
 
 class Parent(Protocol):
-    """Another process that has forked a child for this one: its fork server."""
+    """The fork server of this process, which has forked a child for it."""
 
     @property
     def is_usable(self) -> bool:
@@ -140,18 +142,15 @@ class ChildProcess:
         """None while it runs; else the exit status, or minus the number of the signal that killed it, or `GONE`."""
         with self._reaping:  # it can be read once; a second thread would find, and keep, that there is none
             if self._exitcode is None and self._may_have_ended(0.0):
-                self._exitcode = self._reap()
+                if self._server is not None:
+                    self._exitcode = self._server.exit_code(self.pid)
+                else:
+                    try:
+                        pid, status = os.waitpid(self.pid, os.WNOHANG)
+                        self._exitcode = None if pid == 0 else os.waitstatus_to_exitcode(status)
+                    except ChildProcessError:
+                        self._exitcode = GONE
             return self._exitcode
-
-    def _reap(self) -> int | None:
-        """The exit code if it has ended. Returns at once, or nearly so."""
-        if self._server is not None:
-            return self._server.exit_code(self.pid)
-        try:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-        except ChildProcessError:
-            return GONE
-        return None if pid == 0 else os.waitstatus_to_exitcode(status)
 
     @property
     def ending(self) -> str:
@@ -167,7 +166,7 @@ class ChildProcess:
         return self.exitcode == -signal.SIGKILL and oom_kills() > self._oom_kills
 
     def _may_have_ended(self, timeout_s: float) -> bool:
-        """Wait for the end, if it can be waited for."""
+        """Wait for the end, if the system lets us."""
         if self.sentinel is None:
             return process_state(self.pid) in ("Z", None)
         poll = select.poll()
@@ -185,19 +184,13 @@ class ChildProcess:
         """Send SIGKILL. Never hits another process that has got its number."""
         if self._exitcode is not None:
             return
-        try:
+        with suppress(ProcessLookupError):
             if self.sentinel is not None:
                 system_calls.pidfd_send_signal(self.sentinel, signal.SIGKILL)
-            elif self._has_number():
+            # without pidfds: a fork server waits for a process only when asked for the exit code, and in the program
+            # another thread may wait for any child
+            elif self.is_alive() if self._server is None else self._server.is_usable:
                 os.kill(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
-
-    def _has_number(self) -> bool:
-        """Whether its number is still its own; asked while no exit code is known, where the system has no pidfds."""
-        if self._server is not None:
-            return self._server.is_usable  # it waits for a process only when asked for the exit code
-        return self.is_alive()  # the program may have another thread that waits for any child
 
     def close(self) -> None:
         """Give the descriptors back."""
@@ -225,9 +218,10 @@ class Children:
 
     def remove(self, child: ChildProcess) -> None:
         """Listen to a child no more."""
-        for descriptor in [known for known, one in self._by_descriptor.items() if one is child]:
-            self._poll.unregister(descriptor)
-            del self._by_descriptor[descriptor]
+        for descriptor in (child.pipe.fileno(), child.sentinel):
+            if descriptor is not None:
+                self._poll.unregister(descriptor)
+                del self._by_descriptor[descriptor]
 
     def watch(self, descriptor: int) -> None:
         """End `wait` when this can be read, too. Raises PermissionError for a file."""
@@ -266,7 +260,7 @@ class Children:
         return self._poll.fileno()
 
     def close(self) -> None:
-        """Listen to nobody."""
+        """Listen no more."""
         self._poll.close()
 
 
@@ -281,10 +275,24 @@ def end(killed: Sequence[ChildProcess], patience_s: float = DEATH_S) -> None:
 
 def reap(killed: Sequence[ChildProcess]) -> list[ChildProcess]:
     """Give back what is left of processes that were killed. Those that have not ended yet are returned."""
-    left = []
+    left = [child for child in killed if child.is_alive()]
     for child in killed:
-        if child.is_alive():
-            left.append(child)
-        else:
+        if child not in left:
             child.close()
     return left
+
+
+def spawned(command: Callable[[int], Sequence[str]], **options: Any) -> ChildProcess:
+    """Start another program, which says nothing on stdout and has the other end of a channel.
+
+    command: the words, given that descriptor; options: of `subprocess.Popen`. Raises OSError.
+    """
+    import subprocess  # only here: most children are forks
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        # silent, for the program's stdout may be a protocol
+        options |= {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "pass_fds": (theirs.fileno(),)}
+        started = subprocess.Popen(command(theirs.fileno()), **options)
+        started.returncode = GONE  # the child waits for it
+        return ChildProcess(0, started.pid, Connection(ours.detach()))

@@ -1,11 +1,17 @@
-"""Steering a search from outside. Imports nothing heavy: the UCI loop has it before any kernel is loaded."""
+"""Steering a search from outside, and waking who waits. Imports nothing heavy: the UCI loop has it before any kernel is
+loaded."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from psearch.arena.system_calls import refusal
+from psearch.results import PsearchError
 
 if TYPE_CHECKING:
     from psearch.processes.time_manager import TimeManager
@@ -26,14 +32,15 @@ class SearchControl:
         # reentrant: the handler of a signal may run in the thread that holds it
         self._lock = threading.RLock()
         self._wake: Callable[[], None] | None = None
-        self._stop = False
+        self.is_stopped = False
+        """whether `stop` was called"""
         self._ponderhit: float | None = None
         self._threads: int | None = None
 
     def stop(self) -> None:
         """End the search as soon as it has a move to show."""
         with self._lock:
-            self._stop = True
+            self.is_stopped = True
             self._wake_search()
 
     def ponderhit(self) -> None:
@@ -48,17 +55,12 @@ class SearchControl:
             self._threads = threads
             self._wake_search()
 
-    @property
-    def is_stopped(self) -> bool:
-        """Whether `stop` was called."""
-        return self._stop
-
     def _wake_search(self) -> None:
         if self._wake is not None:
             self._wake()
 
     def attach(self, wake: Callable[[], None] | None) -> None:
-        """Called by the search: what wakes the thread that watches it; None when it is over."""
+        """Take, from the search, what wakes the thread that watches it; None when it is over."""
         with self._lock:
             self._wake = wake
 
@@ -73,3 +75,37 @@ class SearchControl:
         with self._lock:
             threads, self._threads = self._threads, None
         return threads
+
+
+class Wake:
+    """A descriptor that is readable from `set` on until `clear`. From any thread, and from signal handlers.
+
+    A pipe to the process itself: not every Python has `os.eventfd`, and this does as well. Raises PsearchError.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._reader, self._writer = os.pipe()
+        except OSError as error:
+            raise PsearchError(f"cannot wait for workers: {refusal(error)}") from error
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+
+    def fileno(self) -> int:
+        return self._reader
+
+    def set(self) -> None:
+        """Set it; without effect if it is set already."""
+        with suppress(BlockingIOError):  # full
+            os.write(self._writer, b".")
+
+    def clear(self) -> None:
+        """Undo all calls of `set`."""
+        with suppress(BlockingIOError):
+            while os.read(self._reader, 4096):
+                continue
+
+    def close(self) -> None:
+        """Give the descriptors back."""
+        os.close(self._reader)
+        os.close(self._writer)

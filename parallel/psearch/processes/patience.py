@@ -1,6 +1,6 @@
 """How long a child process may show nothing, or take for something, before the program goes on without it.
 
-What is counted in looks is not counted in seconds: while the machine sleeps nobody looks.
+What is counted in looks is not counted in seconds: while the machine sleeps there are no looks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Patience:
     silent_looks: float
     """looks in a row at which a process that should show something has shown nothing"""
     halted_looks: int = 2
-    """looks in a row at which it was stopped: at one the whole program may just be going on after a stop"""
+    """looks in a row at which it was stopped: after a single one the whole program may just be going on after a stop"""
 
 
 SEARCH = Patience(0.15, 100)
@@ -34,49 +34,49 @@ TASK_IN_SILENCE = Patience(1.0, math.inf)
 RULE = Patience(0.2, 100)
 """A process that answers a question about a user's game."""
 LONG_RULE = Patience(0.2, math.inf)
-"""The same for a count that may take hours."""
+"""A process that counts the leaves of a user's game, which may take hours."""
 
 BEAT_S = 2.0
-"""Between two messages of a process with a task, if it has nothing else to say."""
+"""Seconds between two messages of a process with a task, if it has nothing else to say."""
 DEATH_S = 0.2
-"""Until a process that was killed has ended: longer only in the depths of the kernel."""
+"""Seconds until a process that was killed has ended: longer only in the depths of the kernel."""
 QUIT_S = 1.0
-"""Until workers that were asked to end have done so."""
+"""Seconds until workers that were asked to end have done so."""
 END_S = 5.0
-"""Until all processes of a list of tasks, which were killed, have ended."""
+"""Seconds until all processes of a list of tasks, which were killed, have ended."""
 LOST_STARTS = 5
 """Processes, or sets of workers, that are lost one after the other before they are ready, before none are started."""
 TASK_TRIES = 3
 """Processes that are lost with the same task before it is given to no other."""
 
+SERVER = Patience(0.25, 40)
+"""The fork server with a request. 10 s: a fork takes milliseconds, but a thousand new workers may be ahead of it."""
+SERVER_REAP = Patience(0.25, 1)
+"""The fork server when it is asked how a process ended."""
 SERVER_START_S = 120.0
-"""Until a fork server has loaded the kernels, where there is time,"""
+"""Seconds until a fork server has loaded the kernels, where there is time."""
 SERVER_SEARCH_S = 5.0
-"""and while a search waits."""
-SERVER_ANSWER_S = 10.0
-"""For an answer of the fork server: a fork takes milliseconds, but a thousand new workers may be ahead of it."""
-SERVER_LOOK_S = 0.25
-"""Between two looks whether it is stopped."""
-SERVER_REAP_S = 0.25
-"""For it to tell how a process ended."""
+"""Seconds until a fork server has loaded the kernels, while a search waits."""
+SERVER_END_S = 1.0
+"""Seconds until a fork server has ended, after it was asked to."""
 
 CLOSE_S = 2.0
-"""Until another thread leaves a search that was stopped, when the engine is closed."""
+"""Seconds until another thread leaves a search that was stopped, when the engine is closed."""
 SETTLE_S = 0.3
-"""For workers that are late from the last search, before the next one,"""
+"""Seconds for workers that are late from the last search, before the next one."""
 SETTLE_SHARE = 0.25
-"""but no more than this share of the next search's time limit,"""
+"""Share of the next search's time limit that `SETTLE_S` must not exceed."""
 LEAST_SETTLE_S = 0.1
-"""and no less than this, since to replace workers takes time as well,"""
+"""Seconds that late workers have at least, since to replace them takes time as well."""
 LEAST_SETTLE_SHARE = 0.125
-"""unless that is more than this share of a game's clock."""
+"""Share of a game's clock that `LEAST_SETTLE_S` must not exceed."""
 INTERRUPTED_S = 0.1
-"""For workers to stop when the caller's thread has something urgent to raise."""
+"""Seconds for workers to stop when the caller's thread has something urgent to raise."""
 SHORTAGE_S = 10.0
-"""For the memory of a control block: the workers that had the last one may not have ended yet."""
+"""Seconds to wait for the memory of a control block: the workers that had the last one may not have ended yet."""
 REPAIR_S = 0.05
-"""To replace workers. Nearer to its time limit than this a search ends with what it has."""
+"""Seconds to replace workers. Nearer to its time limit than this a search ends with what it has."""
 SHORT_LIFE_S = 0.1
-"""Workers that live no longer, and find nothing,"""
+"""Workers that end within this time, and find nothing, have had a short life."""
 SHORT_LIVES = 5
-"""so often in a row, die of the position."""
+"""Short lives in a row after which workers are taken to die of the position."""

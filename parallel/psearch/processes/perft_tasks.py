@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import cache, partial
 
 import chess
@@ -11,9 +11,8 @@ import numpy as np
 
 from psearch.defaults import MAX_DEPTH
 from psearch.processes.patience import TASK_TRIES
-from psearch.processes.tasks.task_main import unwatched
-from psearch.processes.tasks.task_processes import TaskProcesses
-from psearch.processes.tasks.task_sharing import share_out_to
+from psearch.processes.task_processes import TaskProcesses, share_out_to
+from psearch.processes.tasks import unwatched
 from psearch.results import PsearchError
 from psearch_core.chess.board.bridge import set_position
 from psearch_core.chess.chess_entries import CHESS, PERFT, perft
@@ -47,20 +46,16 @@ def count_leaves(
         set_position(tables, position, child)
         tasks.append((depth - 1, position))
     start = time.perf_counter()
-    counts = {moves[place]: leaves for place, leaves in _counted(tasks, threads, is_stopped)}
-    if len(counts) < len(moves):
-        raise PsearchError("the count was stopped")
-    return {move: counts[move] for move in moves}, time.perf_counter() - start
-
-
-def _counted(tasks: list[Task], threads: int, is_stopped: Callable[[], bool]) -> Generator[tuple[int, int], None, None]:
     try:
         processes = TaskProcesses(partial(unwatched, _counter), min(threads, len(tasks)), what="count")
     except PsearchError:
-        yield from enumerate(map(_count, tasks))
-        return
-    with processes:
-        yield from share_out_to(processes, tasks, TASK_TRIES, is_stopped=is_stopped)
+        found = dict(enumerate(map(_count, tasks)))
+    else:
+        with processes:
+            found = dict(share_out_to(processes, tasks, TASK_TRIES, is_stopped=is_stopped))
+    if len(found) < len(moves):
+        raise PsearchError("the count was stopped")
+    return {move: found[place] for place, move in enumerate(moves)}, time.perf_counter() - start
 
 
 def _counter() -> Callable[[Task], int]:

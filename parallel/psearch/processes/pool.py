@@ -19,10 +19,10 @@ from psearch.arena.arena import Arena, MemoryShortage
 from psearch.arena.system_calls import refusal
 from psearch.processes import patience
 from psearch.processes.child import ChildProcess, Children, end, reap
+from psearch.processes.control import Wake
 from psearch.processes.patience import DEATH_S, LOST_STARTS, QUIT_S, Patience
-from psearch.processes.starting.launcher import launch
-from psearch.processes.wake import Wake
-from psearch.processes.worker_main import DONE, GO, QUIT, READY
+from psearch.processes.starting import launch
+from psearch.processes.worker_main import DONE, GO, READY
 from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler.scheduler_entries import reports_written, request_stop
 from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
@@ -44,24 +44,12 @@ class LostWorker(WorkerDied):
 
     def __init__(self, worker: ChildProcess, refusal: str = "") -> None:
         super().__init__(f"worker {worker.index} has ended")
+        self.worker = worker
         self.refusal = refusal
-        self._worker = worker
-
-    @property
-    def lacked_memory(self) -> bool:
-        """Whether the system has killed it for want of memory."""
-        self._worker.join(DEATH_S)
-        return self._worker.lacked_memory
-
-    @property
-    def crashed(self) -> bool:
-        """Whether it has ended by itself, and not by somebody's SIGKILL."""
-        self._worker.join(DEATH_S)
-        return self._worker.exitcode != -signal.SIGKILL
 
     def __str__(self) -> str:
-        self._worker.join(DEATH_S)
-        return self.refusal or f"worker {self._worker.index} {self._worker.ending}"
+        self.worker.join(DEATH_S)
+        return self.refusal or f"worker {self.worker.index} {self.worker.ending}"
 
 
 class WorkerPool:
@@ -97,6 +85,7 @@ class WorkerPool:
         self._sleeping: list[ChildProcess] = []
         """workers, while the caller's thread searches in their place"""
         self._look_at = math.inf
+        self._patience = patience.SEARCH
         self._changing = threading.RLock()
         """held while arena and workers are replaced, and while another thread than the owner uses them"""
         self._is_closing = False
@@ -133,10 +122,11 @@ class WorkerPool:
             except LostWorker as error:
                 if error.refusal:
                     raise PsearchError(error.refusal) from error
-                if error.lacked_memory:
+                said = str(error)
+                if error.worker.lacked_memory:
                     size = f"a hash of {self.arena.hash_mb} MB and {self.threads} threads"
-                    raise WorkerDied(f"not enough memory for {size}: {error}") from error
-                if error.crashed:
+                    raise WorkerDied(f"not enough memory for {size}: {said}") from error
+                if error.worker.exitcode != -signal.SIGKILL:  # it has ended by itself
                     raise
                 lost: WorkerDied = error
             except WorkerDied as error:
@@ -168,7 +158,7 @@ class WorkerPool:
             for child, messages in self._news(max(0.0, self.look_pause_s())):
                 if READY in messages:
                     starting.discard(child.index)
-            self._look(patience.START, starting)
+            self.look(starting)
 
     def _abandon(self) -> list[ChildProcess]:
         """Kill all workers without waiting for their ends: they are left to the caller."""
@@ -186,7 +176,7 @@ class WorkerPool:
     def _end_workers(self) -> None:
         if not self.busy and not self.is_broken:
             for worker in self.workers:
-                worker.send(QUIT)
+                worker.pipe.close()  # it ends then
             deadline = time.monotonic() + QUIT_S
             for worker in self.workers:
                 worker.join(deadline - time.monotonic())
@@ -287,43 +277,29 @@ class WorkerPool:
     # -- losses ------------------------------------------------------------------------------------------------------
 
     def _begin_looks(self, how: Patience) -> None:
-        self._look_at = time.monotonic() + how.look_s
-        for worker, beat in zip(self.workers, self._beats(), strict=False):
+        self._patience, self._look_at = how, time.monotonic() + how.look_s
+        for worker, beat in zip(self.workers, self.arena.worker["counters"]["search_cycles"].tolist(), strict=False):
             worker.expect(beat)
-
-    def _beats(self) -> list[int]:
-        """How far each worker has come."""
-        beats: list[int] = self.arena.worker["counters"]["search_cycles"].tolist()
-        return beats
 
     def look_pause_s(self) -> float:
         """Return seconds until the next look."""
         return self._look_at - time.monotonic() if self.workers else math.inf
 
-    def look(self) -> None:
-        """Raise WorkerDied when a worker has done nothing for long, though it had the time. May be called at any
-        rate."""
-        self._look(patience.SEARCH, self.busy)
-
-    def _look(self, how: Patience, expected: set[int]) -> None:
+    def look(self, expected: set[int]) -> None:
+        """Raise WorkerDied when one of these workers has done nothing for long, though it had the time. May be called
+        at any rate."""
         now = time.monotonic()
         if not self.workers or now < self._look_at:
             return
-        self._look_at = now + how.look_s
-        beats = self._beats()
+        self._look_at = now + self._patience.look_s
+        beats = self.arena.worker["counters"]["search_cycles"].tolist()  # how far each has come
         for index in expected:
-            if self.workers[index].why_lost(beats[index], how) is not None:
-                raise self._give_up_silent(index)
-
-    def _give_up_silent(self, index: int) -> WorkerDied:
-        """Kill all workers because this one does not answer, and return what to raise: it may be anywhere."""
-        self._break()
-        if not self.workers:
-            return WorkerDied("the search in this process did not end")
-        return WorkerDied(f"worker {index} did not answer")
+            if self.workers[index].why_lost(beats[index], self._patience) is not None:
+                self._break()  # it may be anywhere
+                raise WorkerDied(f"worker {index} did not answer")
 
     def _break(self) -> None:
-        """Send SIGKILL to all, without waiting for their ends; whoever waits for them sees those."""
+        """Send SIGKILL to all, without waiting for their ends, which the thread that waits for news sees."""
         self.is_broken = bool(self.workers)
         for worker in self.workers:
             worker.kill()
@@ -349,7 +325,9 @@ class WorkerPool:
                     continue
                 halted = next((index for index in self.busy if self.workers and self.workers[index].is_halted), None)
                 if self.busy and (halted is not None or time.monotonic() > deadline):
-                    raise self._give_up_silent(min(self.busy) if halted is None else halted)
+                    late = min(self.busy) if halted is None else halted
+                    self._break()
+                    return f"worker {late} did not answer" if self.workers else "the search in this process did not end"
         except WorkerDied as error:
             return str(error)
         return None
@@ -361,29 +339,39 @@ class WorkerPool:
 
         Where no processes can be had, the caller's thread is to search alone, until the next call that gets some. What
         stands in the way is returned then; None when all are there. may_go_on: asked while processes are started; None:
-        nobody waits. Raises PsearchError when there is no memory for either; before that, where `may_wait` or else
+        there is no hurry. Raises PsearchError when there is no memory for either; before that, where `may_wait` or else
         `may_go_on` is given, it is tried for a while. Those that were killed are not waited for: one that the kernel
-        does not let go (a disk that is gone, a frozen control group) may stay.
+        does not release (a disk that is gone, a frozen control group) may stay.
         """
         may_try = may_wait or may_go_on
         deadline = time.monotonic() + patience.SHORTAGE_S
-        while True:
+        while not self.are_complete:
             try:
-                return self._restore(may_go_on)
+                can_stay = not self.are_processes and not self.is_broken
+                return self._try_to_replace(0 if self._start_method == INLINE else self.threads, may_go_on, can_stay)
             except MemoryShortage:
                 if may_try is None or not may_try() or time.monotonic() > deadline:
                     raise
                 time.sleep(_SHORTAGE_INTERVAL_S)
             finally:
                 self._ending = reap(self._ending)
+        return None
 
-    def _restore(self, may_go_on: Callable[[], bool] | None) -> str | None:
-        if self.are_complete:
-            return None
-        former = self.arena
-        can_stay = not self.are_processes and not self.is_broken
+    def increase(self, threads: int) -> str | None:
+        """Have more workers than before, as processes; all that there are end, wherever they are. Returned and raised
+        is what `restore` does."""
+        self.threads, self._start_method = threads, None if self._start_method == INLINE else self._start_method
         try:
-            self._replace(0 if self._start_method == INLINE else self.threads, may_go_on)
+            return self._try_to_replace(threads, None, False)
+        finally:
+            self._ending = reap(self._ending)
+
+    def _try_to_replace(self, processes: int, may_go_on: Callable[[], bool] | None, can_stay: bool) -> str | None:
+        """Replace all workers, or else have the caller's thread search, and return why. can_stay: in the arena that
+        there is, if none has taken its place."""
+        former = self.arena
+        try:
+            self._replace(processes, may_go_on)
         except (OSError, PsearchError) as error:
             if not (can_stay and self.arena is former):
                 self._replace(0, None)
@@ -391,8 +379,8 @@ class WorkerPool:
         return None
 
     def _replace(self, processes: int, may_go_on: Callable[[], bool] | None) -> None:
-        """A renewed arena, and so many workers, or none. A user's kernels, which may crash or never return, are left to
-        processes, unless none were wanted from the start."""
+        """Renew the arena, and start so many workers, or none. A user's kernels, which may crash or never return, are
+        left to processes, unless none were wanted from the start."""
         with self._changing:
             if self._is_closing:
                 raise PsearchError("this engine is closed")
@@ -405,19 +393,6 @@ class WorkerPool:
             self._on_renewal(self.arena)
             if processes:
                 self._launch(may_go_on)
-
-    def increase(self, threads: int) -> str | None:
-        """Have more workers than before, as processes; all that there are end, wherever they are. Returned and raised
-        is what `restore` does."""
-        self.threads, self._start_method = threads, None if self._start_method == INLINE else self._start_method
-        try:
-            self._replace(threads, None)
-        except (OSError, PsearchError) as error:
-            self._replace(0, None)
-            return str(error)
-        finally:
-            self._ending = reap(self._ending)
-        return None
 
     # -- another thread, or a signal handler -------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ class SearchRequest:
             raise PsearchError(f"multipv must be at least 1, not {self.multipv}")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what only this process can use: in another one the copy has a control of its own."""
+        """Leave out what only this process can use: in another one the copy has another control."""
         return {**vars(self), "control": None, "on_info": None, "on_note": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

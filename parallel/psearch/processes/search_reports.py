@@ -1,4 +1,5 @@
-"""What the workers of one search report, as `Info`s and in the end as the `Result`."""
+"""What the workers of one search report, as `Info`s and in the end as the `Result`: numbers become scores, moves and
+lines, for chess and for another game."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import starmap, zip_longest
+from typing import Any
 
 import chess
 import chess.engine
@@ -15,20 +17,52 @@ from psearch.arena.arena import Arena
 from psearch.arena.info_ring import InfoRing
 from psearch.arena.setup import Progress
 from psearch.arena.subject import Subject
-from psearch.processes.result_words import words_of
-from psearch.results import Info, Result, WorkerStats
+from psearch.processes.line_completion import whole_line
+from psearch.results import WON_CP, Info, Result, WorkerStats
+from psearch_core.chess.board.bridge import to_chess_move
+from psearch_core.chess.chess_entries import evaluate_position
 from psearch_core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY
+from psearch_core.records import evaluation_dtype
 
 BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
-
-
 _COUNTS = ("splits", "joins", "aborted_nodes")
-"""Of the counters: what `WorkerStats` has between nodes and idle share, in its order."""
+"""Names of the counters that `WorkerStats` has between nodes and idle share, in its order."""
 _NOTHING = WorkerStats(0, 0, 0, 0, 0.0)
 
 
+def to_score(value: int, turn: chess.Color, bound: int = BOUND_EXACT) -> chess.engine.PovScore:
+    """Return centipawns or mate distance, from the view of the side to move.
+
+    A bound that tells of a mate says who wins; its distance is that of some line, often a far too long one, and is not
+    passed on.
+    """
+    if bound == (BOUND_LOWER if value > 0 else BOUND_UPPER) and abs(value) >= MATE_IN_MAX_PLY:
+        value = WON_CP if value > 0 else -WON_CP
+    if abs(value) < MATE_IN_MAX_PLY:
+        return chess.engine.PovScore(chess.engine.Cp(value), turn)
+    moves = (MATE - abs(value) + 1) // 2
+    return chess.engine.PovScore(chess.engine.Mate(moves if value > 0 else -moves), turn)
+
+
+def centipawns(score: chess.engine.PovScore) -> int:
+    """Return centipawns for the side to move, mates as the search counts them in plies: what `to_score` was given."""
+    moves = score.relative.mate()
+    if moves is not None:
+        return MATE - (2 * moves - 1) if moves > 0 else -(MATE + 2 * moves)
+    value = score.relative.score()
+    if value is None:
+        raise AssertionError("a score is centipawns or a mate")
+    return value
+
+
+def sorted_lines(lines: Sequence[Info]) -> list[Info]:
+    """Return the lines of one depth, numbered from the best."""
+    ranked = sorted(lines, key=lambda line: line.score.relative, reverse=True)
+    return [replace(line, multipv=number) for number, line in enumerate(ranked, start=1)]
+
+
 def _added(earlier: WorkerStats, present: WorkerStats) -> WorkerStats:
-    """Two workers of one number; the idle share is that of the later one, if there is one."""
+    """Add two workers of one number; the idle share is that of the later one, if there is one."""
     return WorkerStats(
         nodes=earlier.nodes + present.nodes,
         splits=earlier.splits + present.splits,
@@ -47,10 +81,10 @@ class Reports:
 
     def __init__(self, arena: Arena, board: chess.Board | Subject, since: float) -> None:
         self.arena = arena
-        self.words = words_of(board)
+        self._board = board
         self.since = since
         self.wanted_lines = int(arena.header[0]["multipv"])
-        self.latest = Info(0, 0, self.words.score(0), "exact", 0, 0.0)
+        self.latest = Info(0, 0, self._score(0), "exact", 0, 0.0)
         """of the best line"""
         self.finished: list[Info] = []
         """the lines of the last depth that was finished, best first"""
@@ -76,9 +110,15 @@ class Reports:
         """Whether the first iteration has ended, with all its lines."""
         return self.latest.depth > 0 and (self.wanted_lines == 1 or bool(self._lines))
 
-    def totals(self) -> list[WorkerStats]:
-        """Return what the workers have done up to now, for `go_on`."""
-        return self._worker_stats()
+    def worker_stats(self) -> list[WorkerStats]:
+        """Return what the workers have done up to now; what those before them did is added by number."""
+        counters = self.arena.worker["counters"]
+        idle_shares = counters["idle_cycles"] / np.maximum(counters["search_cycles"], 1)
+        columns = self.arena.worker["nodes"], *(counters[name] for name in _COUNTS), idle_shares
+        present = [WorkerStats(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+        if not self._earlier:
+            return present
+        return list(starmap(_added, zip_longest(self._earlier, present, fillvalue=_NOTHING)))
 
     def go_on(self, arena: Arena, totals: list[WorkerStats]) -> None:
         """Go on with the search in another arena. All reports of the one before have been read; it may be closed."""
@@ -93,16 +133,16 @@ class Reports:
         records = self._ring.unread()
         if not records:
             return
-        now_s, workers, hashfull = self.elapsed_s, self._worker_stats(), self.arena.fill_permille()
+        now_s, workers, hashfull = self.elapsed_s, self.worker_stats(), self.arena.fill_permille()
         for record in records:
             info = Info(
                 depth=record.depth,
                 seldepth=record.seldepth,
-                score=self.words.score(record.score, record.bound),
+                score=self._score(record.score, record.bound),
                 bound=BOUND_NAMES[record.bound],
                 nodes=self._never_less(self._earlier_nodes + record.nodes),
                 time_s=now_s,
-                pv=[self.words.move(code) for code in record.pv],
+                pv=[self._move(code) for code in record.pv],
                 workers=workers,
                 multipv=record.line + 1,
                 hashfull=hashfull,
@@ -113,8 +153,10 @@ class Reports:
         """Take one that was read, and return what can be shown now: it, all lines of its depth from the best, or
         nothing while lines are missing or when nothing is new. Of several lines only exact values count."""
         if self.wanted_lines == 1:
-            if self._is_known_mate(info):
-                return []
+            if info.bound == "lower" and self.finished:
+                known = self.finished[0]
+                if known.score.is_mate() and info.pv[0] == known.pv[0] and info.score.relative <= known.score.relative:
+                    return []  # it adds nothing: the next iteration was stopped after the same move
             self._lines = [info]
         else:
             if info.bound != "exact":
@@ -131,27 +173,23 @@ class Reports:
             self.finished = self._lines
         return self._lines
 
-    def _is_known_mate(self, info: Info) -> bool:
-        """Whether a bound adds nothing to the mate that the last iteration has found: the next one was stopped after
-        the same move."""
-        if info.bound != "lower" or not self.finished:
-            return False
-        known = self.finished[0]
-        return known.score.is_mate() and info.pv[0] == known.pv[0] and info.score.relative <= known.score.relative
-
     def now(self) -> Info:
         """Return the latest report with present counters."""
-        currmove, number = self._current_move()
+        visit = self.arena.frames[0]["visit"]  # written by the worker at the main root meanwhile: it may be just over
+        move = self._move(int(visit["move"]))
+        is_legal = move in (
+            self._board.legal_moves if isinstance(self._board, chess.Board) else self._board.root_moves()
+        )
         return replace(
             self.latest,
             seldepth=max(self.latest.seldepth, int(self.arena.worker["counters"]["seldepth"].max())),
             nodes=self._never_less(self._earlier_nodes + int(self.arena.worker["nodes"].sum())),
             time_s=self.elapsed_s,
-            workers=self._worker_stats(),
+            workers=self.worker_stats(),
             hashfull=self.arena.fill_permille(),
             is_live=True,
-            currmove=currmove,
-            currmovenumber=number,
+            currmove=move if is_legal else None,
+            currmovenumber=int(visit["index"]) + int(self.arena.stack[0]["root_line"]) + 1 if is_legal else 0,
         )
 
     def progress(self) -> Progress | None:
@@ -167,14 +205,14 @@ class Reports:
 
     def table_move(self) -> chess.Move | None:
         """Return the move that the table has for the root, if it is one to choose from."""
-        line = self.words.whole_line(self.arena, replace(self.latest, pv=[]), ())
+        line = self._whole_line(replace(self.latest, pv=[]), ())
         header = self.arena.header[0]
-        moves = map(self.words.move, header["root_moves"][: header["root_count"]].tolist())
+        moves = map(self._move, header["root_moves"][: header["root_count"]].tolist())
         return line[0] if line and line[0] in moves else None
 
     def result(self, interrupted: bool, notes: Sequence[str] = ()) -> Result:
         """Return the answer as it stands."""
-        best = self.words.move(int(self.arena.header[0]["best_move"]))
+        best = self._move(int(self.arena.header[0]["best_move"]))
         lines = self._lines or sorted_lines(self._new_lines)  # stopped before all lines had their first depth
         if self.wanted_lines > 1 and lines:
             self.latest = lines[0]
@@ -182,71 +220,59 @@ class Reports:
             # the last report's own move: an early answer is put together while workers go on
             best = self.latest.pv[0]
         elif self.latest.depth == 0:  # ended by a limit before the first report
-            self.latest = replace(self.latest, score=self.words.static_score(self.arena))
+            self.latest = replace(self.latest, score=self._static_score())
             best = self.table_move() or best
         info = self._whole(replace(self.now(), is_live=False, pv=self.latest.pv or [best]))
-        others = [
-            self._whole(
-                replace(line, nodes=info.nodes, time_s=info.time_s, hashfull=info.hashfull, workers=info.workers)
-            )
-            for line in lines[1:]
-        ]
+        now: dict[str, Any] = {
+            "nodes": info.nodes,
+            "time_s": info.time_s,
+            "hashfull": info.hashfull,
+            "workers": info.workers,
+        }
+        others = [self._whole(replace(line, **now)) for line in lines[1:]]
         return Result(best, info, interrupted, [info, *others], list(notes))
 
     def _never_less(self, nodes: int) -> int:
-        """A report waits in the ring while the live count goes on: what is shown does not go back."""
+        # a report waits in the ring while the live count goes on: what is shown does not go back
         self._most_nodes = max(self._most_nodes, nodes)
         return self._most_nodes
 
     def _with_line(self, info: Info, is_mate: bool) -> Info:
-        """A report with its line; of a move that missed the window the last line that began with it, or what the table
-        says next."""
+        """Return a report with its line; for a move that missed the window, with the last line that began with it, or
+        with what the table says next."""
         first = info.pv[0]
         if info.bound == "exact" and len(info.pv) == 1 and self.arena.header[0]["options"]["null_windows"]:
-            info = replace(info, pv=self.words.whole_line(self.arena, info, ()))  # null windows give moves, no lines
+            info = replace(info, pv=self._whole_line(info, ()))  # null windows give moves, no lines
         if info.bound == "exact" or len(info.pv) > 1:
             self._known[first] = info.pv
             return info
         known = self._known.get(first, [])
         if len(known) < 2 or is_mate:  # of a mate: the line before led elsewhere
-            known = self.words.whole_line(self.arena, info, ())
+            known = self._whole_line(info, ())
         return replace(info, pv=known)
 
     def _whole(self, info: Info) -> Info:
-        """With all that is known of the line."""
-        return replace(info, pv=self.words.whole_line(self.arena, info, self._known.get(info.pv[0], ())))
+        """Return a report with all that is known of its line."""
+        return replace(info, pv=self._whole_line(info, self._known.get(info.pv[0], ())))
 
-    def _worker_stats(self) -> list[WorkerStats]:
-        """Return the figures of the present workers; what those before them did is added by number."""
-        counters = self.arena.worker["counters"]
-        idle_shares = counters["idle_cycles"] / np.maximum(counters["search_cycles"], 1)
-        columns = self.arena.worker["nodes"], *(counters[name] for name in _COUNTS), idle_shares
-        present = [WorkerStats(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-        return (
-            list(starmap(_added, zip_longest(self._earlier, present, fillvalue=_NOTHING))) if self._earlier else present
-        )
+    # -- numbers of the search, for chess and for another game, whose moves and scores are the numbers themselves ------
 
-    def _current_move(self) -> tuple[chess.Move | None, int]:
-        """What the worker at the main root is searching. Read while it writes, so it may be just over."""
-        visit = self.arena.frames[0]["visit"]
-        move = self.words.move(int(visit["move"]))
-        if not self.words.is_legal(move):
-            return None, 0
-        return move, int(visit["index"]) + int(self.arena.stack[0]["root_line"]) + 1
+    def _score(self, value: int, bound: int = BOUND_EXACT) -> chess.engine.PovScore:
+        if isinstance(self._board, chess.Board):
+            return to_score(value, self._board.turn, bound)
+        return chess.engine.PovScore(chess.engine.Cp(value), chess.WHITE)
 
+    def _move(self, code: int) -> Any:
+        return to_chess_move(code, self._board) if isinstance(self._board, chess.Board) else code
 
-def centipawns(score: chess.engine.PovScore) -> int:
-    """Return centipawns for the side to move, mates as the search counts them in plies: what `to_score` was given."""
-    moves = score.relative.mate()
-    if moves is not None:
-        return MATE - (2 * moves - 1) if moves > 0 else -(MATE + 2 * moves)
-    value = score.relative.score()
-    if value is None:
-        raise AssertionError("a score is centipawns or a mate")
-    return value
+    def _whole_line(self, info: Info, known: Sequence[Any]) -> list[Any]:
+        if isinstance(self._board, chess.Board):
+            return whole_line(self.arena, self._board, info, known)
+        return max([list(info.pv), list(known)], key=len)
 
-
-def sorted_lines(lines: Sequence[Info]) -> list[Info]:
-    """Return the lines of one depth, numbered from the best."""
-    ranked = sorted(lines, key=lambda line: line.score.relative, reverse=True)
-    return [replace(line, multipv=number) for number, line in enumerate(ranked, start=1)]
+    def _static_score(self) -> chess.engine.PovScore:
+        if not isinstance(self._board, chess.Board):
+            return self._score(self._board.static_score())
+        scratch = np.zeros(1, evaluation_dtype)  # a late worker may still be using its own
+        addresses = (array.ctypes.data for array in (self.arena.tables, scratch, self.arena.header["root"]))
+        return self._score(int(evaluate_position(*addresses)))

@@ -37,20 +37,18 @@ _QUICK_S = 0.01
 _LIVE: weakref.WeakSet[Supervisor] = weakref.WeakSet()
 
 
+@atexit.register
 def _close_all() -> None:
-    """At exit: supervisors that were never closed."""
+    """Close, at exit, supervisors that were never closed."""
     for supervisor in list(_LIVE):
         supervisor.close()
-    fork_client = sys.modules.get("psearch.processes.starting.fork_client")
-    if fork_client is not None:  # their workers' parent: not before them
-        fork_client.close_server()
-
-
-atexit.register(_close_all)
+    fork_server = sys.modules.get("psearch.processes.fork_server")
+    if fork_server is not None:  # their workers' parent: not before them
+        fork_server.close_server()
 
 
 def _import_watch() -> None:
-    """What a search needs, and a start does not; it takes long, for python-chess's scores bring asyncio with them."""
+    """Import what a search needs, and a start does not: python-chess's scores bring asyncio with them."""
     from psearch.processes import watch  # noqa: F401  # only so that `search` finds it imported
 
 
@@ -75,7 +73,8 @@ class Supervisor:
         watched: bool = False,
         kernels: KernelSet = STANDARD,
     ) -> None:
-        self._is_open = False
+        self.is_usable = False
+        """whether it can search: not closed"""
         self._owner = Owner("engine")
         self._lock = threading.Lock()
         self._busy_thread: int | None = None
@@ -91,21 +90,14 @@ class Supervisor:
             from psearch.trace.recorder import ring_capacity, trace_capacity
 
             trace_events = trace_capacity(threads) if trace else ring_capacity(threads)
-        self.pool = WorkerPool(
-            1 if start_method == INLINE else threads,
-            hash_mb,
-            start_method,
-            trace_events,
-            _import_watch,
-            self._follow,
-            kernels,
-        )
+        threads = 1 if start_method == INLINE else threads
+        self.pool = WorkerPool(threads, hash_mb, start_method, trace_events, _import_watch, self._follow, kernels)
         self._follow(self.arena)
-        self._is_open = True
+        self.is_usable = True
         _LIVE.add(self)
 
     def _follow(self, arena: Arena) -> None:
-        """The trace is recorded in this arena from now on, if there is to be one."""
+        """Record the trace in this arena from now on, if there is to be one."""
         if arena.trace_logs is not None:
             from psearch.trace.recorder import Recorder
 
@@ -120,14 +112,9 @@ class Supervisor:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_is_open", False) and self._owner.is_here:
+        if getattr(self, "is_usable", False) and self._owner.is_here:
             warnings.warn("an engine was not closed", ResourceWarning, stacklevel=2, source=self)
             self.close()
-
-    @property
-    def is_usable(self) -> bool:
-        """Whether it can search: not closed."""
-        return self._is_open
 
     @property
     def arena(self) -> Arena:
@@ -137,9 +124,9 @@ class Supervisor:
     def close(self) -> None:
         """End the workers and give the memory back. May be called twice, and while another thread searches: that one
         gives it back then, as soon as it can."""
-        if not self._is_open or not self._owner.is_here:
+        if not self.is_usable or not self._owner.is_here:
             return
-        self._is_open = False
+        self.is_usable = False
         if self._interrupt():
             try:
                 self.pool.close()
@@ -147,8 +134,8 @@ class Supervisor:
                 self._lock.release()
 
     def _interrupt(self) -> bool:
-        """End what is done here; whether this thread holds the lock now. If not, another one does, or this thread has
-        been called by the search, and who leaves the search closes the workers."""
+        """End what is done here, and return whether this thread holds the lock now. If not, another one does, or this
+        thread has been called by the search; the thread that leaves the search closes the workers."""
         if self._lock.acquire(blocking=False):
             return True
         self.pool.stop()
@@ -161,19 +148,19 @@ class Supervisor:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One search at a time; raises PsearchError when there is one, when this is closed, and in a fork."""
+        """Let one search run at a time; raises PsearchError when there is one, when this is closed, and in a fork."""
         self._owner.check()
         if not self._lock.acquire(blocking=False):
             raise PsearchError("this engine is searching already")
         try:
-            if not self._is_open:
+            if not self.is_usable:
                 raise PsearchError("this engine is closed")
             self._busy_thread = threading.get_ident()
             try:
                 yield
             finally:
                 self._busy_thread = None
-                if not self._is_open:  # closed meanwhile, by a thread that did not wait
+                if not self.is_usable:  # closed meanwhile, by a thread that did not wait
                     self.pool.close()
         finally:
             self._lock.release()
@@ -186,7 +173,7 @@ class Supervisor:
         From then on the answer takes no longer than the request's patience, whatever the workers do. Only the first
         iteration is finished in any case, if that takes no more than 10 ms; else a small search in this process
         answers. When a worker dies or stalls, all are replaced and the search goes on. Raises WorkerDied when nothing
-        was found and nobody can go on.
+        was found and no process can go on.
         """
         if isinstance(request.board, chess.Board) and (finished := finished_result(request.board)) is not None:
             return finished
@@ -197,14 +184,20 @@ class Supervisor:
             self._is_fresh = False
             watch = Watch(self.pool, request, since, self._prepare(request, since))
             is_instant = watch.clock.is_instant and self.arena.kernels == STANDARD
-            with self._recorded(), self.pool.in_this_thread() if is_instant else nullcontext():
-                watch.run()
+            if self.recorder is not None:
+                self.recorder.begin()
+            try:
+                with self.pool.in_this_thread() if is_instant else nullcontext():
+                    watch.run()
+            finally:
+                if self.recorder is not None:
+                    self.recorder.end()
             if watch.knows_nothing and self.pool.have_substitute:
                 return self._search_quickly(request, watch)
             return watch.result()
 
     def _prepare(self, request: SearchRequest, since: float) -> list[str]:
-        """Workers that take commands; what stood in the way, if anything did. since: when the clock began to run."""
+        """Have workers that take commands, and return what stood in the way. since: when the clock began to run."""
         clock = request.clock()
         limit_s = clock.deadline_s()
         least_s = min(patience.LEAST_SETTLE_S, patience.LEAST_SETTLE_SHARE * max(0.0, clock.budget.left_s))
@@ -217,14 +210,11 @@ class Supervisor:
             # without a substitute better a late answer than none
             return not self.pool.have_substitute or time.perf_counter() - since < limit_s
 
-        notes, self._untold = self._untold + self._make_whole(patience_s, may_go_on), []
+        notes, self._untold = self._untold + self._restored(self.pool.settle(patience_s), may_go_on), []
         if request.on_note is not None:
             for note in notes:
                 request.on_note(note)
         return notes
-
-    def _make_whole(self, patience_s: float, may_go_on: Callable[[], bool] | None = None) -> list[str]:
-        return self._restored(self.pool.settle(patience_s), may_go_on)
 
     def _restored(
         self,
@@ -232,14 +222,15 @@ class Supervisor:
         may_go_on: Callable[[], bool] | None = None,
         may_wait: Callable[[], bool] | None = None,
     ) -> list[str]:
-        """What to tell of it. lost: what `settle` has found; the rest: see `WorkerPool.restore`."""
+        """Replace lost workers, and return what to tell of it. lost: what `WorkerPool.settle` has found; the rest: see
+        `WorkerPool.restore`."""
         problem = self.pool.restore(may_go_on, may_wait)
         notes = [] if lost is None else [f"{lost}; it has been replaced" if problem is None else lost]
         return notes if problem is None else [*notes, f"this process searches alone: {problem}"]
 
     def _search_quickly(self, request: SearchRequest, watch: Watch) -> Result:
-        """The workers have not found a move in time: a small search in this process does, in some milliseconds, or on a
-        clock that does not have these, the table. The time and the nodes are those of both searches."""
+        """Find a move, which the workers have not in time, by a small search in this process, in some milliseconds, or
+        on a clock that does not have these, in the table. The time and the nodes are those of both searches."""
         from psearch.processes.watch import Watch
 
         if watch.clock.budget.is_tight and watch.reports.table_move() is not None:
@@ -252,7 +243,7 @@ class Supervisor:
         )
         pool = WorkerPool(1, 1, INLINE)
         try:
-            small = Watch(pool, quick, watch.since, watch.notes, watch.reports.totals())
+            small = Watch(pool, quick, watch.since, watch.notes, watch.reports.worker_stats())
             if request.options.own is not None:
                 small.note(
                     "the workers have found nothing in time: the answer is of a small search with the package's kernels"
@@ -262,21 +253,10 @@ class Supervisor:
         finally:
             pool.close()
 
-    @contextmanager
-    def _recorded(self) -> Iterator[None]:
-        """With a trace of what happens meanwhile, if one is wanted."""
-        if self.recorder is not None:
-            self.recorder.begin()
-        try:
-            yield
-        finally:
-            if self.recorder is not None:
-                self.recorder.end()
-
     def settle(self) -> None:
         """See between searches that no worker is at the last one any more, be it that all are killed.
 
-        Not needed before the next search, but while nobody waits it costs nobody's time.
+        Not needed before the next search, but between searches it delays no answer.
         """
         with self._alone():
             self.pool.settle(patience.SETTLE_S)
@@ -285,8 +265,8 @@ class Supervisor:
         """Replace, between searches, workers that are late or have died since. Returns what was found amiss, a line
         each.
 
-        Not needed before the next search, but while nobody waits it costs nobody's time. may_wait: asked meanwhile;
-        where it is false, who is late is left to the next search.
+        Not needed before the next search, but between searches it delays no answer. may_wait: asked meanwhile;
+        where it is false, a late worker is left to the next search.
         """
         with self._alone():
             lost = self.pool.settle(patience.SETTLE_S, may_wait)
@@ -303,6 +283,6 @@ class Supervisor:
         search. Raises PsearchError while it searches."""
         with self._alone():
             if not self._is_fresh:
-                self._untold += self._make_whole(patience.SETTLE_S)
+                self._untold += self._restored(self.pool.settle(patience.SETTLE_S))
                 self.arena.forget()
                 self._is_fresh = True

@@ -19,16 +19,16 @@ DEFAULT_OVERHEAD_S = 0.03
 FIRST_ITERATION_S = 0.01
 """What a search that has to stop may take on top to finish its first iteration: an answer wants a score."""
 _FIRST_ITERATION_SHARE = 0.1
-"""What of the clock that may be at most,"""
+"""Share of the clock that `FIRST_ITERATION_S` must not exceed."""
 _LEAST_FIRST_ITERATION_S = 0.002
-"""but no less than this: a made-up move loses the game as well."""
+"""The least that the first iteration may take on top: a made-up move loses the game as well."""
 _INSTANT_S = 0.005
 """A search this short is not worth to wake other processes."""
 
 _MOST_OF_CLOCK = 0.5
-"""What one move may take of the clock at most, while others must follow it."""
+"""Share of the clock that one move may take at most, while others must follow it."""
 _LAST_MOVE_SHARE = 0.9
-"""The same when the clock is reset after this move."""
+"""Share of the clock that one move may take when the clock is reset after it."""
 _LEAST_S = 0.001
 _GAME_MOVES = 200
 """Moves of a game without increment that the clock must last for, however long the way of each answer is."""
@@ -39,39 +39,31 @@ _LAG_MARGIN = 1.25
 _LONG_LAG_S = 0.05
 """What one move counts for at most, unless the overhead is more: a single delay shall not spoil the game."""
 _ROUNDING_S = 0.002
-"""A clock is told in milliseconds."""
+"""Error of a clock, which is given in milliseconds."""
 
+# how time is shared out: games measured each number (docs/decisions/023-time-use.md)
+_MOVES_AHEAD = 30
+"""Moves that the rest of the clock is shared out to, when the rules do not say how many are to come."""
+_INCREMENT_SHARE = 0.75
+"""Share of the increment that a move may spend."""
+_HARD_OVER_SOFT = 4
+"""The hard limit over the soft one."""
+_DROP_CP = 60
+"""A score that falls by so much doubles the time."""
 _MOST_FOR_DROP = 1.0
+_CHANGE_SHARE = 0.6
+"""Share of the time that a move which changed in the last iteration has more."""
+_KEPT_SHARE = 0.6
+"""Share of `_CHANGE_SHARE` that is left after each further iteration."""
 _MOST_FOR_CHANGES = 1.2
+_SETTLED_ITERATIONS = 6
+"""Iterations with the same move and a score that hardly moves, after which a move is settled."""
+_SETTLED_CP = 15
+"""Centipawns by which a score may move meanwhile, each time."""
+_SETTLED_SCALE = 0.55
+"""Share of the time that a settled move takes."""
 _MATE_SCALE = 0.15
 _MATE_CP = 10_000
-
-
-@dataclass(frozen=True)
-class TimeUse:
-    """How time is shared out. Games measured each number (docs/decisions/023-time-use.md)."""
-
-    moves_ahead: int = 30
-    """that the rest of the clock is shared out to, when the rules do not say how many are to come"""
-    increment_percent: int = 75
-    """of the increment that a move may spend"""
-    hard_percent: int = 400
-    """hard limit over soft"""
-    drop_cp: int = 60
-    """a score that falls by so much doubles the time"""
-    change_percent: int = 60
-    """more time for a move that changed in the last iteration,"""
-    kept_percent: int = 60
-    """and what is left of that after one more"""
-    settled_iterations: int = 6
-    """with the same move, and"""
-    settled_cp: int = 15
-    """a score that moved by no more each time, take"""
-    settled_percent: int = 55
-    """of the time"""
-
-
-DEFAULT_USE = TimeUse()
 
 
 @dataclass(frozen=True)
@@ -86,13 +78,6 @@ class GameClock:
     """mean time that earlier moves cost beyond their budgets; None: not known, the overhead is expected"""
     moves_played: int = 0
     """moves of this game that are known of"""
-
-    @property
-    def moves_to_come(self) -> int:
-        """Moves after this one that must be paid for from this clock."""
-        if self.moves_to_go is None:
-            return max(_LATE_MOVES, _GAME_MOVES - self.moves_played) - 1
-        return min(max(1, self.moves_to_go), _GAME_MOVES) - 1
 
 
 @dataclass(frozen=True)
@@ -115,7 +100,7 @@ class Budget:
         return self.first_s < FIRST_ITERATION_S
 
 
-def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S, use: TimeUse = DEFAULT_USE) -> Budget:
+def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
     """Return the share of the clock for this move. 0 < soft <= hard, and hard plus overhead fit on the clock if
     anything does.
 
@@ -125,14 +110,18 @@ def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S, use: TimeUse
     """
     left = max(clock.time_s - overhead_s, _LEAST_S)
     lag_s = overhead_s if clock.lag_s is None else _LAG_MARGIN * clock.lag_s
-    moves = use.moves_ahead if clock.moves_to_go is None else max(1, min(clock.moves_to_go, use.moves_ahead))
+    moves = _MOVES_AHEAD if clock.moves_to_go is None else max(1, min(clock.moves_to_go, _MOVES_AHEAD))
     most = left * (_LAST_MOVE_SHARE if moves == 1 and clock.moves_to_go is not None else _MOST_OF_CLOCK)
-    most = min(most, left - clock.moves_to_come * max(0.0, lag_s + _LEAST_S - clock.increment_s))
-    free = max(0.0, left - clock.moves_to_come * max(0.0, lag_s - clock.increment_s))
+    if clock.moves_to_go is None:
+        to_come = max(_LATE_MOVES, _GAME_MOVES - clock.moves_played) - 1
+    else:
+        to_come = min(max(1, clock.moves_to_go), _GAME_MOVES) - 1  # they must be paid for from this clock
+    most = min(most, left - to_come * max(0.0, lag_s + _LEAST_S - clock.increment_s))
+    free = max(0.0, left - to_come * max(0.0, lag_s - clock.increment_s))
     # only what is left of the increment can be spent each time: the rest of the clock stays as a reserve
-    base = free / moves + use.increment_percent / 100 * max(clock.increment_s - overhead_s, 0.0)
+    base = free / moves + _INCREMENT_SHARE * max(clock.increment_s - overhead_s, 0.0)
     soft = max(_LEAST_S, min(base, most))
-    return Budget(soft, max(soft, min(use.hard_percent / 100 * base, most)), clock.time_s)
+    return Budget(soft, max(soft, min(_HARD_OVER_SOFT * base, most)), clock.time_s)
 
 
 def fixed_time(movetime_s: float, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
@@ -173,7 +162,6 @@ class TimeManager:
     budget: Budget
     root_moves: int = 2
     pondering: bool = False
-    use: TimeUse = DEFAULT_USE
     meant_s: float | None = None
     """what of our clock the move was meant to take, without what came too late to stop in time; None: the clock has not
     ended the search"""
@@ -197,8 +185,8 @@ class TimeManager:
     def iteration(self, best: chess.Move, score_cp: int) -> None:
         """Note that an iteration has ended with this move; mates count as +-10,000 or more."""
         changed = self._best is not None and best != self._best
-        self._changes = self._changes * self.use.kept_percent / 100 + changed
-        near = bool(self._scores) and abs(score_cp - self._scores[-1]) <= self.use.settled_cp
+        self._changes = self._changes * _KEPT_SHARE + changed
+        near = bool(self._scores) and abs(score_cp - self._scores[-1]) <= _SETTLED_CP
         self._settled = self._settled + 1 if near and not changed else 0
         self._best = best
         self._scores.append(score_cp)
@@ -224,10 +212,10 @@ class TimeManager:
         if last >= _MATE_CP:
             return _MATE_SCALE
         before = max(self._scores[-4:-1], default=last)
-        drop = min(_MOST_FOR_DROP, max(0, before - last) / self.use.drop_cp)
-        unrest = min(_MOST_FOR_CHANGES, self.use.change_percent / 100 * self._changes)
-        if self._settled >= self.use.settled_iterations and drop == 0 and unrest < 0.1:
-            return self.use.settled_percent / 100
+        drop = min(_MOST_FOR_DROP, max(0, before - last) / _DROP_CP)
+        unrest = min(_MOST_FOR_CHANGES, _CHANGE_SHARE * self._changes)
+        if self._settled >= _SETTLED_ITERATIONS and drop == 0 and unrest < 0.1:
+            return _SETTLED_SCALE
         return 1.0 + drop + unrest
 
     def deadline_s(self) -> float:

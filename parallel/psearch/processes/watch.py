@@ -13,7 +13,7 @@ from psearch.processes.patience import INTERRUPTED_S, REPAIR_S, SHORT_LIFE_S, SH
 from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_reports import Reports
-from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
+from psearch.results import Limits, PsearchError, Result, WorkerDied, WorkerStats
 from psearch.scheduler.scheduler_entries import is_done, request_stop
 from psearch_core.constants import MATE
 from psearch_core.toolchain.kernel_sets import STANDARD
@@ -41,7 +41,7 @@ class Watch:
         self._earlier = list(earlier)
         self.clock = request.clock()
         self.reports: Reports
-        """once the search has been set up"""
+        """there when the search has been set up"""
         self.interrupted = False
         self.mate_found = False
         self.due_since_s: float | None = None
@@ -57,8 +57,8 @@ class Watch:
         self.next_live_s = max(request.live_from_s, request.live_interval_s) if request.on_info else math.inf
 
     def run(self) -> None:
-        """Search. Raises WorkerDied when nothing was found and nobody can go on, PsearchError when this is closed from
-        outside, and what the caller's callbacks raise, then with all workers idle or killed."""
+        """Search. Raises WorkerDied when nothing was found and no process can go on, PsearchError when this is closed
+        from outside, and what the caller's callbacks raise, then with all workers idle or killed."""
         # cleared before the search is set up: calls of control from now on wake the loop
         self.pool.wake.clear()
         control = self.request.control
@@ -87,13 +87,24 @@ class Watch:
         """Return the answer."""
         return self.reports.result(self.interrupted, self.notes)
 
+    def note(self, text: str) -> None:
+        """Tell the caller, now and in the result."""
+        self.notes.append(text)
+        if self.request.on_note is not None:
+            self.request.on_note(text)
+
     def _set_up(self, limits: Limits, progress: Progress | None) -> None:
-        request = self.request
-        arena = self.pool.arena
-        options = request.options
-        if not self.pool.are_processes and arena.kernels == STANDARD:
-            options = options.standard()
+        request, arena = self.request, self.pool.arena
+        is_substitute = not self.pool.are_processes and arena.kernels == STANDARD
+        options = request.options.standard() if is_substitute else request.options
         write_search(arena, request.board, limits, options, request.only, request.multipv, progress)
+
+    def _set_up_again(self) -> None:
+        """Let other workers go on behind the last finished iteration, with what is left of the limits."""
+        limits = self.request.limits
+        if limits.nodes is not None:
+            limits = replace(limits, nodes=max(1, limits.nodes - self.reports.now().nodes))
+        self._set_up(limits, self.reports.progress())
 
     def _search(self) -> None:
         """Until the end: pass on reports, keep the limits, notice deaths and stalls."""
@@ -117,34 +128,39 @@ class Watch:
         self.pool.begin()
 
     def _look(self) -> None:
+        """Wait for what happens next, and see whether all workers have left, or the others shall not hold up the
+        answer: where nothing is known a search in this process finds more, sooner."""
         self._take_reports()
         now = self.reports.elapsed_s
         if self.stopped_at_s is None and self._must_stop(now):
             request_stop(self.pool.arena.context)
             self.stopped_at_s = now
-        self._show_live(now)
-        self.pool.collect(self._pause(self.reports.elapsed_s))
-        self._judge_end()
-
-    def _judge_end(self) -> None:
-        """Whether all workers have left, or those that have not shall not hold up the answer."""
+        if self.request.on_info is not None and now >= self.next_live_s:
+            self.next_live_s = now + self.request.live_interval_s
+            if self.reports.latest.depth:
+                self.request.on_info(self.reports.now())
+        patience_s = self.request.patience_s if self.reports.has_answer else 0.0
+        if self.stopped_at_s is not None:
+            pause_s = self.stopped_at_s + patience_s - self.reports.elapsed_s
+        else:
+            until_s = min(self.clock.due_s(), self.next_live_s)
+            if self.due_since_s is not None:
+                until_s = self.due_since_s + self.clock.budget.first_s
+            pause_s = min(until_s - self.reports.elapsed_s, self.pool.look_pause_s())
+        self.pool.collect(max(0.0, pause_s))
         if not self.pool.busy:
             self.is_over = True
         elif self.stopped_at_s is not None:
-            self.is_over = self.reports.elapsed_s - self.stopped_at_s >= self._patience_s
+            self.is_over = self.reports.elapsed_s - self.stopped_at_s >= patience_s
         else:
-            self.pool.look()
-
-    @property
-    def _patience_s(self) -> float:
-        """Where nothing is known there is nothing to wait for: a search in this process finds more, sooner."""
-        return self.request.patience_s if self.reports.has_answer else 0.0
+            self.pool.look(self.pool.busy)
 
     @property
     def _has_ended(self) -> bool:
-        """Whether the search has come to its end by itself: the last depth, or the limit of nodes."""
-        arena = self.pool.arena
-        return bool(is_done(arena.context)) or bool(arena.header[0]["stop"])
+        """Whether the search has come to its end by itself: to the last depth, or to the limit of nodes."""
+        arena, finished = self.pool.arena, self.reports.finished
+        is_deepest = bool(finished) and finished[0].depth >= (self.request.limits.depth or MAX_DEPTH)
+        return is_deepest or bool(is_done(arena.context)) or bool(arena.header[0]["stop"])
 
     # -- losses ------------------------------------------------------------------------------------------------------
 
@@ -154,20 +170,25 @@ class Watch:
         now = self.reports.elapsed_s
         if self.stopped_at_s is None and (self._must_stop(now) or now + self.repair_s > self.clock.deadline_s()):
             self.stopped_at_s = now
-        if self.stopped_at_s is not None or self._has_ended or self._is_deepest:
+        if self.stopped_at_s is not None or self._has_ended:
             self.is_over = True
             self.note(f"{error.args[0]}; the search was over")  # how it ended is not worth the time to ask
             return
-        self._count_lives(error, now)
-        if self.is_over:
+        lived_long = now - self.begun_s >= SHORT_LIFE_S or self.reports.latest.depth > self.depth_at_begin
+        self.short_lives = 0 if lived_long else self.short_lives + 1
+        if self.short_lives >= SHORT_LIVES:
+            if not self.reports.has_answer:
+                raise WorkerDied(f"{error}, as those before it; the search was stopped") from error
+            self.is_over = True
+            self.note(f"{error}, as those before it; the search was stopped")
             return
         self.note(f"{error}; {self._replace_workers(error)}")
         if not self.is_over:
-            self._set_up(self._limits_left(), self.reports.progress())
+            self._set_up_again()
 
     def _replace_workers(self, error: WorkerDied) -> str:
-        """New workers, or none. What was done, in words."""
-        totals = self.reports.totals()
+        """Have new workers, or none. What was done, in words."""
+        totals = self.reports.worker_stats()
         before = self.pool.arena
         began = time.monotonic()
         try:
@@ -192,50 +213,21 @@ class Watch:
         if threads is None or threads <= self.pool.threads:
             return False
         now = self.reports.elapsed_s
-        if self.stopped_at_s is not None or self._must_stop(now) or self._has_ended or self._is_deepest:
+        if self.stopped_at_s is not None or self._must_stop(now) or self._has_ended:
             return False
         if now + self.repair_s > self.clock.deadline_s():
             return False
-        totals = self.reports.totals()
+        totals = self.reports.worker_stats()
         try:
             problem = self.pool.increase(threads)
         finally:
             self.reports.go_on(self.pool.arena, totals)
         if problem is not None:
             self.note(f"no more workers: {problem}")
-        self._set_up(self._limits_left(), self.reports.progress())
+        self._set_up_again()
         return True
 
-    @property
-    def _is_deepest(self) -> bool:
-        """Whether the last depth is finished."""
-        limit = self.request.limits.depth or MAX_DEPTH
-        return bool(self.reports.finished) and self.reports.finished[0].depth >= limit
-
-    def _count_lives(self, error: WorkerDied, now: float) -> None:
-        """Raises WorkerDied, or ends the search with what there is, when workers die of it again and again."""
-        lived_long = now - self.begun_s >= SHORT_LIFE_S or self.reports.latest.depth > self.depth_at_begin
-        self.short_lives = 0 if lived_long else self.short_lives + 1
-        if self.short_lives < SHORT_LIVES:
-            return
-        if not self.reports.has_answer:
-            raise WorkerDied(f"{error}, as those before it; the search was stopped") from error
-        self.is_over = True
-        self.note(f"{error}, as those before it; the search was stopped")
-
-    def _limits_left(self) -> Limits:
-        limits = self.request.limits
-        if limits.nodes is None:
-            return limits
-        return replace(limits, nodes=max(1, limits.nodes - self.reports.now().nodes))
-
-    def note(self, text: str) -> None:
-        """Tell who asked, now and in the result."""
-        self.notes.append(text)
-        if self.request.on_note is not None:
-            self.request.on_note(text)
-
-    # -- limits ------------------------------------------------------------------------------------------------------
+    # -- limits and reports ------------------------------------------------------------------------------------------
 
     def _must_stop(self, now: float) -> bool:
         """Whether the caller or a limit ends the search now."""
@@ -250,18 +242,6 @@ class Watch:
             self.due_since_s = now
         return self.reports.has_answer or now >= self.due_since_s + self.clock.budget.first_s
 
-    def _pause(self, now: float) -> float:
-        """Seconds until there may be something to do for which no event comes."""
-        if self.stopped_at_s is not None:
-            return max(0.0, self.stopped_at_s + self._patience_s - now)
-        if self.due_since_s is not None:
-            until_s = self.due_since_s + self.clock.budget.first_s
-        else:
-            until_s = min(self.clock.due_s(), self.next_live_s)
-        return max(0.0, min(until_s - now, self.pool.look_pause_s()))
-
-    # -- what the caller gets ----------------------------------------------------------------------------------------
-
     def _take_reports(self) -> None:
         """Feed new reports to the clock, and show them: one line at once, several when all of a depth are there."""
         for info in self.reports.read():
@@ -269,21 +249,11 @@ class Watch:
                 self.clock.trouble()
             shown = self.reports.complete(info)
             if shown and info.bound == "exact":
-                self._take_iteration(shown[0])
+                score = shown[0].score.relative
+                self.clock.iteration(shown[0].pv[0], score.score(mate_score=MATE) or 0)
+                wanted, found = self.request.limits.mate, score.mate()
+                if wanted is not None and found is not None and abs(found) <= wanted:
+                    self.mate_found = True
             if self.request.on_info:
                 for line in shown:
                     self.request.on_info(line)
-
-    def _take_iteration(self, best: Info) -> None:
-        score = best.score.relative
-        self.clock.iteration(best.pv[0], score.score(mate_score=MATE) or 0)
-        wanted, found = self.request.limits.mate, score.mate()
-        if wanted is not None and found is not None and abs(found) <= wanted:
-            self.mate_found = True
-
-    def _show_live(self, now: float) -> None:
-        if self.request.on_info is None or now < self.next_live_s:
-            return
-        self.next_live_s = now + self.request.live_interval_s
-        if self.reports.latest.depth:
-            self.request.on_info(self.reports.now())

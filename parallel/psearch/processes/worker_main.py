@@ -7,44 +7,24 @@ gone, also after a SIGKILL: the worker exits.
 from __future__ import annotations
 
 import gc
-from contextlib import suppress
-from multiprocessing.connection import Connection, wait
-from typing import Any
+from multiprocessing.connection import Connection
 
 from psearch.arena.arena import Arena
-from psearch.processes.lifetime import can_write, close_all_but, end_if_orphan, is_orphan, open_pidfd
+from psearch.processes.lifetime import can_write, close_all_but, end_if_orphan, messages_of
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import reports_written
 from psearch_core.toolchain.groups import KernelError
 
-READY, GO, DONE, QUIT = "ready", "go", "done", "quit"
+READY, GO, DONE = "ready", "go", "done"
 REPORTED = "reported"
-"""There is something new in the ring. From one worker, whichever wrote it."""
+"""Message of one worker: there is something new in the ring, whichever wrote it."""
 
 _HERALD = 0
-"""The worker that tells of reports. With a root of its own or without, it looks as often as any other."""
+"""The worker that reports. With a root or without, it looks as often as any other."""
 _FIRST_BURSTS = 4
-"""About a millisecond."""
+"""Bursts of the first call, about a millisecond: the first iterations take no longer."""
 _BURSTS_PER_CALL = 32
 """About 10 ms: how old a report may become, and how long a worker may take to notice that its parent is gone."""
-
-
-def _search(arena: Arena, index: int, pipe: Connection, parent: int) -> None:
-    """Work until the search is done, and tell of reports; end with the parent, or with the program while its fork
-    server is stopped.
-
-    The first looks come soon, for the first iterations take a millisecond. What is reported between two looks is told
-    of once: who supervises wakes up once for all of it.
-    """
-    context, work = arena.context, arena.driver.function("work")
-    bursts, told = _FIRST_BURSTS, 0
-    while not work(context, index, bursts):
-        if index == _HERALD and (written := reports_written(context)) != told and can_write(pipe):
-            pipe.send(REPORTED)
-            told = written
-        if bursts == _BURSTS_PER_CALL:
-            end_if_orphan(parent, pipe)
-        bursts = min(4 * bursts, _BURSTS_PER_CALL)
 
 
 def work_alone(arena: Arena) -> None:
@@ -55,17 +35,27 @@ def work_alone(arena: Arena) -> None:
 
 
 def worker_main(arena: Arena, index: int, pipe: Connection, parent: int) -> None:
-    """Run a worker process: it takes commands from its pipe until QUIT, or until the pipe or the parent ends."""
-    watched = open_pidfd(parent)
-    if is_orphan(parent):
-        return
-    waiting_for: list[Any] = [pipe] if watched is None else [pipe, watched]
-    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        arena.take_table(index)  # before it is ready: no search waits for this
-        pipe.send(READY)
-        while pipe in wait(waiting_for) and pipe.recv() == GO:
-            _search(arena, index, pipe, parent)
-            pipe.send(DONE)
+    """Run a worker process: it searches whenever its pipe says so, until the pipe or the parent ends."""
+    commands = messages_of(pipe, parent)
+    arena.take_table(index)  # before it is ready: no search waits for this
+    pipe.send(READY)
+    for _ in commands:
+        _search(arena, index, pipe, parent)
+        pipe.send(DONE)
+
+
+def _search(arena: Arena, index: int, pipe: Connection, parent: int) -> None:
+    """Work until the search is done. Reports between two looks are announced together: the program wakes up once for
+    all of them."""
+    context, work = arena.context, arena.driver.function("work")
+    bursts, told = _FIRST_BURSTS, 0
+    while not work(context, index, bursts):
+        if index == _HERALD and (written := reports_written(context)) != told and can_write(pipe):
+            pipe.send(REPORTED)
+            told = written
+        if bursts == _BURSTS_PER_CALL:
+            end_if_orphan(parent, pipe)
+        bursts = min(4 * bursts, _BURSTS_PER_CALL)
 
 
 def served_main(pipe: Connection, parent: int, *descriptors: int) -> None:

@@ -1,49 +1,59 @@
-"""Processes on the nodes of a Ray cluster that do tasks for the program, and a list of tasks shared out to them.
+"""Processes on the nodes of a Ray cluster that do tasks for the program, and a list of tasks shared out to them; what
+`--on` may be, and why a cluster cannot be had.
 
 Ray prints where it likes, has dozens of threads, sets signal handlers and ends its process when the cluster is gone.
-None of that may happen to the program, so Ray runs in a process of its own, the driver (`psearch.remote.ray_driver`).
+None of that may happen to the program, so Ray runs in a child process, the driver (`psearch.remote.ray_driver`).
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import re
 import secrets
 import shutil
 import signal
 import socket
-import struct
-import subprocess
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
-from multiprocessing.connection import Connection, wait
+from importlib import metadata
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, TypeVar
 
 from psearch.arena.owner import Owner
-from psearch.processes.tasks.task_messages import Alive, Give, ProcessJoined
-from psearch.processes.tasks.task_sharing import share_out_to
-from psearch.remote.address import AUTO, CLIENT, LOCAL, cluster_address, explain
-from psearch.remote.node_code import Sources
+from psearch.processes.child import spawned
+from psearch.processes.patience import END_S, TASK_TRIES
+from psearch.processes.task_processes import share_out_to
+from psearch.processes.tasks import Alive, BackEnd, Give, ProcessJoined
 from psearch.remote.ray_actors import Dismiss, Wanted
+from psearch.remote.task_actor import Sources
 from psearch.results import PsearchError
 from psearch_core.toolchain.interpreter import NotPython, python_command
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 
+AUTO = "auto"
+"""The address of the cluster that this machine is a node of."""
+LOCAL = "local"
+"""The address of a cluster of this machine alone, for one command."""
+CLIENT = "ray://"
+_CLIENT_PORT = 10001
+_OLDEST_RAY = (2, 60)
+"""The first Ray with which this was tried; with 2.50.1 a test with a stopped process did not end."""
+_INSTALL = "pip install 'ray[client]>=2.60'"
+_REACH_S = 5.0
 CONNECT_S = 15.0
-"""A cluster that has not answered by then cannot be had."""
+"""Seconds until a cluster that has not answered cannot be had."""
 _START_S = 60.0
-"""The same for one that has to be started here first."""
+"""Seconds until a cluster that has to be started here first cannot be had."""
 _SILENCE_S = 60.0
-"""A driver that has not said anything for so long is given up."""
+"""Seconds without a word after which a driver is given up."""
 _CLOSE_S = 6.0
-_MOST_TRIES = 3
-"""A task whose process was lost so often is not given again."""
 _STARTED_BY = "PSEARCH_CONNECTING"
 """Set in the driver's environment: where the interpreter is the program itself, it must not start another."""
 _QUIET = {
@@ -55,8 +65,8 @@ _QUIET = {
 """Environment of the driver: no questions, no advice."""
 
 
-class ClusterProcesses:
-    """Processes on a cluster that do tasks: a `BackEnd`, and a context manager.
+class ClusterProcesses(BackEnd):
+    """Processes on a cluster that do tasks; see `BackEnd`.
 
     address: what `cluster_address` takes; make: picklable, called once in each process, gives what is called there with
     each task; cores, memory (bytes): what each process needs; most: processes at the same time; on_note: called with a
@@ -86,58 +96,53 @@ class ClusterProcesses:
         self._is_connected = False
         self._failure: PsearchError | None = None
         self._heard_at = time.monotonic()
+        self._messages: list[Any] = []
+        """to be given out"""
         self._node_of: dict[int, str] = {}
         """by process, those that are lost included"""
         self._done: Counter[str] = Counter()
         """by node, of what the program counts"""
-        # nobody else gets into this folder, where Ray has sockets (with names of at most 107 bytes) for all users
+        # no other user gets into this folder, where Ray has sockets (with names of at most 107 bytes) for all users
         self._folder = Path(tempfile.mkdtemp(prefix="psearch-", dir="/tmp"))
+        environment = {**os.environ, **_QUIET, _STARTED_BY: "1"}
+        if self._address == LOCAL:  # not for other users of this machine
+            environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+            # Ray replaces 127.0.0.1 by the address that other machines see, but for systems on which it has no clusters
+            environment["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+        command = [*python, "-P", "-m", "psearch.remote.ray_driver"]
         try:
-            self._driver, self._connection = self._start(python)
+            with (self._folder / "stderr").open("wb") as stderr:
+                self._driver = spawned(
+                    lambda link: [*command, str(link)], stderr=stderr, start_new_session=True, env=environment
+                )
         except BaseException:
             shutil.rmtree(self._folder)
             raise
         try:
-            self._put(Wanted(self._address, pickle.dumps(make), sources or {}, cores, memory, most, str(self._folder)))
+            folder = str(self._folder)
+            self._put(Wanted(self._address, pickle.dumps(make), sources or {}, cores, memory, most, folder))
             self._connect(_START_S if self._address == LOCAL else CONNECT_S)
         except BaseException:
             self.close()
             raise
 
-    def __enter__(self) -> ClusterProcesses:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
     def give(self, process: int, number: int, work: Any, limit_s: float | None = None) -> None:
-        """See `BackEnd`."""
         self._put(Give(process, number, pickle.dumps(work), limit_s))
 
     def dismiss(self, process: int, reason: str) -> None:
-        """See `BackEnd`."""
         self._put(Dismiss(process, reason))
 
     def messages(self, timeout_s: float, awaited: int | None = None) -> list[Any]:
-        """See `BackEnd`."""
         self._owner.check()
-        wait([self._connection] if awaited is None else [self._connection, awaited], timeout_s)
-        messages: list[Any] = []
-        while self._failure is None and self._connection.poll():
-            match message := self._receive():
-                case PsearchError():
-                    self._failure = message
-                case str():
-                    self._on_note(message)
-                case ProcessJoined(process, _, name):
-                    self._node_of[process] = name
-                    messages.append(message)
-                case _:
-                    messages += [] if isinstance(message, Alive) else [message]
+        self._driver.flush()
+        if not self._messages:
+            wait([self._driver.pipe] if awaited is None else [self._driver.pipe, awaited], timeout_s)
+            self._listen()
         if time.monotonic() - self._heard_at > _SILENCE_S:
             self._failure = PsearchError(f"the connection to the cluster has stalled for {_SILENCE_S:.0f} s")
-        if self._failure is not None and not messages:
+        if self._failure is not None and not self._messages:
             raise self._failure
+        messages, self._messages = self._messages, []
         return messages
 
     def close(self) -> None:
@@ -148,13 +153,12 @@ class ClusterProcesses:
         is_well = self._is_connected and self._failure is None
         if is_well:
             self._put(None)
-        try:
-            self._driver.wait(_CLOSE_S if is_well else 0)
-        except subprocess.TimeoutExpired:
+        self._driver.join(_CLOSE_S if is_well else 0.0)
+        if self._driver.is_alive():
             os.killpg(self._driver.pid, signal.SIGKILL)  # with what it has begun on this machine
-            self._driver.wait()
+            self._driver.join(END_S)
         shutil.rmtree(self._folder, ignore_errors=True)
-        self._connection.close()
+        self._driver.close()
 
     def count(self, process: int, number: int) -> str:
         """Count what a process has done more. Return the name of its node."""
@@ -166,50 +170,44 @@ class ClusterProcesses:
         """Return what the busiest machines have done, those that are gone included: `a 120, b 61`."""
         return ", ".join(f"{name} {number:,}" for name, number in self._done.most_common(16))
 
-    def _start(self, python: list[str]) -> tuple[subprocess.Popen[bytes], Connection[Any, Any]]:
-        """Return the driver, and the program's end of its socket."""
-        ours, theirs = socket.socketpair()
-        for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):  # a driver that is halted does not halt the program
-            ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(_SILENCE_S), 0))
-        with theirs, (self._folder / "stderr").open("wb") as stderr:
-            driver = subprocess.Popen(
-                [*python, "-P", "-m", "psearch.remote.ray_driver", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,  # Ray prints there what it likes
-                stderr=stderr,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-                env={**os.environ, **_QUIET, _STARTED_BY: "1", **(_closed() if self._address == LOCAL else {})},
-            )
-        return driver, Connection(ours.detach())
-
     def _connect(self, limit_s: float) -> None:
         end = time.monotonic() + limit_s
-        while not self._connection.poll(0.1):
+        while not self._is_connected:
+            wait([self._driver.pipe], 0.1)
+            self._listen()
+            if self._failure is not None:
+                raise self._failure
             if "AuthToken" in self._said():  # Ray tries again for long
                 raise PsearchError(explain(self._said(), self._address))
-            if time.monotonic() > end:
+            if time.monotonic() > end and not self._is_connected:
                 reason = f"no answer within {limit_s:.0f} s"
                 if self._address not in (AUTO, LOCAL) and not self._address.startswith(CLIENT):
                     reason += f"; where no node of it runs, {CLIENT}HOST is the way"
                 raise PsearchError(f"no Ray cluster can be had at {self._address}: {reason}")
-        first = self._receive()
-        if isinstance(first, PsearchError):
-            raise first
-        self._is_connected = True
 
     def _put(self, message: object) -> None:
         self._owner.check()
-        with suppress(OSError):  # `messages` tells of a driver that is gone, or halted
-            self._connection.send(message)
+        self._driver.send(message)
 
-    def _receive(self) -> Any:
-        self._heard_at = time.monotonic()
-        try:
-            return self._connection.recv()
-        except (EOFError, OSError):
-            last = self._said().strip().rpartition("\n")[2][-200:] or f"its driver ended ({self._driver.poll()})"
-            return PsearchError(f"the connection to the cluster is lost: {last}")
+    def _listen(self) -> None:
+        """Take what the driver has said."""
+        for message in self._driver.receive():
+            self._heard_at = time.monotonic()
+            match message:
+                case PsearchError():
+                    self._failure = message
+                case str():
+                    self._on_note(message)
+                case Alive():
+                    self._is_connected = True
+                case _:
+                    if isinstance(message, ProcessJoined):
+                        self._node_of[message.process] = message.name
+                    self._messages.append(message)
+        if self._driver.has_hung_up and self._failure is None:
+            self._driver.join(END_S)
+            last = self._said().strip().rpartition("\n")[2][-200:] or f"its driver {self._driver.ending}"
+            self._failure = PsearchError(f"the connection to the cluster is lost: {last}")
 
     def _said(self) -> str:
         """Return what Ray has said last on stderr."""
@@ -225,17 +223,60 @@ def share_out_on(
     stopped: Callable[[], bool] = lambda: False,
     **options: Any,
 ) -> Generator[tuple[int, Answer], None, None]:
-    """Share tasks out as `psearch.processes.tasks.task_sharing.share_out` does, to processes of a cluster.
+    """Share tasks out as `psearch.processes.task_processes.share_out` does, to processes of a cluster.
 
     A task whose process was lost is done again, three times in all; then WorkerDied is raised. Tasks are read as they
     are given away. stopped: whether to end early, asked five times a second; options: of `ClusterProcesses`.
     """
     with ClusterProcesses(address, make, **options) as processes:
-        yield from share_out_to(processes, tasks, _MOST_TRIES, is_stopped=stopped)
+        yield from share_out_to(processes, tasks, TASK_TRIES, is_stopped=stopped)
 
 
-def _closed() -> dict[str, str]:
-    """Return the environment of a cluster that nobody else may use, other users of this machine neither."""
-    # Ray replaces 127.0.0.1 by the address that other machines see, but for systems on which it has no clusters
-    loopback = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-    return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), **loopback}
+# -- addresses ---------------------------------------------------------------------------------------------------------
+
+
+def cluster_address(text: str, name: str = "--on ") -> str:
+    """Return the address in full. name: what the caller calls it. Raises PsearchError for what is no address, and where
+    Ray is missing or too old: what is installed is looked at, and none of it imported."""
+    word = text.strip()
+    if word not in (AUTO, LOCAL):
+        host, port = _host_and_port(word, name)
+        host = f"[{host}]" if ":" in host else host
+        word = f"{CLIENT * word.startswith(CLIENT)}{host}:{port}"
+    try:
+        version = metadata.version("ray")
+    except metadata.PackageNotFoundError:
+        raise PsearchError(f"several machines need Ray, which is not installed: {_INSTALL}") from None
+    if tuple(map(int, re.findall(r"[0-9]+", version)[:2])) < _OLDEST_RAY:
+        oldest = ".".join(map(str, _OLDEST_RAY))
+        raise PsearchError(f"Ray {version} is too old, {oldest} or later is needed: {_INSTALL}")
+    return word
+
+
+def check_reachable(address: str) -> None:
+    """Raise PsearchError when nothing listens at a `cluster_address`. Waits 5 s, or as long as the resolver does."""
+    if address in (AUTO, LOCAL):
+        return
+    try:
+        socket.create_connection(_host_and_port(address), _REACH_S).close()
+    except OSError as error:
+        obstacle = "no answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
+        raise PsearchError(f"no Ray cluster can be reached at {address}: {obstacle}") from None
+
+
+def explain(text: str, address: str) -> str:
+    """Return one line for what Ray says when it cannot connect."""
+    if "AuthToken" in text or "uthentication" in text:
+        return f"the Ray cluster at {address} wants another token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as there"
+    if "Could not find any running Ray instance" in text:
+        return "no Ray cluster runs on this machine: `ray start --head` begins one"
+    return f"no Ray cluster can be had at {address}: {' '.join(text.split())[:300]}"
+
+
+def _host_and_port(address: str, name: str = "") -> tuple[str, int]:
+    is_client = address.startswith(CLIENT)
+    form = re.fullmatch(r"(\[[0-9A-Fa-f:.%a-z]+\]|[^\s\[\]:/@]+)(?::([0-9]{1,5}))?", address.removeprefix(CLIENT))
+    port = int(form[2] or _CLIENT_PORT * is_client) if form is not None else 0
+    if form is None or not 0 < port < 2**16:
+        raise PsearchError(f"{name}{address}: neither auto nor local, nor HOST:PORT or ray://HOST[:PORT]")
+    return form[1].strip("[]"), port

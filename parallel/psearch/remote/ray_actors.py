@@ -15,23 +15,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from psearch.processes.tasks.task_messages import Answered, Give, ProcessJoined, ProcessLost, Raised, one_line
-from psearch.remote.node_code import Sources, identity
-from psearch.remote.task_actor import BEATS, TaskActor
+from psearch.processes.patience import BEAT_S
+from psearch.processes.tasks import Answered, Give, ProcessJoined, ProcessLost, Raised, one_line
+from psearch.remote.task_actor import BEATS, Sources, TaskActor, identity
 from psearch.results import PsearchError
 
-BEAT_S = 2.0
-"""between two questions to an actor whether it is there"""
 SILENCE_S = 15.0
-"""An actor that has not answered such a question for so long has stalled."""
+"""Seconds after which an actor that has not answered whether it is there has stalled; it is asked every `BEAT_S`."""
 _WAIT_S = 0.02
-"""for answers, before messages of the program are looked for"""
+"""Seconds of waiting for answers, before messages of the program are looked for."""
 _NODES_S = 1.0
-"""between two looks at the nodes, which is also when actors start"""
+"""Seconds between two looks at the nodes, which is also when actors start."""
 _MOST_FAILURES = 8
-"""Actors of a node in a row that ended before they were ready: the node does not work."""
+"""Actors of a node in a row that end before they are ready, after which the node does not work."""
 _NOBODY_S = 10.0
-"""How long a cluster may be without a node that can work; one may be on its way."""
+"""Seconds that a cluster may be without a node that can work; one may be on its way."""
 _LONGEST_STEP_S = 1.0
 """More than this between two steps does not count: the driver was stopped, or waited for the head of the cluster."""
 _NODE_GONE = "its node is gone"
@@ -138,7 +136,7 @@ class RayActors:
     def step(self, now: float) -> None:
         """Take what actors have answered, look at nodes and actors, and do what is due; waits a little.
 
-        now: seconds of any clock that does not go back. Raises PsearchError when nobody can work, and what Ray does
+        now: seconds of any clock that does not go back. Raises PsearchError when no node can work, and what Ray does
         when the connection breaks.
         """
         self._time += 0.0 if self._now is None else min(now - self._now, _LONGEST_STEP_S)
@@ -173,7 +171,7 @@ class RayActors:
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
     def _look_at_nodes(self) -> int:
-        """Return how many actors there is room for. Raises PsearchError when nobody can work and nobody seems to be
+        """Return how many actors there is room for. Raises PsearchError when no node can work and none seems to be
         coming."""
         wanted, before, room = self._wanted, self._nodes, 0
         self._nodes = set()
@@ -238,9 +236,6 @@ class RayActors:
         actor.task_began_at = self._time
         self._tell((Answered if is_done else Raised)(actor.number, task.number, answer))
 
-    def _beaten(self, actor: _Actor, _: None) -> None:
-        actor.is_asked = False
-
     def _look_after(self, actor: _Actor) -> None:
         limit_s = actor.tasks[0].limit_s if actor.tasks else None
         silence_s = self._time - actor.asked_at
@@ -250,7 +245,7 @@ class RayActors:
             self._lose(actor, f"it did not answer for {SILENCE_S:.0f} s")
         elif actor.is_ready and not actor.is_asked and silence_s >= BEAT_S:
             actor.is_asked, actor.asked_at = True, self._time
-            self._awaited[actor.handle.beat.remote()] = actor, self._beaten
+            self._awaited[actor.handle.beat.remote()] = actor, lambda actor, _: setattr(actor, "is_asked", False)
 
     def _lose(self, actor: _Actor, reason: str) -> None:
         node = actor.node

@@ -7,6 +7,7 @@ closed, this process leaves the cluster and ends, and with it its actors.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import queue
 import shutil
@@ -20,22 +21,21 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from psearch.arena.control_groups import usable_cores
-from psearch.processes.tasks.task_messages import Alive, one_line
+from psearch.processes.patience import BEAT_S
+from psearch.processes.tasks import Alive, one_line
 from psearch.remote import task_actor
-from psearch.remote.address import LOCAL, check_reachable, explain
+from psearch.remote.cluster_processes import LOCAL, check_reachable, explain
 from psearch.remote.ray_actors import RayActors, Wanted
 from psearch.results import PsearchError
 
-_ALIVE_S = 2.0
-"""between two signs of life to the program"""
 _LEAVE_S = 4.0
-"""to leave the cluster, or to give up connecting to it"""
+"""Seconds to leave the cluster, or to give up connecting to it."""
 _STORE_BYTES = 80 * 2**20
-"""the least that Ray takes; tasks and answers are small and go beside it"""
+"""The least memory that Ray takes; tasks and answers are small and go beside it."""
 
 
 def main() -> None:
-    """Connect, and do what the program says until it goes."""
+    """Connect, and pass on what the program and the actors tell each other, until the program goes."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)  # the program decides
     program = Connection(int(sys.argv[1]))
@@ -43,12 +43,25 @@ def main() -> None:
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(program, wanted.folder, messages), daemon=True).start()
     try:
-        _serve(_connect(wanted), wanted, program, messages)
+        actors = RayActors(_connect(wanted), wanted, program.send)
+        told_at, is_wanted = -math.inf, True
+        while is_wanted:
+            now = time.monotonic()
+            if now - told_at >= BEAT_S:
+                told_at = now
+                program.send(Alive())  # the first one says that the cluster is there
+            while is_wanted and not messages.empty():
+                message = messages.get()
+                is_wanted = message is not None
+                if is_wanted:
+                    actors.take(message)
+            if is_wanted:
+                actors.step(now)
     except Exception as error:  # Ray raises many, most of all when a connection breaks
         lost = PsearchError(f"the connection to the cluster is lost: {one_line(error)}")
         with suppress(OSError):
             program.send(error if isinstance(error, PsearchError) else lost)
-    with suppress(Exception):  # there may be nobody left to tell
+    with suppress(Exception):  # the cluster may be gone
         sys.modules["ray"].shutdown()
     _end(wanted.folder)
 
@@ -84,23 +97,6 @@ def _connect(wanted: Wanted) -> Any:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Ray has set its own
     ray.cloudpickle.register_pickle_by_value(task_actor)
     return ray
-
-
-def _serve(ray: Any, wanted: Wanted, program: Connection, messages: queue.SimpleQueue[Any]) -> None:
-    """Pass on what the program and the actors tell each other, until the program goes."""
-    actors = RayActors(ray, wanted, program.send)
-    told_at = -_ALIVE_S
-    while True:
-        now = time.monotonic()
-        if now - told_at >= _ALIVE_S:
-            told_at = now
-            program.send(Alive())  # the first one says that the cluster is there
-        while not messages.empty():
-            message = messages.get()
-            if message is None:
-                return
-            actors.take(message)
-        actors.step(now)
 
 
 def _end(folder: str) -> None:

@@ -11,16 +11,12 @@ from collections.abc import Callable
 class Notices:
     """Tells of failures, each once: again only when the thing has worked, or was changed, in between.
 
-    say: prints or logs a line; may be called from any thread.
+    tell: prints or logs a line; may be called from any thread.
     """
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self.tell = tell
         self._failing: set[str] = set()
-
-    def tell(self, text: str) -> None:
-        """Say it, each time."""
-        self._say(text)
 
     def fails(self, subject: str, text: str) -> None:
         """Say what fails, unless that has been said."""
@@ -38,6 +34,6 @@ class Notices:
         """Tell of what should not happen, each kind once; the traceback goes to stderr."""
         text = f"internal error: {type(error).__name__}: {error}"
         if text not in self._failing and sys.stderr is not None:
-            with contextlib.suppress(OSError):  # nobody reads it
+            with contextlib.suppress(OSError):  # a closed pipe
                 traceback.print_exception(error, file=sys.stderr)
         self.fails(text, text)

@@ -17,18 +17,15 @@ _SUBJECT = "workers"
 
 
 class Size(NamedTuple):
-    """What takes new workers when it changes."""
+    """What takes new workers when it changes. trace: room for a trace; inline: no process, the calling thread searches;
+    watched: the workers note what they do, for those who look on; kernels: of all searches."""
 
     threads: int
     hash_mb: int
     trace: bool = False
-    """whether there is room for a trace"""
     inline: bool = False
-    """no process is started: the calling thread searches"""
     watched: bool = False
-    """whether the workers note what they do, for those who look on"""
     kernels: KernelSet = STANDARD
-    """those of all searches"""
 
     def start(self) -> Supervisor:
         """Start the workers. Raises PsearchError, or whatever the system refuses with."""
@@ -37,9 +34,7 @@ class Size(NamedTuple):
 
     def words(self) -> str:
         """Name it in a message."""
-        if self.inline:
-            return f"no worker process and Hash {self.hash_mb}"
-        return f"Threads {self.threads} and Hash {self.hash_mb}"
+        return f"{'no worker process' if self.inline else f'Threads {self.threads}'} and Hash {self.hash_mb}"
 
 
 def smaller_sizes(size: Size) -> Iterator[Size]:
@@ -91,8 +86,6 @@ class Searcher:
         if self._supervisor is not None:
             self._supervisor.close()
 
-    # -- workers -----------------------------------------------------------------------------------------------------
-
     def start(self, wanted: Size) -> Searcher:
         """Have workers of this size, with an empty table. If the system refuses there are such as before, and what it
         refused with is raised, as PsearchError. Where there are no such kernels, nothing has changed."""
@@ -106,17 +99,16 @@ class Searcher:
     def settle(self, wanted: Size) -> None:
         """Have workers of this size. If the system refuses: of the size before, or of the next smaller that it grants.
 
-        A failure is told once, also that there can be none at all.
+        A failure is reported once, also that there can be none at all.
         """
         former = self._size if self._supervisor is not None and self._supervisor.is_usable else None
-        if former is not None and wanted == self._wanted:
-            return
-        if wanted != self._wanted:
-            self._notices.works(_SUBJECT)
-        self._wanted = wanted
-        self._settle(wanted, former)
+        if former is None or wanted != self._wanted:
+            if wanted != self._wanted:
+                self._notices.works(_SUBJECT)
+            self._settle(wanted, former)
 
     def _settle(self, wanted: Size, former: Size | None) -> None:
+        self._wanted = wanted
         next_best = former or wanted
         if not next_best.inline:
             next_best = next_best._replace(kernels=wanted.kernels)  # with others they would search nothing
@@ -133,18 +125,16 @@ class Searcher:
 
     def _take_first(self, sizes: Iterable[Size]) -> Exception | None:
         """Start workers of the first size that is granted; returns why those before it were not."""
-        if self._supervisor is not None:
-            self._supervisor.close()  # first: the memory may not be there twice
+        self.close()  # first: the memory may not be there twice
         self._supervisor = self._size = None
         reason: Exception | None = None
         for size in sizes:
             try:
                 self._supervisor = size.start()
+                self._size = size
+                break
             except Exception as error:  # whatever was refused and how: less may be granted
                 reason = reason or error
-                continue
-            self._size = size
-            break
         return reason
 
     def restore(self, may_wait: Callable[[], bool] = lambda: True) -> list[str]:

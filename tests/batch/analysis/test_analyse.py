@@ -42,7 +42,7 @@ from psearch.batch.positions.comparing import noise_cp
 from psearch.batch.positions.task import Batch, Outcome, Task
 from psearch.batch.positions.task_queue import Done, Event
 from psearch.faces.cli.commands.analyse_command import Kind, file_kind
-from psearch.processes.tasks.task_messages import ProcessJoined
+from psearch.processes.tasks import ProcessJoined
 from psearch.results import Limits, PsearchError
 from psearch.terminal.streams import printable
 from psearch.text.epd_text import SuitePosition, parse_suite, read_suite

@@ -29,7 +29,7 @@ from psearch.batch.positions.position_pool import make_pool
 from psearch.batch.positions.position_worker import PositionWorker
 from psearch.batch.positions.task import Batch, Outcome
 from psearch.batch.positions.task_queue import Done, Event
-from psearch.processes.tasks.task_messages import ProcessJoined
+from psearch.processes.tasks import ProcessJoined
 from psearch.results import Limits, PsearchError
 
 LIMIT = chess.engine.Limit(nodes=2_000)

@@ -21,7 +21,7 @@ from psearch.batch.positions.position_pool import PositionPool, make_pool, round
 from psearch.batch.positions.position_worker import WorkerSettings
 from psearch.batch.positions.task import Batch, Outcome, Part, Pause, Task, TaskList
 from psearch.batch.positions.task_queue import Done, Event
-from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
+from psearch.processes.tasks import ProcessJoined, ProcessLost
 from psearch.results import Limits, PsearchError, WorkerDied
 
 SETTINGS = WorkerSettings(hash_mb=1)

@@ -19,7 +19,7 @@ from psearch.batch.positions.task import Batch, Outcome, Part, Task, TaskList
 from psearch.batch.positions.task_queue import Done
 from psearch.bench import BENCH_POSITIONS
 from psearch.options import SearchOptions
-from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
+from psearch.processes.tasks import ProcessJoined, ProcessLost
 from psearch.results import Limits
 from psearch_core.chess.evaluation.network_file import default_network
 

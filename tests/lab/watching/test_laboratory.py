@@ -21,7 +21,7 @@ from psearch.lab.watching.job import BackgroundJob
 from psearch.lab.watching.laboratory import MOST_CELLS, MOST_CHARACTERS, Experiment, read_trace, run, timeline
 from psearch.lab.watching.tracks import ABORTED
 from psearch.options import SearchOptions
-from psearch.processes.tasks.task_processes import TaskProcesses
+from psearch.processes.task_processes import TaskProcesses
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator

@@ -15,8 +15,8 @@ from psearch.arena.control_groups import available_memory
 from psearch.batch.positions.position_worker import PositionProcess, PositionWorker, WorkerSettings
 from psearch.batch.positions.task import Batch, Outcome, Pause, TaskList
 from psearch.batch.positions.task_queue import Done, Event, TaskQueue
-from psearch.processes.tasks.task_messages import Answered, BackEnd, ProcessJoined, ProcessLost, Raised, Told, error_of
-from psearch.processes.tasks.task_processes import TaskProcesses
+from psearch.processes.task_processes import TaskProcesses
+from psearch.processes.tasks import Answered, BackEnd, ProcessJoined, ProcessLost, Raised, Told, error_of
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 
@@ -119,9 +119,9 @@ def make_pool(
 ) -> PositionPool:
     """Start so many workers on this machine, or at most so many on a cluster. One that dies or stalls is replaced.
 
-    cluster: see `psearch.remote.address`, workers there have the cores that Ray gives them; on_note: called with a
-    line for people when a worker or a node was lost; worker: what searches. Raises PsearchError when there is not
-    enough memory, and when no process or no cluster can be had.
+    cluster: see `psearch.remote.cluster_processes`, workers there have the cores that Ray gives them; on_note: called
+    with a line for people when a worker or a node was lost; worker: what searches. Raises PsearchError when there is
+    not enough memory, and when no process or no cluster can be had.
     """
     if cluster is not None:
         from psearch.remote.cluster_processes import ClusterProcesses

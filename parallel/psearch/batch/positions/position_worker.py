@@ -17,7 +17,7 @@ from psearch.batch.positions.task import Batch, Outcome, Task
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
-from psearch.processes.tasks.task_main import Program
+from psearch.processes.tasks import Program
 from psearch.results import Info, PsearchError, Result, WorkerDied
 from psearch.searcher.notices import Notices
 from psearch.searcher.searcher import Searcher, Size

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from psearch.batch.positions.task import Batch, Outcome, Part, Pause, Task, TaskList
-from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
+from psearch.processes.tasks import ProcessJoined, ProcessLost
 
 MOST_TRIES = 3
 """A position whose worker was lost so often is bad, and not tried again."""

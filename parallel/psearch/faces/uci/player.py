@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from psearch.faces.uci.go import Go
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.faces.uci.uci_streams import NO_POSITION, Say, info_string
-from psearch.processes.wake import Wake
+from psearch.processes.control import Wake
 from psearch.results import PsearchError, WorkerDied
 from psearch.searcher.notices import Notices
 

@@ -14,7 +14,7 @@ import chess
 from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.options import Own, SearchOptions, kernels_of, network_digest
-from psearch.processes.starting.launcher import prepare_launch
+from psearch.processes.starting import prepare_launch
 from psearch.processes.time_manager import LagMeter
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels

@@ -19,7 +19,7 @@ from psearch.games.searching import GameSuitePosition
 from psearch.lab.studies import StudyProgress
 from psearch.lab.studies.depths import is_decided, nearest_depth, sample_seed, survey_seed
 from psearch.options import SearchOptions, options_with
-from psearch.processes.tasks.task_sharing import share_out
+from psearch.processes.task_processes import share_out
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
@@ -29,7 +29,7 @@ from psearch_core.toolchain.kernel_sets import KernelSet
 
 OnTrace = Callable[[Recorder, dict[str, Any]], None]
 Share = Callable[[Callable[[], Callable[[Any], Any]], Sequence[Any]], Generator[tuple[int, Any], None, None]]
-"""Shares tasks out, as `psearch.processes.tasks.task_sharing.share_out` does"""
+"""Shares tasks out, as `psearch.processes.task_processes.share_out` does"""
 
 _BASE_POLICY = "serial"
 

@@ -13,10 +13,8 @@ from typing import Any
 
 from psearch.api.api_log import LOG
 from psearch.lab.watching.laboratory import Experiment, read_trace, run
-from psearch.processes.tasks.task_main import Program
-from psearch.processes.tasks.task_messages import Told
-from psearch.processes.tasks.task_processes import TaskProcesses
-from psearch.processes.tasks.task_sharing import share_out_to
+from psearch.processes.task_processes import TaskProcesses, share_out_to
+from psearch.processes.tasks import Program, Told
 from psearch.results import PsearchError, WorkerDied
 
 LONGEST_S = 180.0

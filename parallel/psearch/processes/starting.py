@@ -1,8 +1,8 @@
-"""Starts the worker processes of an arena, from any program.
+"""Starts worker processes, and others, from any program.
 
 With a single thread this process forks workers itself: they inherit the compiled kernels. With more (a GUI, Jupyter,
-a server, the UCI loop) it has a fork server do it (`fork_client.py`). In neither case does a worker import the
-program's `__main__`.
+a server, the UCI loop) it has a fork server do it (`fork_server`). In neither case does a worker import the program's
+`__main__`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING
 from psearch.arena.arena import Arena
 from psearch.arena.system_calls import refusal
 from psearch.processes.child import ChildProcess
+from psearch.processes.lifetime import fork, fork_process
 from psearch.processes.patience import SERVER_SEARCH_S, SERVER_START_S
-from psearch.processes.starting.fork import fork_process, fork_worker
+from psearch.processes.worker_main import worker_main
 from psearch.results import PsearchError
 
 if TYPE_CHECKING:
-    from psearch.processes.starting.fork_client import ForkServer
+    from psearch.processes.fork_server import ForkServer
 
 START_METHODS = ("fork", "forkserver")
 _WORKER = "psearch.processes.worker_main:served_main"
@@ -32,9 +33,9 @@ _LOOK_INTERVAL_S = 0.005
 _FILES_PER_WORKER = 2
 """A pipe and a pidfd."""
 _SPARE_FILES = 64
-"""For what is opened meanwhile."""
+"""Descriptors for what is opened meanwhile."""
 _USUAL_FILES = 192
-"""Open already, where nobody tells."""
+"""Descriptors that count as open where there is no /proc."""
 
 
 def fork_is_safe() -> bool:
@@ -42,8 +43,8 @@ def fork_is_safe() -> bool:
     does not have.
 
     Only Python's threads count. Others cannot be told from those of numpy, which nearly every program has and which
-    know about fork; and a worker calls nothing but the kernels and Python. A program with native threads of its own
-    that hold Python's locks (one that embeds it) says `start_method="forkserver"`.
+    know about fork; and a worker calls nothing but the kernels and Python. A program with native threads that
+    hold Python's locks (one that embeds it) says `start_method="forkserver"`.
     """
     return threading.active_count() == 1
 
@@ -51,7 +52,7 @@ def fork_is_safe() -> bool:
 def prepare_launch() -> None:
     """Start the fork server if this program will need one, without waiting: its kernels load while ours do."""
     if not fork_is_safe():
-        from psearch.processes.starting.fork_client import fork_server
+        from psearch.processes.fork_server import fork_server
 
         fork_server()
 
@@ -81,25 +82,26 @@ def launch(
         for index in range(arena.workers):
             _check_time(may_go_on)
             if server is None:
-                workers.append(_forked(index, partial(fork_worker, arena, index)))
+                workers.append(_started(index, partial(_fork_worker, arena, index)))
             else:
-                workers.append(server.start(index, _WORKER, arena.descriptors()))
+                workers.append(_started(index, partial(server.fork, _WORKER, arena.descriptors()), server))
                 workers[-1].send((index, arena.layout(), code))
     except (OSError, MemoryError) as error:
         raise PsearchError(f"cannot start {arena.workers} worker processes: {refusal(error)}") from error
 
 
-def launch_process(index: int, target: str, start_method: str | None = None) -> ChildProcess:
+def launch_process(index: int, target: str) -> ChildProcess:
     """Start a process that calls a function, `module:name`, with its end of a pipe and the number of its parent.
 
-    It ends with its parent, and does not import the program's `__main__`. index: the caller's number for it;
-    start_method: see `launch`. Raises PsearchError when the system refuses.
+    It ends with its parent, and does not import the program's `__main__`. index: the caller's number for it.
+    Raises PsearchError when the system refuses.
     """
     try:
         _allow_open_files(_FILES_PER_WORKER + _SPARE_FILES)
-        if (start_method or _usual_method()) == "fork":
-            return _forked(index, partial(fork_process, target))
-        return _ready_server().start(index, target)
+        if _usual_method() == "fork":
+            return _started(index, partial(fork_process, target, ()))
+        server = _ready_server()
+        return _started(index, partial(server.fork, target, ()), server)
     except (OSError, MemoryError) as error:
         raise PsearchError(f"cannot start a process: {refusal(error)}") from error
 
@@ -107,7 +109,7 @@ def launch_process(index: int, target: str, start_method: str | None = None) -> 
 def _ready_server(may_go_on: Callable[[], bool] | None = None) -> ForkServer:
     """Return the fork server when it has loaded its kernels, about a second after its start. One that is missing or
     stopped is replaced. Raises PsearchError when there is no time for that."""
-    from psearch.processes.starting.fork_client import fork_server
+    from psearch.processes.fork_server import fork_server
 
     deadline = time.monotonic() + (SERVER_START_S if may_go_on is None else SERVER_SEARCH_S)
     while not (server := fork_server()).is_ready(_LOOK_INTERVAL_S):
@@ -118,17 +120,17 @@ def _ready_server(may_go_on: Callable[[], bool] | None = None) -> ForkServer:
 
 
 def _check_time(may_go_on: Callable[[], bool] | None) -> None:
-    """Raise PsearchError where nobody can wait for more workers."""
+    """Raise PsearchError where there is no time to wait for more workers."""
     if may_go_on is not None and not may_go_on():
         raise PsearchError("there was no time to start workers")
 
 
-def _forked(index: int, fork: Callable[[Connection], int]) -> ChildProcess:
-    """Fork a process, and keep this end of its pipe."""
+def _started(index: int, fork: Callable[[int], int], server: ForkServer | None = None) -> ChildProcess:
+    """Return a new process, with this end of its pipe. fork: makes it, given the other end, and returns its number."""
     ours, theirs = Pipe()
     with theirs:
         try:
-            return ChildProcess(index, fork(theirs), ours)
+            return ChildProcess(index, fork(theirs.fileno()), ours, server)
         except BaseException:
             ours.close()
             raise
@@ -140,14 +142,15 @@ def _allow_open_files(more: int) -> None:
     It stays raised: descriptors above a limit would keep the program from opening any other.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _open_files() + more
+    try:
+        wanted = len(os.listdir("/proc/self/fd")) + more
+    except OSError:
+        wanted = _USUAL_FILES + more
     if soft != resource.RLIM_INFINITY and soft < wanted:
         limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
-def _open_files() -> int:
-    try:
-        return len(os.listdir("/proc/self/fd"))
-    except OSError:
-        return _USUAL_FILES
+def _fork_worker(arena: Arena, index: int, pipe: int) -> int:
+    """Fork a worker, with the arena that this process has mapped. See `fork`."""
+    return fork(lambda parent: worker_main(arena, index, Connection(pipe), parent), [pipe], arena.descriptors())

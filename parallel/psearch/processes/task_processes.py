@@ -1,4 +1,5 @@
-"""Starts processes of this machine that do tasks, gives them work, listens to them, and replaces those that are lost.
+"""Starts processes of this machine that do tasks, gives them work, listens to them, replaces those that are lost, and
+shares a list of tasks out to them.
 
 Their twin is `psearch.remote.cluster_processes.ClusterProcesses`, which has such processes on the nodes of a cluster.
 """
@@ -7,46 +8,55 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
 
 from psearch.arena.owner import Owner
 from psearch.processes.child import ChildProcess, Children, end, reap
-from psearch.processes.patience import DEATH_S, END_S, LOST_STARTS, TASK, TASK_IN_SILENCE, TASK_START, Patience
-from psearch.processes.starting.launcher import launch_process
-from psearch.processes.tasks.task_main import TARGET, Program
-from psearch.processes.tasks.task_messages import (
+from psearch.processes.patience import DEATH_S, END_S, LOST_STARTS, TASK, TASK_IN_SILENCE, TASK_START
+from psearch.processes.starting import launch_process
+from psearch.processes.tasks import (
+    TARGET,
     Alive,
     Answered,
     Ask,
+    BackEnd,
     Give,
     ProcessJoined,
     ProcessLost,
+    Program,
     Raised,
     error_of,
+    unwatched,
 )
 from psearch.results import PsearchError, WorkerDied
+
+Task = TypeVar("Task")
+Answer = TypeVar("Answer")
+
+_WAIT_S = 0.2
+"""How soon a wish to stop is heard."""
 
 
 @dataclass(eq=False)
 class _TaskProcess:
-    """A process, seen from the program."""
-
     place: int
     child: ChildProcess
     is_ready: bool = False
     limits: deque[float | None] = field(default_factory=deque)
     """seconds for each task that it has"""
     began_at: float = 0.0
-    """the first of them"""
+    """when the first of its tasks began"""
 
 
-class TaskProcesses:
-    """So many processes that do tasks; a context manager. For one thread.
+class TaskProcesses(BackEnd):
+    """So many processes that do tasks; see `BackEnd`.
 
-    make: picklable, see `task_main`; looks: whether it calls `Program.look`: then a process that works and says nothing
+    make: picklable, see `tasks`; looks: whether it calls `Program.look`: then a process that works and says nothing
     is lost, too; what: this is for people; on_note: called with a line for them when a process is replaced. Raises
     PsearchError when no process can be had.
     """
@@ -84,44 +94,34 @@ class TaskProcesses:
             self.close()
             raise
 
-    def __enter__(self) -> TaskProcesses:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
     def pids(self) -> list[int]:
         """Return the process numbers that the system has given those that there are."""
         return [one.child.pid for one in self._processes.values()]
 
     def give(self, process: int, number: int, work: Any, limit_s: float | None = None) -> None:
-        """See `BackEnd`."""
-        self._owner.check()
-        one = self._processes.get(process)
-        if one is not None:
+        if (one := self._found(process)) is not None:
             one.child.expect(one.child.heard)
             if not one.limits:
                 one.began_at = time.monotonic()
             one.limits.append(limit_s)
-            work = pickle.dumps(work, pickle.HIGHEST_PROTOCOL)
-            self._children.send(one.child, Give(process, number, work))
+            self._children.send(one.child, Give(process, number, pickle.dumps(work, pickle.HIGHEST_PROTOCOL)))
 
     def ask(self, process: int, question: Any) -> None:
         """Ask a process something beside its task."""
-        self._owner.check()
-        one = self._processes.get(process)
-        if one is not None:
+        if (one := self._found(process)) is not None:
             self._children.send(one.child, Ask(process, pickle.dumps(question)))
 
     def dismiss(self, process: int, reason: str) -> None:
-        """See `BackEnd`."""
-        self._owner.check()
-        one = self._processes.get(process)
-        if one is not None:
+        if (one := self._found(process)) is not None:
             self._lose(one, reason)
 
+    def _found(self, process: int) -> _TaskProcess | None:
+        self._owner.check()
+        return self._processes.get(process)
+
     def messages(self, timeout_s: float, awaited: int | None = None) -> list[Any]:
-        """See `BackEnd`. Raises what `make` raises, too, unless it has worked before: then that process is lost."""
+        """Return what `BackEnd.messages` does. Raises what `make` raises, too, unless it has worked before: then that
+        process is lost."""
         self._owner.check()
         if awaited is None:
             return self._wait(timeout_s)
@@ -154,14 +154,13 @@ class TaskProcesses:
                 return messages
 
     def close(self) -> None:
-        """See `BackEnd`: what they are at is nobody's any more."""
         if not self._is_open or not self._owner.is_here:
             return
         self._is_open = False
         self._ending += [one.child for one in self._processes.values()]
         for child in self._ending:
             child.kill()
-        end(self._ending, END_S)  # one that nobody has waited for stays in the system's list
+        end(self._ending, END_S)  # one that is not waited for stays in the system's list
         self._ending.clear()
         self._processes.clear()
         self._children.close()
@@ -169,23 +168,21 @@ class TaskProcesses:
     # -- beginning and end of a process --------------------------------------------------------------------------------
 
     def _start_missing(self) -> None:
-        """Start as many as are wanted. Raises PsearchError when none at all can be had."""
+        """Start as many as are wanted. Raises PsearchError when none at all can be had; with some the next look tries
+        again."""
         while self._places:
+            place, number = min(self._places), self._started
             try:
-                self._start(min(self._places))
+                child = launch_process(number, TARGET)
             except PsearchError:
                 if not self._processes:
                     raise
-                return  # with those that there are, until the next look
-
-    def _start(self, place: int) -> None:
-        number = self._started
-        one = _TaskProcess(place, launch_process(number, TARGET))
-        self._started += 1
-        self._places.discard(place)
-        self._processes[number] = one
-        self._children.add(one.child)
-        self._children.send(one.child, (number, place, self._make))
+                return
+            self._started += 1
+            self._places.discard(place)
+            self._processes[number] = _TaskProcess(place, child)
+            self._children.add(child)
+            self._children.send(child, (number, place, self._make))
 
     def _lose(self, one: _TaskProcess, reason: str | None = None) -> None:
         """End a process, if it has not ended, and start another in its place. Raises WorkerDied when that is of no
@@ -228,15 +225,88 @@ class TaskProcesses:
         """Give up processes that are late, and those that do not run any more, though they have not ended."""
         self._ending = reap(self._ending)
         for one in list(self._processes.values()):
+            is_silent = not self._looks or (one.is_ready and not one.limits)
+            patience = TASK_IN_SILENCE if is_silent else TASK if one.is_ready else TASK_START
+            reason = one.child.why_lost(one.child.heard, patience)
             limit_s = one.limits[0] if one.limits else None
-            reason = one.child.why_lost(one.child.heard, self._patience(one))
             if limit_s is not None and time.monotonic() - one.began_at > limit_s:
                 reason = f"it did not finish within {limit_s:.0f} s"
             if reason is not None:
                 self._lose(one, reason)
         self._start_missing()
 
-    def _patience(self, one: _TaskProcess) -> Patience:
-        if not self._looks or (one.is_ready and not one.limits):
-            return TASK_IN_SILENCE
-        return TASK if one.is_ready else TASK_START
+
+# -- a list of tasks ---------------------------------------------------------------------------------------------------
+
+
+def share_out(
+    make: Callable[[], Callable[[Task], Answer]], tasks: Sequence[Task], jobs: int
+) -> Generator[tuple[int, Answer], None, None]:
+    """Yield each task's place in the list and its answer, in the order in which they are done, by so many processes of
+    this machine.
+
+    `make` is called once in each process, and what it returns for each task there; all must be picklable, and nothing
+    of `__main__`. What a task raises is raised here; then, as after Ctrl-C here, the processes end at once. Raises
+    WorkerDied when one of them is killed.
+    """
+    with TaskProcesses(partial(unwatched, make), min(jobs, len(tasks))) as processes:
+        yield from share_out_to(processes, tasks)
+
+
+def share_out_to(
+    processes: BackEnd,
+    tasks: Iterable[Task],
+    most_tries: int = 1,
+    limit_s: float | None = None,
+    on_messages: Callable[[list[Any]], None] = lambda messages: None,
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> Generator[tuple[int, Any], None, None]:
+    """Yield what `share_out` does, by processes that there are. Each has one task at a time; tasks are read as they are
+    given away.
+
+    A task whose process was lost is given to another, until that has happened `most_tries` times; with one try the loss
+    of any process is the end: WorkerDied. limit_s: for a task, then its process is lost; on_messages: called with all
+    that was heard, five times a second at least; is_stopped: whether to end early, asked as often.
+    """
+    source = enumerate(tasks)
+    waiting = list(islice(source, 1))
+    """to be given next; empty: there are no more"""
+    at: dict[int, tuple[int, Any]] = {}
+    """what each process is doing"""
+    free: set[int] = set()
+    losses: Counter[int] = Counter()
+    """of processes with a task"""
+
+    def give() -> None:
+        while free and waiting:
+            process, (place, task) = free.pop(), waiting.pop()
+            waiting.extend(islice(source, 0 if waiting else 1))
+            at[process] = place, task
+            processes.give(process, place, task, limit_s)
+
+    while (waiting or at) and not is_stopped():
+        messages = processes.messages(_WAIT_S)
+        on_messages(messages)
+        for message in messages:
+            match message:
+                case ProcessJoined(process):
+                    free.add(process)
+                case ProcessLost() if most_tries == 1:
+                    raise WorkerDied("a process of the study ended; the study was stopped")
+                case ProcessLost(process, reason):
+                    free.discard(process)
+                    if process in at:
+                        waiting.append(at.pop(process))
+                        place = waiting[-1][0]
+                        losses[place] += 1
+                        if losses[place] == most_tries:
+                            what = f"task {place + 1} was lost {most_tries} times with its process"
+                            raise WorkerDied(f"{what} ({reason})")
+                case Raised(_, _, error):
+                    raise error_of(error)
+                case Answered(process, place, answer):
+                    del at[process]
+                    free.add(process)
+                    give()  # before the caller does whatever it does
+                    yield place, pickle.loads(answer)
+        give()
