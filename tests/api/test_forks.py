@@ -16,8 +16,7 @@ import pytest
 from forks import in_fork
 
 import psearch
-from psearch.batch.positions.position_pool import make_pool
-from psearch.batch.positions.position_worker import WorkerSettings
+from psearch.batch.positions.position_pool import WorkerSettings, make_pool
 from psearch.batch.positions.task import Batch
 from psearch.processes.supervisor import Supervisor
 from psearch.remote.cluster_processes import ClusterProcesses

@@ -18,8 +18,7 @@ import chess.engine
 
 from psearch.api.analysis_result import keep_latest
 from psearch.api.blocking import Engine, identity, option_map
-from psearch.api.checked_arguments import Place, RootMoves
-from psearch.api.question import Question, ask
+from psearch.api.question import Place, Question, RootMoves, ask
 from psearch.options import Options, Settings
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo

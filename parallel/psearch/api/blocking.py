@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
 import chess
 import chess.engine
 
+from psearch.api import LOG
 from psearch.api.analysis_result import Analysis, OnEnd, OnFound
-from psearch.api.api_log import LOG
-from psearch.api.checked_arguments import Place, RootMoves
-from psearch.api.question import Question, ask
+from psearch.api.question import Place, Question, RootMoves, ask
 from psearch.arena.owner import Owner
 from psearch.options import Options, Settings, clears_hash
 from psearch.processes.control import SearchControl

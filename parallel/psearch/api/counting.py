@@ -8,7 +8,7 @@ import chess
 import chess.engine
 import numpy as np
 
-from psearch.api.checked_arguments import Place, board_of
+from psearch.api.question import Place, board_of
 from psearch.processes.perft_tasks import count_leaves
 from psearch.settings import DEPTH, THREADS
 from psearch_core.chess.board.bridge import set_position

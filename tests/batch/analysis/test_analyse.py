@@ -11,7 +11,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,7 @@ from psearch.batch.analysis import analyser as analyser_module
 from psearch.batch.analysis import analysis_files as output_module
 from psearch.batch.analysis.analyser import Analyser, Stopped, Work
 from psearch.batch.analysis.analysis_files import AnalysisJournal, Output, place_of
-from psearch.batch.analysis.games import annotate, count_positions, positions
-from psearch.batch.analysis.judgement import MARKS, Tally, judge_game
+from psearch.batch.analysis.games import MARKS, Tally, annotate, count_positions, judge_game, positions
 from psearch.batch.analysis.suite_results import (
     SuiteSummary,
     SuiteTable,
@@ -37,9 +36,8 @@ from psearch.batch.analysis.suite_results import (
     judge,
     summary_text,
 )
-from psearch.batch.positions.answer import Answer, Choice, Comparison, Line
 from psearch.batch.positions.comparing import noise_cp
-from psearch.batch.positions.task import Batch, Outcome, Task
+from psearch.batch.positions.task import Answer, Batch, Choice, Comparison, Line, Outcome, Task
 from psearch.batch.positions.task_queue import Done, Event
 from psearch.faces.cli.commands.analyse_command import Kind, file_kind
 from psearch.processes.tasks.task_messages import ProcessJoined
@@ -62,9 +60,13 @@ def suite_line(text: str) -> SuitePosition:
     return parse_suite(source(text))[0]
 
 
+def score_of(cp: int | None, mate: int | None = None) -> chess.engine.Score:
+    return chess.engine.Cp(cp or 0) if mate is None else chess.engine.Mate(mate)
+
+
 def answer(board: chess.Board, *words: str, cp: int | None = 20, mate: int | None = None) -> Answer:
     """An answer whose line is `words`, in UCI; 0.5 s to find its move."""
-    line = Line(None if mate is not None else cp, mate, "exact", 9, 15, list(words))
+    line = Line(score_of(cp, mate), "exact", 9, 15, list(words))
     return Answer(words[0], [line], 1000, 1.0, 0, 0, [Choice(words[0], 0.5, 7, 400)], version="1")
 
 
@@ -74,7 +76,8 @@ def with_bound(answer: Answer, bound: str, **changes: Any) -> Answer:
 
 def compared(*words: str, cp: int | None, played: int | None, mate: int | None = None, depths: int = 3) -> Comparison:
     """The line of a better move, in UCI, and two scores of depth 12; a `played` of None is mated at once."""
-    return Comparison(12, depths, words[0], cp, mate, played, -1 if played is None else None, list(words))
+    other = score_of(played, -1 if played is None else None)
+    return Comparison(12, depths, words[0], score_of(cp, mate), other, list(words))
 
 
 def summarise(verdicts: list[Verdict], total: int) -> dict[str, Any]:
@@ -353,7 +356,9 @@ def test_a_bound_is_the_last_exact_score_or_told_in_words(
 ) -> None:
     """The format has no bounds. What is right may be a bit off an exact score, not on the wrong side of a bound."""
     text = '[Result "*"]\n\n1. e4 {mine} *\n'
-    answers = {1: with_bound(answer(chess.Board(), "e7e5", cp=cp), bound, exact_cp=exact)}
+    answers = {
+        1: with_bound(answer(chess.Board(), "e7e5", cp=cp), bound, exact=None if exact is None else score_of(exact))
+    }
     game, _ = annotated(text, answers)
     node = game.next()
     assert node is not None
@@ -363,9 +368,9 @@ def test_a_bound_is_the_last_exact_score_or_told_in_words(
 
 
 def test_bounds_of_mates() -> None:
-    found = with_bound(answer(chess.Board(), "e2e4", cp=None, mate=4), "lower", exact_cp=400)
+    found = with_bound(answer(chess.Board(), "e2e4", cp=None, mate=4), "lower", exact=score_of(400))
     assert found.estimate == (chess.engine.Mate(4), "lower")
-    assert replace(found, exact_cp=None, exact_mate=3).estimate == (chess.engine.Mate(3), "exact")
+    assert replace(found, exact=chess.engine.Mate(3)).estimate == (chess.engine.Mate(3), "exact")
     verdict = judge(suite_line(f"{START} bm e4;"), found)
     assert " >=#4 " in SuiteTable(Survey()).row(verdict)
     assert json_object(verdict, "a.epd")["score"] == {"mate": 4, "bound": "lower"}
@@ -806,8 +811,9 @@ def test_a_full_disk_keeps_what_is_finished(tmp_path: Path) -> None:
 import resource
 from pathlib import Path
 from psearch.batch.analysis.analysis_files import AnalysisJournal
-from psearch.batch.positions.answer import Answer, Line
-found = Answer(None, [Line(0, None, "exact", 1, 1, [])], 1, 0.0, 0, 0, [])
+from chess.engine import Cp
+from psearch.batch.positions.task import Answer, Line
+found = Answer(None, [Line(Cp(0), "exact", 1, 1, [])], 1, 0.0, 0, 0, [])
 with AnalysisJournal(Path({str(path)!r}), {ABOUT!r}) as journal:
     journal.add("a", found)
     resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))
@@ -852,6 +858,12 @@ def old_answer(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+OLD_COMPARISON = {
+    "depth": 12, "depths": 3, "best": "d2d4", "cp": None, "mate": 3, "played_cp": -20, "played_mate": None,
+    "pv": ["d2d4"],
+}  # fmt: skip
+
+
 def written(path: Path, *answers: dict[str, Any]) -> bytes:
     """Write a journal with these answers."""
     with AnalysisJournal(path, ABOUT) as journal:
@@ -865,8 +877,9 @@ def test_journals_of_before_go_on(tmp_path: Path) -> None:
     """Those of suites and games, and those of JSON lines, whose answers had several lines."""
     better = compared("d2d4", cp=None, mate=3, played=-20)
     plain = old_answer()
-    bound = old_answer(cp=None, mate=4, bound="lower", exact_cp=300, compared=asdict(better))
-    lines = [asdict(Line(20, None, "exact", 9, 15, ["e2e4"])), asdict(Line(-5, None, "upper", 9, 15, ["a2a3"]))]
+    bound = old_answer(cp=None, mate=4, bound="lower", exact_cp=300, compared=OLD_COMPARISON)
+    line = {"cp": 20, "mate": None, "bound": "exact", "depth": 9, "seldepth": 15, "pv": ["e2e4"]}
+    lines = [line, {**line, "cp": -5, "bound": "upper", "pv": ["a2a3"]}]
     several = {
         "best": "e2e4", "lines": lines, "nodes": 1000, "time_s": 1.0, "hashfull": 7, "tbhits": 2,
         "choices": plain["choices"], "exact_cp": None, "exact_mate": 5, "compared": None, "notes": ["x"],
@@ -878,12 +891,12 @@ def test_journals_of_before_go_on(tmp_path: Path) -> None:
         first = replace(answer(chess.Board(), "e2e4"), version="")
         assert journal.get("0") == first
         assert journal.get("1") == replace(
-            first, lines=[Line(None, 4, "lower", 9, 15, ["e2e4"])], exact_cp=300, compared=better
+            first, lines=[Line(score_of(None, 4), "lower", 9, 15, ["e2e4"])], exact=score_of(300), compared=better
         )
         assert journal.get("2") == replace(
             first,
-            lines=[first.line, Line(-5, None, "upper", 9, 15, ["a2a3"])],
-            hashfull=7, tbhits=2, exact_mate=5, notes=("x",), version="0.1.0", threads=2,
+            lines=[first.line, Line(score_of(-5), "upper", 9, 15, ["a2a3"])],
+            hashfull=7, tbhits=2, exact=score_of(None, 5), notes=("x",), version="0.1.0", threads=2,
         )  # fmt: skip
 
 
@@ -901,7 +914,7 @@ def test_journals_of_before_go_on(tmp_path: Path) -> None:
         {"bound": "about"},
         {"exact_mate": 1.5},
         {"compared": {"depth": 3}},
-        {"compared": {**asdict(compared("d2d4", cp=3, played=2)), "depths": 4}},
+        {"compared": {**OLD_COMPARISON, "depths": 4}},
         {"choices": []},
         {"choices": [{"move": "e2e4"}]},
     ],
@@ -969,7 +982,7 @@ def test_an_answer_of_another_position_is_none() -> None:
         with pytest.raises(ValueError):
             bad.check(board)
     mated = chess.Board("7k/6Q1/6K1/8/8/8/8/8 b - - 0 1")
-    Answer(None, [Line(None, 0, "exact", 0, 0, [])], 0, 0.0, 0, 0, []).check(mated)
+    Answer(None, [Line(score_of(None, 0), "exact", 0, 0, [])], 0, 0.0, 0, 0, []).check(mated)
 
 
 # -- the result ------------------------------------------------------------------------------------------------------
@@ -1055,7 +1068,7 @@ class StandInPool:
             return Outcome(number, task.id, None, "it was lost")
         board = task.board()
         words = [board.uci(move) for move in board.legal_moves]
-        line = Line(30, None, "exact", 3, 3, [words[-1]])
+        line = Line(score_of(30), "exact", 3, 3, [words[-1]])
         choices = [Choice(words[0], 0.1, 1, 10), Choice(words[-1], 0.3, 3, 30)]
         return Outcome(number, task.id, Answer(words[-1], [line], 31, 0.31, 0, 0, choices))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from psearch.batch.analysis.games import MOST_PV_PLIES
-from psearch.batch.positions.answer import Answer, Choice
+from psearch.batch.positions.task import Answer, Choice
 from psearch.terminal.streams import printable
 from psearch.text.epd_text import SuitePosition
 from psearch.text.report import relative_text, terminal_kind
@@ -75,7 +75,7 @@ def judge(position: SuitePosition, answer: Answer | None, problem: str | None = 
 
 def _is_mate(answer: Answer, moves: int) -> bool:
     """Tell whether the answer is a mate for the same side in as many moves, or fewer."""
-    mate, bound = answer.line.mate, answer.line.bound
+    mate, bound = answer.line.score.mate(), answer.line.bound
     if mate is None or bound == ("upper" if moves > 0 else "lower"):
         return False
     return (mate > 0) == (moves > 0) and abs(mate) <= abs(moves)

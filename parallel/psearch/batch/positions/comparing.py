@@ -20,7 +20,7 @@ from typing import NamedTuple
 import chess
 import chess.engine
 
-from psearch.batch.positions.answer import Comparison
+from psearch.batch.positions.task import Comparison
 from psearch.defaults import MAX_DEPTH, MAX_NODES
 from psearch.options import SearchOptions
 from psearch.processes.pool import INLINE
@@ -221,14 +221,5 @@ def _part(limits: Limits, part: float, more_plies: int) -> Limits:
 
 
 def _comparison(best: Info, alone: Info) -> Comparison:
-    better, played = best.score.relative, alone.score.relative
-    return Comparison(
-        depth=best.depth,
-        depths=1,
-        best=best.pv[0].uci(),
-        cp=better.score(),
-        mate=better.mate(),
-        played_cp=played.score(),
-        played_mate=played.mate(),
-        pv=uci_line(best.pv[:_MOST_PV_PLIES]),
-    )
+    pv = uci_line(best.pv[:_MOST_PV_PLIES])
+    return Comparison(best.depth, 1, pv[0], best.score.relative, alone.score.relative, pv)

@@ -16,17 +16,17 @@ from psearch.batch.analysis.games import (
     PLAYER_COLUMNS,
     TOTAL_COLUMNS,
     Players,
+    Tally,
     annotate,
     count_positions,
     game_object,
     game_title,
     games_summary,
+    judge_game,
     player_rows,
     positions,
 )
-from psearch.batch.analysis.judgement import Tally, judge_game
-from psearch.batch.positions.answer import Answer
-from psearch.batch.positions.task import Task
+from psearch.batch.positions.task import Answer, Task
 from psearch.faces.cli.analysis_session import (
     Input,
     Problems,
@@ -46,7 +46,7 @@ from psearch.text.values import counted
 from psearch.version import __version__
 
 if TYPE_CHECKING:
-    from psearch.batch.analysis.json_lines import OlderResults
+    from psearch.batch.analysis.analysis_files import OlderResults
     from psearch.faces.cli.signals import Signals
 
 

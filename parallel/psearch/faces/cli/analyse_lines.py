@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from psearch.batch.analysis.analyser import Work, WorkDone
-from psearch.batch.analysis.json_lines import Asked, OlderResults, asked_by, read_asked
-from psearch.batch.positions.position_result import result_object
-from psearch.batch.positions.task import Pause
+from psearch.batch.analysis.analyser import Work
+from psearch.batch.analysis.analysis_files import Asked, OlderResults, asked_by, read_asked
+from psearch.batch.positions.task import Pause, result_object
 from psearch.faces.cli.analysis_session import (
     DEFAULT_MOVETIME_MS,
     AnalysisSession,
@@ -88,7 +87,7 @@ class _Sums:
     failed: int = 0
     kept: int = 0
 
-    def add(self, done: WorkDone[Asked]) -> None:
+    def add(self, done: Work[Asked]) -> None:
         self.positions += 1
         self.kept += done.from_older
         self.failed += bool(done.problems)

@@ -37,7 +37,7 @@ from psearch.text.epd_text import SuitePosition, read_positions
 from psearch.text.values import counted
 
 if TYPE_CHECKING:
-    from psearch.batch.analysis.json_lines import OlderResults
+    from psearch.batch.analysis.analysis_files import OlderResults
     from psearch.faces.cli.signals import Signals
 
 

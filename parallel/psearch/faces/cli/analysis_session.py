@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from psearch.arena.control_groups import usable_cores
-from psearch.batch.analysis.analyser import Analyser, Stopped, Work, WorkDone
-from psearch.batch.analysis.analysis_files import AnalysisJournal, Output, place_of
-from psearch.batch.analysis.json_lines import OlderResults
+from psearch.batch.analysis.analyser import Analyser, Stopped, Work
+from psearch.batch.analysis.analysis_files import AnalysisJournal, OlderResults, Output, place_of
 from psearch.batch.positions.task import Pause
 from psearch.defaults import JOB_HASH_MB, MAX_THREADS
 from psearch.faces.cli.arguments import limits_of, search_options
@@ -85,7 +84,7 @@ class AnalysisSession:
         """Whether the result goes to a file."""
         return self.analyser.journal is not None
 
-    def answered(self, works: Iterable[Work[T] | Pause], awaited: int | None = None) -> Iterator[WorkDone[T]]:
+    def answered(self, works: Iterable[Work[T] | Pause], awaited: int | None = None) -> Iterator[Work[T]]:
         """Yield everything with its answers, as `Analyser` does, until there is nothing more or a signal comes."""
         try:
             yield from self.analyser.answered(works, awaited)
@@ -179,8 +178,7 @@ def _pool(
     on_note: Callable[[str], None],
 ) -> PositionPool:
     """Start no more workers than there are positions to search, if that is known."""
-    from psearch.batch.positions.position_pool import make_pool
-    from psearch.batch.positions.position_worker import WorkerSettings
+    from psearch.batch.positions.position_pool import WorkerSettings, make_pool
 
     jobs = jobs_of(options)
     return make_pool(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from psearch.api.api_log import LOG
+from psearch.api import LOG
 from psearch.processes.tasks.task_main import Program
 from psearch.processes.tasks.task_messages import Told
 from psearch.processes.tasks.task_processes import TaskProcesses
