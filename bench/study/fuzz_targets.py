@@ -194,7 +194,7 @@ def run_epd(data: bytes) -> None:
         for position in read_positions(source, refused.append):
             verdict = judge(position, _answer(position.board) if any(position.board.legal_moves) else None)
             summary.add(verdict, "a file")
-            _check_shown(rows.head() + rows.row(verdict) + summary.standing)
+            _check_shown(rows.head() + rows.row(verdict) + summary.solved_text)
             json.loads(json.dumps(json_object(verdict, "a file")))
         _check_shown(summary_text(summary.figures(survey.positions)))
 

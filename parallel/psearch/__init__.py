@@ -17,9 +17,8 @@ from psearch.version import __version__
 from psearch_core import DEFAULT_PRUNING, PRUNING_MODES
 
 if TYPE_CHECKING:
-    from psearch.api.analysis_result import Analysis
     from psearch.api.asynchronous import AsyncAnalysis, AsyncEngine
-    from psearch.api.blocking import Engine
+    from psearch.api.blocking import Analysis, Engine
     from psearch.api.counting import evaluate, perft
     from psearch.api.question import Place, RootMoves
     from psearch.batch.positions.many import (
@@ -67,7 +66,7 @@ __all__ = [
 
 _LAZY = {
     **dict.fromkeys(("Info", "Limits", "PsearchError", "Result", "WorkerDied", "WorkerStats"), "psearch.results"),
-    "Analysis": "psearch.api.analysis_result",
+    "Analysis": "psearch.api.blocking",
     **dict.fromkeys(("AsyncAnalysis", "AsyncEngine"), "psearch.api.asynchronous"),
     "Engine": "psearch.api.blocking",
     **dict.fromkeys(("evaluate", "perft"), "psearch.api.counting"),

@@ -15,6 +15,7 @@ import chess.engine
 from psearch.results import Limits, PsearchError
 from psearch.text.fen import drop_impossible, parse_position
 from psearch.text.report import score_object
+from psearch.text.values import shown
 from psearch_core.records import MAX_HISTORY
 
 
@@ -318,29 +319,27 @@ def result_object(id: Any, task: Task, answer: Answer | None, error: str | None)
 
 
 def _read(values: Any) -> Answer:
-    best, seldepth = values["bestmove"], _whole(values["seldepth"])
+    best, seldepth = values["bestmove"], _checked(values["seldepth"], int)
     lines = [_line(line, seldepth) for line in values.get("lines", [values])]
     since = values.get("solution", values)
     choices = values.get("choices", [] if best is None else [{**since, "move": best}])
     exact, compared = values.get("exact"), values.get("compared")
     if not lines or (best is not None and not choices):
         raise ValueError("a move is missing")
+    nodes, time_s = _fields(values, nodes=int, time=float)
     return Answer(
-        best=None if best is None else _text(best),
+        best=None if best is None else _checked(best, str),
         lines=lines,
-        nodes=_whole(values["nodes"]),
-        time_s=_time(values["time"]),
-        hashfull=_whole(values.get("hashfull", 0)),
-        tbhits=_whole(values.get("tbhits", 0)),
-        choices=[
-            Choice(_text(one["move"]), _time(one["time"]), _whole(one["depth"]), _whole(one["nodes"]))
-            for one in choices
-        ],
+        nodes=nodes,
+        time_s=time_s,
+        hashfull=_checked(values.get("hashfull", 0), int),
+        tbhits=_checked(values.get("tbhits", 0), int),
+        choices=[Choice(*_fields(one, move=str, time=float, depth=int, nodes=int)) for one in choices],
         exact=None if exact is None else _score(exact),
         compared=None if compared is None else _comparison(compared),
         notes=tuple(map(str, values.get("notes", ()))),
         version=str(values.get("version", "")),
-        threads=_whole(values.get("threads", 1)),
+        threads=_checked(values.get("threads", 1), int),
     )
 
 
@@ -348,37 +347,32 @@ def _line(values: Any, seldepth: int) -> Line:
     bound, pv = values["score"].get("bound", "exact"), values["pv"]
     if bound not in ("exact", "lower", "upper") or not isinstance(pv, list):
         raise ValueError("its bound or pv is none")
-    return Line(_score(values["score"]), bound, _whole(values["depth"]), seldepth, [_text(word) for word in pv])
+    depth, moves = _checked(values["depth"], int), [_checked(word, str) for word in pv]
+    return Line(_score(values["score"]), bound, depth, seldepth, moves)
 
 
 def _comparison(values: Any) -> Comparison:
     if values["depths"] not in (1, 2, 3):
         raise ValueError("its depths are none")
-    best, played = _line(values, 0), _score(values["played"])
-    return Comparison(best.depth, values["depths"], _text(values["bestmove"]), best.score, played, best.pv)
+    best = _line(values, 0)
+    move, played = _checked(values["bestmove"], str), _score(values["played"])
+    return Comparison(best.depth, values["depths"], move, best.score, played, best.pv)
 
 
 def _score(values: Any) -> chess.engine.Score:
     mate = values.get("mate")
-    return chess.engine.Cp(_whole(values["cp"])) if mate is None else chess.engine.Mate(_whole(mate))
+    return chess.engine.Cp(_checked(values["cp"], int)) if mate is None else chess.engine.Mate(_checked(mate, int))
 
 
-def _whole(value: Any) -> int:
-    if type(value) is not int or abs(value) >= 2**63:
-        raise ValueError("a number is missing")
-    return value
+def _fields(values: Any, **kinds: type) -> list[Any]:
+    return [_checked(values[name], kind) for name, kind in kinds.items()]
 
 
-def _time(value: Any) -> float:
-    if type(value) not in (int, float) or not 0 <= value < math.inf:
-        raise ValueError("a time is missing")
-    found: float = value
-    return found
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("a text is missing")
+def _checked(value: Any, kind: type) -> Any:
+    """Return a value of this type; a float is a time. Raises ValueError for any other."""
+    is_right = type(value) is kind or (kind is float and type(value) is int)
+    if not is_right or (kind is int and abs(value) >= 2**63) or (kind is float and not 0 <= value < math.inf):
+        raise ValueError(f"{shown(value)} is no {kind.__name__}")
     return value
 
 

@@ -68,7 +68,7 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
             verdict = judge(entry.position, done.answers.get(entry.key), done.problems.get(entry.key))
             failed += verdict.problem is not None
             figures.add(verdict, name, done.from_older)
-            session.progress.say(figures.standing)
+            session.progress.say(figures.solved_text)
             session.put(json.dumps(json_object(verdict, name)) + "\n" if options.json else table.row(verdict))
             if verdict.problem is not None:
                 complain_beside(session.progress, f"{entry.position.name}: {verdict.problem}")
