@@ -517,11 +517,10 @@ class AsyncManyResults:
         self._is_stopped = False
         self._closer: asyncio.Task[Any] | None = None
         """the task that has closed it"""
-        self._opening = threading.Lock()
-        """held by the thread that starts or ends the analysis"""
+        self._starting = asyncio.Lock()
 
     async def __aenter__(self) -> AsyncManyResults:
-        await self._in_thread(lambda results: None)
+        await self._start()
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -531,10 +530,11 @@ class AsyncManyResults:
         return self
 
     async def __anext__(self) -> PositionResult:
-        result = await self._in_thread(ManyResults._take)
+        results = await self._start()
+        result = None if results is None else await in_thread(results._take, self._stop)
         if result is not None:
             return result
-        is_over = self._results is not None and self._results._is_over
+        is_over = results is not None and results._is_over
         if not is_over and self._closer not in (None, asyncio.current_task()):
             raise PsearchError(_CLOSED)
         raise StopAsyncIteration
@@ -545,23 +545,18 @@ class AsyncManyResults:
         if self._closer is None:
             self._closer = asyncio.current_task()
         self._stop()
-        await self._in_thread(None)
+        results = await self._start()
+        if results is not None:
+            await in_thread(results.close)
 
-    async def _in_thread(self, method: Callable[[ManyResults], PositionResult | None] | None) -> PositionResult | None:
-        """Return what a method of the results does in a thread, where the first call starts the analysis; None when it
-        was stopped. Without a method everything is ended."""
-        if isinstance(self._positions, AsyncIterable):
-            self._positions = _FromLoop(self._positions)  # its loop is the one that is running
-
-        def call() -> PositionResult | None:
-            with self._opening:
-                if self._results is None and not self._is_stopped:
-                    self._results = self._make(self._positions)
-                if self._results is not None and method is None:
-                    self._results.close()
-            return None if self._results is None or method is None or self._is_stopped else method(self._results)
-
-        return await in_thread(call, self._stop)
+    async def _start(self) -> ManyResults | None:
+        """Return the results, which the first call starts in a thread; None where they were stopped before."""
+        async with self._starting:
+            if self._results is None and not self._is_stopped:
+                if isinstance(self._positions, AsyncIterable):
+                    self._positions = _FromLoop(self._positions)  # its loop is the one that is running
+                self._results = await in_thread(lambda: self._make(self._positions), self._stop)
+            return self._results
 
     def _stop(self) -> None:
         """Let what goes on in threads end soon; called in the loop."""
