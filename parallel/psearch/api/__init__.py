@@ -16,7 +16,7 @@ LOG = logging.getLogger("psearch")
 
 
 class _Unconfigured(logging.Handler):
-    """For programs that have set up no logging: Python would write the bare line, and nobody knew whose it is."""
+    """Names psearch in programs that have set up no logging, where Python would write the bare line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if LOG.handlers == [self] and not logging.getLogger().handlers and sys.stderr is not None:

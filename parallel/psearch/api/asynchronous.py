@@ -163,7 +163,7 @@ class AsyncEngine(Described):
         await in_thread(lambda: engine._start(question, control, found.take, found.end), control.stop)
         return found
 
-    # -- what only programs of one's own have --------------------------------------------------------------------------
+    # -- what only engines in other programs have ----------------------------------------------------------------------
 
     @classmethod
     async def popen(cls, *arguments: object, **named: object) -> NoReturn:
@@ -265,18 +265,18 @@ class AsyncAnalysis(chess.engine.AnalysisResult):
     def _call(self, function: Callable[..., None], *arguments: object) -> None:
         try:
             self._loop.call_soon_threadsafe(function, *arguments)
-        except RuntimeError:  # the loop is closed: nobody will ask
+        except RuntimeError:  # the loop is closed: the rest is not wanted
             self._end_search()
 
 
 async def in_thread(function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
-    """Return the result of a function that runs in a thread of its own: the loop's threads are few, and searches long.
+    """Return the result of a function that runs in a new thread: the loop's threads are few, and searches long.
 
     When the await is cancelled `stop` is called, and the end of the function awaited; without `stop` it goes on alone.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
-    # no warning when the await was cancelled and nobody is there to see what went wrong
+    # no warning when the await was cancelled and what went wrong is not looked at
     done.add_done_callback(lambda future: future.cancelled() or future.exception())
 
     def run() -> None:
@@ -284,7 +284,7 @@ async def in_thread(function: Callable[[], T], stop: Callable[[], None] | None =
             settle: Callable[[], object] = partial(done.set_result, function())
         except BaseException as error:  # handed on to whoever awaits
             settle = partial(done.set_exception, error)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the result is not wanted
             loop.call_soon_threadsafe(lambda: done.cancelled() or settle())
 
     try:

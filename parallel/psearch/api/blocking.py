@@ -75,8 +75,8 @@ class Engine(Described):
     """A chess engine with worker processes of its own; a context manager.
 
     threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search
-    (None: 256); watched: the workers note what they do, for those who look on while they search
-    (`psearch.lab.watching`). Settings of all searches are keywords, too:
+    (None: 256); watched: the workers note what they do, for watchers (`psearch.lab.watching`). Settings of all searches
+    are keywords, too:
 
     SETTINGS
 
@@ -281,7 +281,7 @@ class Engine(Described):
         arguments = {"multipv": multipv, "game": game, "info": info, "root_moves": root_moves}
         return self._analysis(self._ask(board, limit, options, is_endless=True, **arguments))
 
-    # -- what only programs of one's own have --------------------------------------------------------------------------
+    # -- what only engines in other programs have ----------------------------------------------------------------------
 
     @classmethod
     def popen_uci(cls, *arguments: object, **named: object) -> NoReturn:
@@ -344,7 +344,7 @@ class Engine(Described):
         return Analysis(control, partial(self._start, question, control), self._owner)
 
     def _start(self, question: Question, control: SearchControl, on_found: OnFound, on_end: OnEnd) -> threading.Thread:
-        """Begin a search in a thread of its own. Raises PsearchError when there cannot be one."""
+        """Begin a search in a new thread. Raises PsearchError when there cannot be one."""
         self._begin(question, control)
 
         def take(info: Info) -> None:

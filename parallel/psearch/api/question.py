@@ -34,13 +34,13 @@ RootMoves = Iterable[chess.Move | str]
 
 
 def board_of(position: Place) -> chess.Board:
-    """Return a board of one's own, with the game's history: of a `chess.Board`, a FEN, `startpos`, or a node of a game.
+    """Return a new board, with the game's history: of a `chess.Board`, a FEN, `startpos`, or a node of a game.
 
     Raises PsearchError when it is none of these, or no legal position.
     """
     if isinstance(position, str):
         return parse_position(position)
-    pgn = sys.modules.get("chess.pgn")  # it takes long to import, and who has a node has done so
+    pgn = sys.modules.get("chess.pgn")  # it takes long to import, and a caller with a node has imported it
     if pgn is not None and isinstance(position, pgn.GameNode):
         try:
             position = position.board()

@@ -61,8 +61,8 @@ class Analyser:
 
     is_stopped: asked now and then; on_answer: called with every answer, True if it comes from a search; on_note: called
     with a line when something went wrong in a search and was mended; assist: threads that may search in all when
-    fewer positions are left than workers, 0: nobody gets more threads; is_exact: figures are to be those of a run that
-    nobody interrupts. A work that was begun is searched again from its start then, for what the table had at that point
+    fewer positions are left than workers, 0: none gets more threads; is_exact: figures are to be those of an
+    uninterrupted run. A work that was begun is searched again from its start then, for what the table had at that point
     is lost.
     """
 

@@ -214,8 +214,9 @@ class AnalysisJournal:
 
     about: what the answers depend on, JSON values by name. A journal that is already there goes on if it is about the
     same; raises PsearchError, and leaves the file as it is, if it holds positions of something else, is no journal, or
-    in use by another process. A link is not followed: nobody names a journal, so none was meant. A journal without a
-    position is worth nothing: it is begun anew, and deleted when it is closed. An OSError names the file.
+    in use by another process. A link is not followed: the name is made by psearch, so no link was
+    meant. A journal without a position is worth nothing: it is begun anew, and deleted when it is closed. An OSError
+    names the file.
     """
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:

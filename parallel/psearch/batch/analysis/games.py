@@ -319,7 +319,7 @@ class Tally:
 def annotate(judged: JudgedGame, annotator: str) -> str:
     """Write what was found into the game; the game as PGN, with an empty line after it.
 
-    annotator: begins with `psearch `; who is named as annotator already stays.
+    annotator: begins with `psearch `; other annotators stay.
     """
     work = judged.work
     if not work.readable:
@@ -359,7 +359,7 @@ def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSu
 
 
 def _set_eval(node: chess.pgn.GameNode, score: chess.engine.PovScore, answer: Answer | None) -> None:
-    """Note the evaluation of a position, by a search or the rules. The format has no bounds: words tell of one."""
+    """Note the evaluation of a position, by a search or the rules. The format has no bounds: words name one."""
     node.comment = _BOUND_WORDS.sub(r"\1", node.comment)  # from another analysis
     node.set_eval(score, answer.line.depth if answer is not None else None)
     bound = answer.estimate[1] if answer is not None else "exact"
@@ -471,7 +471,7 @@ class Players:
                 self._games.setdefault(name, []).append(player)
 
     def rows(self) -> list[list[str]]:
-        """Return those with the most games under `TOTAL_COLUMNS`, the most accurate first; nobody, if all have one
+        """Return those with the most games under `TOTAL_COLUMNS`, the most accurate first; none, if all have one
         game.
 
         Accuracy is the mean of the games, loss that of the moves.

@@ -1,7 +1,7 @@
 """Whether the move that was played in a game is worse than another: what a mark is given by.
 
 The scores of the positions before and after a move come from two searches: of other depths, often bounds, and not the
-same ones each time. They say which moves may be mistakes. Of such a move a search of its own finds exact scores, of
+same ones each time. They say which moves may be mistakes. For such a move another search finds exact scores, of
 the best move and of the one that was played, to the same depths, with a table that knows what followed in the game. It
 is one thread that begins with an empty table and has a limit of nodes or depth, so it finds the same whatever else was
 searched, on any machine and in any run. Where it leaves a doubt it is done once more, deeper.
@@ -89,8 +89,8 @@ def sure_loss(board: chess.Board, compared: Comparison) -> float:
 
 
 def noise_cp(board: chess.Board, depth: int, depths: int) -> int:
-    """Return centipawns by which a move may seem worse than another and is not, at each of so many depths up to this
-    one."""
+    """Return centipawns by which a move may seem worse than another and is not, at each of this number of depths
+    up to this one."""
     noise = _NOISE_CP[depths - 1] + (_NOISE_IN_OPENINGS_CP if material(board) >= _OPENING_UNITS else 0)
     return round(noise * max(1.0, _NOISY_BELOW / max(1, depth)) ** 3)
 
@@ -200,7 +200,7 @@ def _surest(board: chess.Board, pairs: Sequence[Comparison]) -> Comparison | Non
 
 
 def _part(limits: Limits, part: float, more_plies: int) -> Limits:
-    """Return limits with a part of the nodes, which stand for a time, too, and so many plies more."""
+    """Return limits with a part of the nodes, which stand for a time, too, and some plies more."""
     nodes: float | None = limits.nodes
     depth = limits.depth
     if limits.movetime_ms is not None and nodes is None:

@@ -48,7 +48,7 @@ _CLOSED = "these results were closed before all were there"
 
 @dataclass(frozen=True)
 class Position:
-    """A position for `psearch.analyse_many` with an id, or with wishes of its own; what is None is as for all."""
+    """A position for `psearch.analyse_many` with an id, a limit or other wishes; what is None is as for all."""
 
     position: Place
     id: Any = None
@@ -121,7 +121,7 @@ class PositionResult(BestLine):
 
     @cached_property
     def lines(self) -> list[Info]:
-        """All lines, best first: `multipv` of them, if there are so many moves. Raises PsearchError for a position with
+        """All lines, best first: at most `multipv` of them. Raises PsearchError for a position with
         an error."""
         answer, found = self._have(), []
         for number, line in enumerate(answer.lines, start=1):
@@ -178,11 +178,11 @@ class _Wanted:
 
 
 class _Closed(Exception):
-    """Meanwhile somebody has closed the results."""
+    """The results were closed meanwhile."""
 
 
 class _Search:
-    """The search behind `ManyResults`. Nothing here refers to that one, so it is closed when nobody has it any more.
+    """The search behind `ManyResults`. Nothing here refers to that one: it is closed with the last reference to it.
 
     One thread at a time is inside, by `enter` and `leave`, but that positions are read outside: that may take long, and
     another thread may want to close everything meanwhile.
@@ -380,7 +380,7 @@ def analyse_many(
     SETTINGS
 
     `cluster` has other machines do it, by Ray (docs/guides/cluster.md): `auto`, `local`, `HOST:PORT` or
-    `ray://HOST[:PORT]`. `workers` then are at most so many, None all that there is room for; cores do not join others.
+    `ray://HOST[:PORT]`. There are at most `workers` then, None: as many as there is room for; cores do not join others.
     What happens to machines is logged as a warning of the logger `psearch`.
 
     Raises PsearchError for a bad argument, `psearch.WorkerDied` when no processes can be had, and what the iterable

@@ -45,7 +45,7 @@ _SEND_INTERVAL_S = 0.2
 _SLOWER = 3.0
 """A worker has hung when a batch takes longer than `_SLOWER` times its limit plus `_LATE_S` seconds."""
 _COMPARED = 4
-"""A position of a game may take so many times its limit: its move may be compared, by nodes, not by time."""
+"""A position of a game may take this many times its limit: its move may be compared, by nodes, not by time."""
 _LATE_S = 30.0
 _BESIDE_MB = 200
 """MiB that a worker on a cluster needs beside its table, and each of its processes if it has some."""
@@ -119,8 +119,8 @@ class PositionWorker:
         return self._taken()
 
     def beside(self, threads: int) -> None:
-        """Let so many threads search from now on: the present search, if there is one, and those that follow. They are
-        processes of their own then. From `on_look`, or between searches."""
+        """Let this many threads do the present search, if there is one, and those that follow. They are processes of
+        their own then. From `on_look`, or between searches."""
         if threads > self._threads:
             self._threads = threads
             if self._is_searching:
@@ -282,7 +282,7 @@ class PositionPool:
         self._batches += 1
 
     def assist(self, worker: int, threads: int) -> None:
-        """Let so many threads do this worker's search, from now to its end, since others have nothing to do. On a
+        """Let this many threads do this worker's search, from now to its end, since others have nothing to do. On a
         cluster nothing is done: a worker has the cores that Ray has given it, and no others."""
         if isinstance(self.processes, TaskProcesses):
             self.processes.ask(worker, threads)
@@ -334,7 +334,7 @@ def make_pool(
     on_note: Callable[[str], None] = LOG.warning,
     worker: Callable[[WorkerSettings, Program], PositionWorker] = PositionWorker,
 ) -> PositionPool:
-    """Start so many workers on this machine, or at most so many on a cluster. One that dies or stalls is replaced.
+    """Start workers on this machine, or on a cluster at most this many. One that dies or stalls is replaced.
 
     cluster: see `psearch.remote.address`, workers there have the cores that Ray gives them; on_note: called with a
     line for people when a worker or a node was lost; worker: what searches. Raises PsearchError when there is not

@@ -31,7 +31,7 @@ class Task:
     """played from there to the position that is searched, UCI"""
     limits: Limits = field(default_factory=Limits)
     multipv: int = 1
-    """lines to find, if there are so many moves"""
+    """most lines to find: fewer where there are fewer moves"""
     root_moves: tuple[str, ...] | None = None
     """the moves to choose from, UCI; None: all"""
     line: tuple[str, ...] = ()
@@ -248,7 +248,7 @@ class Answer:
                 walk.push_uci(word)
 
     def as_json(self, plies: int | None = None) -> dict[str, Any]:
-        """Return what programs are told of it: moves are UCI, times seconds. plies: length of the lines at most."""
+        """Return the answer as programs get it: moves are UCI, times seconds. plies: length of the lines at most."""
         first = self.line
         values: dict[str, Any] = {
             "bestmove": self.best,

@@ -16,7 +16,7 @@ from psearch.batch.positions.task import Batch, Outcome, Part, Pause, Task, Task
 from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 
 MOST_TRIES = 3
-"""A position whose worker was lost so often is bad, and not tried again."""
+"""A position whose worker was lost this often is bad, and not tried again."""
 _BATCH_S = 1.0
 """Target duration of a batch, in seconds: between two of them a worker waits for a message, about a millisecond."""
 _LEAST_BATCH_S = 0.05
@@ -97,7 +97,7 @@ class TaskQueue:
     """Gives every task of `lists` to some worker until it has one outcome, whatever happens to workers.
 
     Behind a `Pause` in `lists` it reads on at the next call of `batches`. threads: of each worker; assist: threads that
-    may search in all where fewer positions are left than workers, 0: nobody gets more threads; clock: seconds. What the
+    may search in all where fewer positions are left than workers, 0: none gets more threads; clock: seconds. What the
     iterables of `lists` raise goes through `batches`. After each event of the pool, and at the beginning: `take`,
     `batches`, `assists`, `results`.
     """
@@ -185,7 +185,7 @@ class TaskQueue:
                     self._take_back(self._workers.pop(number), reason)
 
     def _measure(self, worker: _Worker, count: int) -> None:
-        """Note that a worker has answered so many tasks."""
+        """Note how long a worker has taken for this number of tasks."""
         if count:
             now, known = self._clock(), worker.rate_s
             latest = (now - worker.marked_at) / count
@@ -274,7 +274,7 @@ class TaskQueue:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def _fill(self, lists: int) -> None:
-        """Read on until so many lists are free, or to a pause, or to the end."""
+        """Read on until this many lists are free, or to a pause, or to the end."""
         while self._source is not None and len(self._free) < lists and self.pause is None:
             tasks = next(self._source, None)
             if tasks is None:
