@@ -44,8 +44,6 @@ _SYNC_INTERVAL_S = 1.0
 class Asked:
     """A line: a position that is to be searched."""
 
-    line: int
-    """its number in the file, from 1"""
     id: str | int
     task: Task
     """its id is the key in the journal"""
@@ -75,7 +73,7 @@ def _asked(text: str, file: int, number: int, default: Limits) -> Asked:
         raise PsearchError(f"fen must be text, not {shown(fen)}")
     key = f"file {file} line {number}"
     multipv = _whole(MULTIPV, values.get("multipv", 1))
-    return Asked(number, name, Task(key, fen, _moves(values.get("moves", [])), _limits(values, default), multipv))
+    return Asked(name, Task(key, fen, _moves(values.get("moves", [])), _limits(values, default), multipv))
 
 
 def _moves(value: Any) -> tuple[str, ...]:
@@ -312,11 +310,6 @@ def place_of(file: str | None) -> Path | None:
     return place
 
 
-def part_of(place: Path) -> Path:
-    """Return where a result is while it is being made."""
-    return Path(f"{place}.part")
-
-
 class Output:
     """Where the result goes: standard output (None) as it comes, or a file that appears when it is complete.
 
@@ -332,7 +325,7 @@ class Output:
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(encoding="utf-8")
             return
-        part = part_of(place)
+        part = Path(f"{place}.part")
         try:
             self._file = AtomicFile(place, part)
         except OSError as error:
