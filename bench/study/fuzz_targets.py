@@ -28,10 +28,9 @@ import chess.pgn
 
 from psearch.api.question import time_manager, to_limits
 from psearch.batch.analysis.analysis_files import AnalysisJournal
-from psearch.batch.analysis.games import annotate, count_positions, game_object, positions
-from psearch.batch.analysis.judgement import Tally, judge_game
+from psearch.batch.analysis.games import Tally, annotate, count_positions, game_object, judge_game, positions
 from psearch.batch.analysis.suite_results import SuiteSummary, SuiteTable, Survey, json_object, judge, summary_text
-from psearch.batch.positions.answer import Answer, Choice, Line
+from psearch.batch.positions.task import Answer, Choice, Line
 from psearch.faces.cli.arguments import worker_counts
 from psearch.faces.cli.command_list import COMMANDS, SEARCH, parser_of
 from psearch.faces.web.game_tree import games_in
@@ -223,7 +222,9 @@ def _source(data: bytes) -> Iterator[Source]:
 def _answer(board: chess.Board) -> Answer:
     """What a search may have found."""
     word = board.uci(next(iter(board.legal_moves)))
-    return Answer(word, [Line(20, None, "exact", 9, 15, [word])], 1000, 1.0, 0, 0, [Choice(word, 0.5, 7, 400)])
+    return Answer(
+        word, [Line(chess.engine.Cp(20), "exact", 9, 15, [word])], 1000, 1.0, 0, 0, [Choice(word, 0.5, 7, 400)]
+    )
 
 
 # -- positions -------------------------------------------------------------------------------------------------------
@@ -281,7 +282,7 @@ def run_epd(data: bytes) -> None:
         for position in read_positions(source, refused.append):
             verdict = judge(position, _answer(position.board) if any(position.board.legal_moves) else None)
             summary.add(verdict, "a file")
-            _check_shown(rows.head() + rows.row(verdict) + summary.standing)
+            _check_shown(rows.head() + rows.row(verdict) + summary.solved_text)
             json.loads(json.dumps(json_object(verdict, "a file")))
         _check_shown(summary_text(summary.figures(survey.positions)))
 

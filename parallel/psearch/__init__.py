@@ -17,13 +17,18 @@ from psearch.version import __version__
 from psearch_core import DEFAULT_PRUNING, PRUNING_MODES
 
 if TYPE_CHECKING:
-    from psearch.api.analysis_result import Analysis
     from psearch.api.asynchronous import AsyncAnalysis, AsyncEngine
-    from psearch.api.blocking import Engine
-    from psearch.api.checked_arguments import Place, RootMoves
+    from psearch.api.blocking import Analysis, Engine
     from psearch.api.counting import evaluate, perft
-    from psearch.batch.positions.many import AsyncManyResults, ManyResults, Position, analyse_many, analyse_many_async
-    from psearch.batch.positions.position_result import PositionResult
+    from psearch.api.question import Place, RootMoves
+    from psearch.batch.positions.many import (
+        AsyncManyResults,
+        ManyResults,
+        Position,
+        PositionResult,
+        analyse_many,
+        analyse_many_async,
+    )
     from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
     from psearch.text.wdl import pov_wdl as wdl
 
@@ -61,13 +66,12 @@ __all__ = [
 
 _LAZY = {
     **dict.fromkeys(("Info", "Limits", "PsearchError", "Result", "WorkerDied", "WorkerStats"), "psearch.results"),
-    "Analysis": "psearch.api.analysis_result",
+    "Analysis": "psearch.api.blocking",
     **dict.fromkeys(("AsyncAnalysis", "AsyncEngine"), "psearch.api.asynchronous"),
     "Engine": "psearch.api.blocking",
     **dict.fromkeys(("evaluate", "perft"), "psearch.api.counting"),
-    "PositionResult": "psearch.batch.positions.position_result",
     **dict.fromkeys(
-        ("AsyncManyResults", "ManyResults", "Position", "analyse_many", "analyse_many_async"),
+        ("AsyncManyResults", "ManyResults", "Position", "PositionResult", "analyse_many", "analyse_many_async"),
         "psearch.batch.positions.many",
     ),
 }
@@ -105,8 +109,8 @@ def search(
     >>> result.bestmove, result.score
     (Move.from_uci('e1e8'), PovScore(Mate(+1), WHITE))
     """
-    from psearch.api.api_log import LOG
-    from psearch.api.checked_arguments import board_of, moves_of
+    from psearch.api import LOG
+    from psearch.api.question import board_of, moves_of
     from psearch.options import Settings
     from psearch.processes.request import SearchRequest
     from psearch.results import Limits

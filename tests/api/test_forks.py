@@ -20,8 +20,7 @@ import pytest
 from timing import wait_until
 
 import psearch
-from psearch.batch.positions.position_pool import make_pool
-from psearch.batch.positions.position_worker import WorkerSettings
+from psearch.batch.positions.position_pool import WorkerSettings, make_pool
 from psearch.batch.positions.task import Batch
 from psearch.processes.supervisor import Supervisor
 from psearch.remote.cluster_processes import ClusterProcesses

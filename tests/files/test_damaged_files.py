@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pack_logs
 import pytest
+from chess.engine import Cp
 from fitting.weights import check_ours
 from matchplay.game import Record
 from matchplay.journal import MatchJournal
@@ -23,7 +24,7 @@ from odds import OddsLog
 from programs import run_bench
 
 from psearch.batch.analysis.analysis_files import AnalysisJournal
-from psearch.batch.positions.answer import Answer, Choice, Line
+from psearch.batch.positions.task import Answer, Choice, Line
 from psearch.files.append_only import Journal
 from psearch.files.raw_log import RawLog
 from psearch.results import PsearchError
@@ -60,7 +61,7 @@ def odds(path: Path, count: int) -> None:
 def analysis(path: Path, count: int) -> None:
     with AnalysisJournal(path, {"input": ["x"]}) as target:
         for number in range(count):
-            line = Line(number, None, "exact", 1, 1, ["e2e4"])
+            line = Line(Cp(number), "exact", 1, 1, ["e2e4"])
             target.add(f"line {number}", Answer("e2e4", [line], 1, 0.0, 0, 0, [Choice("e2e4", 0.0, 1, 1)]))
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from psearch.batch.analysis.analysis_files import AnalysisJournal
-from psearch.batch.analysis.json_lines import OlderResults, read_asked
+from psearch.batch.analysis.analysis_files import AnalysisJournal, OlderResults, read_asked
 from psearch.batch.positions.task import Task
 from psearch.faces.web.messages import parse
 from psearch.files.append_only import Journal

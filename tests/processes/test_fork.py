@@ -13,7 +13,7 @@ from pathlib import Path
 
 import chess
 import pytest
-from limits import open_files, resident_kb
+from limits import resident_kb
 from timing import wait_for_ends
 
 from psearch.arena import arena as arena_module

@@ -17,8 +17,7 @@ import psearch
 from psearch import options
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.batch.positions.position_pool import make_pool
-from psearch.batch.positions.position_worker import PositionWorker, WorkerSettings
+from psearch.batch.positions.position_pool import PositionWorker, WorkerSettings, make_pool
 from psearch.bench import BENCH_POSITIONS
 from psearch.faces.uci.resources import Resources
 from psearch.faces.uci.uci_options import OptionValues

@@ -14,7 +14,7 @@ from odd_fens import oddly_written
 from paths import DATA
 from positions import KIWIPETE, sample
 
-from psearch.api.checked_arguments import board_of
+from psearch.api.question import board_of
 from psearch.batch.positions.task import Task, from_board
 from psearch.faces.uci.uci_conversation import CurrentPosition
 from psearch.faces.web.game_tree import GameTree

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from odd_pgn import OddGame, odd_file
 
-from psearch.batch.analysis.games import annotate
-from psearch.batch.analysis.judgement import judge_game
+from psearch.batch.analysis.games import annotate, judge_game
 from psearch.faces.web.game_tree import GameTree, games_in
 from psearch.text.pgn_split import split_games
 from psearch.text.pgn_text import PgnGame, Where, read_games

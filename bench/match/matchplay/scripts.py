@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from psearch.faces.cli.arguments import add_on
-from psearch.processes.tasks import unwatched
 from psearch.processes.task_processes import TaskProcesses, share_out_to
+from psearch.processes.tasks import unwatched
 from psearch.remote.cluster_processes import share_out_on
 from psearch.results import PsearchError
 

@@ -6,21 +6,20 @@ An await that is cancelled stops what it waits for. A loop that is closed, or an
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, Unpack, overload
 
 import chess
 import chess.engine
 
-from psearch.api.analysis_result import keep_latest
-from psearch.api.blocking import Engine, identity, option_map
-from psearch.api.checked_arguments import Place, RootMoves
-from psearch.api.question import Question, ask
-from psearch.options import Options, Settings
+from psearch.api.blocking import Asked, Described, Engine, keep_latest
+from psearch.api.question import Place, Question, ask
+from psearch.options import Settings
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
 from psearch.results import Info, PsearchError, Result
@@ -62,7 +61,7 @@ def _in_thread(
 
 
 @lists_settings
-class AsyncEngine:
+class AsyncEngine(Described):
     """`psearch.Engine` for asyncio: the same arguments, and the same methods as coroutines; an async context manager.
 
     The workers start with `async with`, `initialize` or the first call that needs them, without blocking the loop. One
@@ -104,21 +103,6 @@ class AsyncEngine:
     async def __aexit__(self, *exception: object) -> None:
         await self.close()
 
-    def __repr__(self) -> str:
-        settings = self._settings
-        state = ", closed" if self._is_closed else ""
-        return f"<psearch.AsyncEngine (threads={settings.threads}, hash_mb={settings.hash_mb}{state})>"
-
-    @property
-    def options(self) -> chess.engine.UciOptionMap[chess.engine.Option]:
-        """What `configure` takes, by name in any case."""
-        return option_map()
-
-    @property
-    def id(self) -> Mapping[str, str]:
-        """Name and author."""
-        return identity()
-
     async def initialize(self) -> None:
         """Start the workers, unless they have been started."""
         await in_thread(self._open)
@@ -149,28 +133,12 @@ class AsyncEngine:
 
     @overload
     async def analyse(
-        self,
-        board: Place,
-        limit: chess.engine.Limit | None = ...,
-        *,
-        multipv: None = ...,
-        game: object = ...,
-        info: chess.engine.Info = ...,
-        root_moves: RootMoves | None = ...,
-        options: Options = ...,
+        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: None = ..., **how: Unpack[Asked]
     ) -> chess.engine.InfoDict: ...
 
     @overload
     async def analyse(
-        self,
-        board: Place,
-        limit: chess.engine.Limit | None = ...,
-        *,
-        multipv: int,
-        game: object = ...,
-        info: chess.engine.Info = ...,
-        root_moves: RootMoves | None = ...,
-        options: Options = ...,
+        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: int, **how: Unpack[Asked]
     ) -> list[chess.engine.InfoDict]: ...
 
     @_as_in(Engine.analyse)  # type: ignore[misc]  # it takes what `Engine.analyse` takes
@@ -195,7 +163,7 @@ class AsyncEngine:
         await in_thread(lambda: engine._start(question, control, found.take, found.end), control.stop)
         return found
 
-    # -- what only programs of one's own have --------------------------------------------------------------------------
+    # -- what only engines in other programs have ----------------------------------------------------------------------
 
     @classmethod
     async def popen(cls, *arguments: object, **named: object) -> NoReturn:
@@ -212,7 +180,7 @@ class AsyncEngine:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     @property
-    def _settings(self) -> Settings:
+    def _settings(self) -> Settings:  # type: ignore[override]  # nothing sets it
         return self._first_settings if self._engine is None else self._engine._settings
 
     def _ask(
@@ -297,38 +265,27 @@ class AsyncAnalysis(chess.engine.AnalysisResult):
     def _call(self, function: Callable[..., None], *arguments: object) -> None:
         try:
             self._loop.call_soon_threadsafe(function, *arguments)
-        except RuntimeError:  # the loop is closed: nobody will ask
+        except RuntimeError:  # the loop is closed: the rest is not wanted
             self._end_search()
 
 
 async def in_thread(function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
-    """Return the result of a function that runs in a thread of its own: the loop's threads are few, and searches long.
+    """Return the result of a function that runs in a new thread: the loop's threads are few, and searches long.
 
     When the await is cancelled `stop` is called, and the end of the function awaited; without `stop` it goes on alone.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
-    # no warning when the await was cancelled and nobody is there to see what went wrong
+    # no warning when the await was cancelled and what went wrong is not looked at
     done.add_done_callback(lambda future: future.cancelled() or future.exception())
 
-    def settle(result: T | None, error: BaseException | None) -> None:
-        if done.cancelled():
-            return
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(result)  # type: ignore[arg-type]  # None only where T is
-
     def run() -> None:
-        result, error = None, None
         try:
-            result = function()
-        except BaseException as raised:  # handed on to whoever awaits
-            error = raised
-        try:
-            loop.call_soon_threadsafe(settle, result, error)
-        except RuntimeError:  # the loop is closed: nobody waits
-            return
+            settle: Callable[[], object] = partial(done.set_result, function())
+        except BaseException as error:  # handed on to whoever awaits
+            settle = partial(done.set_exception, error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the result is not wanted
+            loop.call_soon_threadsafe(lambda: done.cancelled() or settle())
 
     try:
         threading.Thread(target=run, name="psearch-async", daemon=True).start()

@@ -1,21 +1,21 @@
-"""The engine for Python programs: persistent workers and table, python-chess types in and out."""
+"""The engine for Python programs: persistent workers and table, python-chess types in and out; and a search in the
+background, what `chess.engine.SimpleAnalysisResult` is for other engines."""
 
 from __future__ import annotations
 
 import contextlib
+import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack, overload
 
 import chess
 import chess.engine
 
-from psearch.api.analysis_result import Analysis, OnEnd, OnFound
-from psearch.api.api_log import LOG
-from psearch.api.checked_arguments import Place, RootMoves
-from psearch.api.question import Question, ask
+from psearch.api import LOG
+from psearch.api.question import Place, Question, RootMoves, ask
 from psearch.arena.owner import Owner
 from psearch.options import Options, Settings, clears_hash
 from psearch.processes.control import SearchControl
@@ -34,15 +34,49 @@ if TYPE_CHECKING:
 _STOPPING_S = 5.0
 """How long a search that was stopped is waited for; it takes some milliseconds."""
 _NO_OPTIONS: Options = {}
+OnFound = Callable[[chess.engine.InfoDict, bool], None]
+"""Takes an info that is wanted, and whether only its counters are new."""
+OnEnd = Callable[[Result | None, BaseException | None], None]
+"""Takes the answer, or what went wrong."""
+
+
+class Asked(TypedDict, total=False):
+    """The keywords that `analyse`, `play` and `analysis` have alike."""
+
+    game: object
+    info: chess.engine.Info
+    root_moves: RootMoves | None
+    options: Options
+
+
+class Described:
+    """What all engines say of themselves."""
+
+    _settings: Settings
+    _is_closed: bool
+
+    def __repr__(self) -> str:
+        settings, state = self._settings, ", closed" if self._is_closed else ""
+        return f"<psearch.{type(self).__name__} (threads={settings.threads}, hash_mb={settings.hash_mb}{state})>"
+
+    @property
+    def options(self) -> chess.engine.UciOptionMap[chess.engine.Option]:
+        """What `configure` takes, by name in any case."""
+        return chess.engine.UciOptionMap((option.name, option.of_chess_engine()) for option in ENGINE_OPTIONS)
+
+    @property
+    def id(self) -> Mapping[str, str]:
+        """Name and author, as `psearch uci` gives them."""
+        return {"name": f"psearch {__version__}", "author": "the psearch authors"}
 
 
 @lists_settings
-class Engine:
+class Engine(Described):
     """A chess engine with worker processes of its own; a context manager.
 
     threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search
-    (None: 256); watched: the workers note what they do, for those who look on while they search
-    (`psearch.lab.watching`). Settings of all searches are keywords, too:
+    (None: 256); watched: the workers note what they do, for watchers (`psearch.lab.watching`). Settings of all searches
+    are keywords, too:
 
     SETTINGS
 
@@ -89,10 +123,6 @@ class Engine:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        state = ", closed" if self._is_closed else ""
-        return f"<psearch.Engine (threads={self.threads}, hash_mb={self.hash_mb}{state})>"
-
     @property
     def threads(self) -> int:
         """Worker processes."""
@@ -102,16 +132,6 @@ class Engine:
     def hash_mb(self) -> int:
         """MiB of transposition table."""
         return self._settings.hash_mb
-
-    @property
-    def options(self) -> chess.engine.UciOptionMap[chess.engine.Option]:
-        """What `configure` takes, by name in any case."""
-        return option_map()
-
-    @property
-    def id(self) -> Mapping[str, str]:
-        """Name and author."""
-        return identity()
 
     def close(self) -> None:
         """Stop what is being searched, end the workers, give the memory back. May be called twice. Without effect in a
@@ -180,28 +200,12 @@ class Engine:
 
     @overload
     def analyse(
-        self,
-        board: Place,
-        limit: chess.engine.Limit | None = ...,
-        *,
-        multipv: None = ...,
-        game: object = ...,
-        info: chess.engine.Info = ...,
-        root_moves: RootMoves | None = ...,
-        options: Options = ...,
+        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: None = ..., **how: Unpack[Asked]
     ) -> chess.engine.InfoDict: ...
 
     @overload
     def analyse(
-        self,
-        board: Place,
-        limit: chess.engine.Limit | None = ...,
-        *,
-        multipv: int,
-        game: object = ...,
-        info: chess.engine.Info = ...,
-        root_moves: RootMoves | None = ...,
-        options: Options = ...,
+        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: int, **how: Unpack[Asked]
     ) -> list[chess.engine.InfoDict]: ...
 
     def analyse(
@@ -277,7 +281,7 @@ class Engine:
         arguments = {"multipv": multipv, "game": game, "info": info, "root_moves": root_moves}
         return self._analysis(self._ask(board, limit, options, is_endless=True, **arguments))
 
-    # -- what only programs of one's own have --------------------------------------------------------------------------
+    # -- what only engines in other programs have ----------------------------------------------------------------------
 
     @classmethod
     def popen_uci(cls, *arguments: object, **named: object) -> NoReturn:
@@ -340,7 +344,7 @@ class Engine:
         return Analysis(control, partial(self._start, question, control), self._owner)
 
     def _start(self, question: Question, control: SearchControl, on_found: OnFound, on_end: OnEnd) -> threading.Thread:
-        """Begin a search in a thread of its own. Raises PsearchError when there cannot be one."""
+        """Begin a search in a new thread. Raises PsearchError when there cannot be one."""
         self._begin(question, control)
 
         def take(info: Info) -> None:
@@ -422,11 +426,118 @@ def _is_another(game: object, last: object) -> bool:
         raise PsearchError(f"game must be something that can be compared: {error}") from None
 
 
-def identity() -> dict[str, str]:
-    """Return name and author, as `psearch uci` gives them."""
-    return {"name": f"psearch {__version__}", "author": "the psearch authors"}
+class Analysis:
+    """A search in the background. Iterate over its infos; they end when the search does. A context manager.
+
+    Made by `Engine.analysis`. What goes wrong in the search is raised where its infos are awaited.
+    """
+
+    multipv: list[chess.engine.InfoDict]
+    """the latest of each line, best first; the counters of the first are present"""
+
+    def __init__(
+        self, control: SearchControl, start: Callable[[OnFound, OnEnd], threading.Thread], owner: Owner
+    ) -> None:
+        self._owner = owner
+        self.multipv = [{}]
+        self._infos: queue.SimpleQueue[chess.engine.InfoDict | None] = queue.SimpleQueue()
+        self._control = control
+        self._result: Result | None = None
+        self._error: BaseException | None = None
+        self._has_ended = False
+        """the search; the mark of its end is in the queue, or soon will be"""
+        self._is_over = False
+        """the iteration"""
+        self._is_raised = False
+        self._thread = start(self._take, self._end)
+
+    @property
+    def info(self) -> chess.engine.InfoDict:
+        """The latest of the best line, with present counters."""
+        return self.multipv[0]
+
+    def _take(self, info: chess.engine.InfoDict, is_live: bool) -> None:
+        """Called in the searching thread for each report."""
+        keep_latest(self.multipv, info)
+        if not is_live:
+            self._infos.put(info)
+
+    def _end(self, result: Result | None, error: BaseException | None) -> None:
+        self._result, self._error, self._has_ended = result, error, True
+        self._infos.put(None)
+
+    def stop(self) -> None:
+        """End the search; the iteration ends with what was found by then."""
+        if self._owner.is_here:
+            self._control.stop()
+
+    def wait(self) -> chess.engine.BestMove:
+        """Wait for the end of the search: its move and the expected reply."""
+        self._check_owner()
+        self._thread.join()
+        if self._error is not None:
+            self._is_raised = True
+            raise self._error
+        if self._result is None:
+            raise AssertionError("a search ended without result or error")
+        return chess.engine.BestMove(self._result.bestmove, self._result.ponder)
+
+    def join(self) -> None:
+        """Wait for the end of the search, whatever it was."""
+        self._thread.join()
+
+    def _check_owner(self) -> None:
+        """Raise PsearchError in a fork of the program: the thread that searches is not there."""
+        if not self._has_ended:
+            self._owner.check()
+
+    def get(self) -> chess.engine.InfoDict:
+        """Wait for the next info. Raises `chess.engine.AnalysisComplete` when there are no more."""
+        self._check_owner()
+        info = None if self._is_over else self._infos.get()
+        if info is not None:
+            return info
+        if not self._is_over:
+            self._is_over = True
+            self.wait()
+        raise chess.engine.AnalysisComplete
+
+    def next(self) -> chess.engine.InfoDict | None:
+        """Wait for the next info; None when there are no more."""
+        try:
+            return self.get()
+        except chess.engine.AnalysisComplete:
+            return None
+
+    def would_block(self) -> bool:
+        """Tell whether `get` would have to wait."""
+        return not self._is_over and self._infos.empty()
+
+    def empty(self) -> bool:
+        """Tell whether every info there is has been taken; while the search goes on more may come."""
+        return self._is_over or self._infos.qsize() <= self._has_ended
+
+    def __iter__(self) -> Iterator[chess.engine.InfoDict]:
+        return self
+
+    def __next__(self) -> chess.engine.InfoDict:
+        try:
+            return self.get()
+        except chess.engine.AnalysisComplete:
+            raise StopIteration from None
+
+    def __enter__(self) -> Analysis:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+        self._thread.join()
+        if exception[0] is None and not self._is_raised:
+            self.wait()  # raises what went wrong, if anything
 
 
-def option_map() -> chess.engine.UciOptionMap[chess.engine.Option]:
-    """Return the options there are, by name; a new mapping each time."""
-    return chess.engine.UciOptionMap((option.name, option.of_chess_engine()) for option in ENGINE_OPTIONS)
+def keep_latest(lines: list[chess.engine.InfoDict], info: chess.engine.InfoDict) -> None:
+    """Put an info into its place: it replaces the line's last one, whose bound, say, is over."""
+    number = info.get("multipv", 1)
+    lines.extend({} for _ in range(number - len(lines)))
+    lines[number - 1] = info.copy()

@@ -8,7 +8,7 @@ import chess
 import chess.engine
 import numpy as np
 
-from psearch.api.checked_arguments import Place, board_of
+from psearch.api.question import Place, board_of
 from psearch.processes.perft_tasks import count_leaves
 from psearch.settings import DEPTH, THREADS
 from psearch_core.chess.board.bridge import set_position
@@ -50,7 +50,7 @@ def evaluate(position: Place) -> chess.engine.PovScore | None:
 def static_evaluation(tables: np.ndarray, board: chess.Board, by_network: bool = True) -> int | None:
     """Return the static evaluation in centipawns for the side to move, None in check.
 
-    tables: those of the kernels; by_network: or by hand.
+    tables: those of the kernels; by_network: use the network, not the handwritten evaluation.
     """
     if board.is_check():
         return None

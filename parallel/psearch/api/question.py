@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import chess
 import chess.engine
 
-from psearch.api.api_log import LOG
-from psearch.api.checked_arguments import Place, RootMoves, board_of, moves_of
+from psearch.api import LOG
 from psearch.defaults import DEFAULT_MOVETIME_MS, MAX_NODES
 from psearch.options import SearchOptions
 from psearch.processes import time_manager as times
@@ -18,8 +20,60 @@ from psearch.processes.request import OnInfo, SearchRequest
 from psearch.processes.time_manager import GameClock, LagMeter, TimeManager
 from psearch.results import Info, Limits, PsearchError, Result
 from psearch.settings import DEPTH, MATE, MULTIPV, NODES
+from psearch.text.fen import check_position, checked_moves, drop_impossible, parse_position
+from psearch.text.movetext import read_move
 from psearch.text.values import is_real, shown, whole
 from psearch.text.wdl import pov_wdl
+
+if TYPE_CHECKING:
+    import chess.pgn  # which takes long
+
+Place: TypeAlias = "str | chess.Board | chess.pgn.GameNode"
+"""A FEN or `startpos`, a board, whose moves count, or a node of a game."""
+RootMoves = Iterable[chess.Move | str]
+
+
+def board_of(position: Place) -> chess.Board:
+    """Return a new board, with the game's history: of a `chess.Board`, a FEN, `startpos`, or a node of a game.
+
+    Raises PsearchError when it is none of these, or no legal position.
+    """
+    if isinstance(position, str):
+        return parse_position(position)
+    pgn = sys.modules.get("chess.pgn")  # it takes long to import, and a caller with a node has imported it
+    if pgn is not None and isinstance(position, pgn.GameNode):
+        try:
+            position = position.board()
+        except ValueError as error:
+            raise PsearchError(f"a game that begins nowhere: {error}") from None
+    if not isinstance(position, chess.Board):
+        raise PsearchError(f"a position is a chess.Board, a FEN or 'startpos', not {shown(position)}")
+    board = position.copy()
+    drop_impossible(board)
+    check_position(board)
+    return board
+
+
+def moves_of(board: chess.Board, root_moves: RootMoves | str | chess.Move | None) -> list[chess.Move] | None:
+    """Return the moves to choose from, given as moves, or as text in UCI notation or SAN; None: all.
+
+    Raises PsearchError when one is not a legal move, or when there are none.
+    """
+    if root_moves is None:
+        return None
+    try:
+        listed = [root_moves] if isinstance(root_moves, (str, chess.Move)) else list(root_moves)
+    except TypeError:
+        raise PsearchError(f"root_moves must be a list of moves, not {shown(root_moves)}") from None
+    moves = []
+    for move in listed:
+        if not isinstance(move, (str, chess.Move)):
+            raise PsearchError(f"a root move is a chess.Move, or UCI notation or SAN, not {shown(move)}")
+        try:
+            moves.append(read_move(board, move) if isinstance(move, str) else move)
+        except ValueError:
+            raise PsearchError(f"{shown(move)} is not a legal move in {board.fen()}") from None
+    return checked_moves(board, moves)
 
 
 @dataclass(frozen=True)
@@ -119,12 +173,10 @@ def _seconds(limit: chess.engine.Limit, name: str) -> float:
     value = getattr(limit, name)
     if value is None:
         return 0.0
-    seconds = math.nan
-    if is_real(value):
-        try:
-            seconds = float(value)
-        except OverflowError:
-            seconds = math.nan
+    try:
+        seconds = float(value) if is_real(value) else math.nan
+    except OverflowError:
+        seconds = math.nan
     if math.isnan(seconds):
         raise PsearchError(f"{name} must be a number of seconds, not {shown(value)}")
     return seconds

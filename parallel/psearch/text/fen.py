@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Sequence
 
@@ -119,7 +120,7 @@ def split_position(text: str, *, strict: bool = True, chess960: bool | None = No
     fields, count = _optional_fields([word[0] for word in words[_LEAST_FIELDS:]])
     if count < len(words) - _LEAST_FIELDS:
         rest = text[words[_LEAST_FIELDS + count].start() :]
-    for name, field in _COUNTERS:
+    for name, field in _COUNTERS if rest else ():
         if match := re.search(rf"\b{name}\s+([0-9]{{1,30}})\b", rest):
             fields[field] = match[1]
     castling, en_passant, clock, number = fields
@@ -216,6 +217,10 @@ def _place(board: chess.Board, placement: str) -> None:
     if len(rows) != _RANKS:
         count = f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
         raise PsearchError(f"bad FEN: piece placement {quoted(placement)} has {count}, not {_RANKS}")
+    if placement.isascii():
+        with contextlib.suppress(ValueError):
+            board.set_board_fen("/".join(rows))
+            return
     for number, row in enumerate(rows, start=1):
         where = f"bad FEN: piece placement, row {number} (rank {_RANKS + 1 - number}), {quoted(row)}"
         odd = re.search(r"[^1-8pnbrqkPNBRQK~]|(?<![pnbrqkPNBRQK])~", row)
@@ -226,7 +231,6 @@ def _place(board: chess.Board, placement: str) -> None:
         squares = sum(int(mark) if mark.isdigit() else 1 for mark in row.replace("~", ""))
         if squares != _FILES:
             raise PsearchError(f"{where}: {squares} squares, not {_FILES}")
-    board.set_board_fen("/".join(rows))
 
 
 def _give_rights(board: chess.Board, letters: str, chess960: bool | None) -> None:

@@ -11,17 +11,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psearch.batch.analysis.judgement import ScoredMove, _volatilities, capped_cp, move_accuracy, summarise, win_percent
+from psearch.batch.analysis.games import JudgedMove, _volatilities, capped_cp, move_accuracy, summarise, win_percent
 
 CP = st.integers(-1000, 1000)
 PERCENT = st.floats(0, 100)
 
 
-def game(*scores: int, best: tuple[int, ...] = (), turn: chess.Color = chess.WHITE) -> list[ScoredMove]:
+def move(mover: chess.Color, before: int, after: int, is_best: bool = False, mark: str | None = None) -> JudgedMove:
+    """A move between two positions with these scores, seen from White."""
+    one, other = (chess.engine.PovScore(chess.engine.Cp(cp), chess.WHITE) for cp in (before, after))
+    return JudgedMove(mover, one, other, is_best, 0.0, mark=mark)
+
+
+def game(*scores: int, best: tuple[int, ...] = (), turn: chess.Color = chess.WHITE) -> list[JudgedMove]:
     """The moves between positions with these scores, seen from White; best: numbers of the search's own moves."""
     pairs = itertools.pairwise(scores)
     return [
-        ScoredMove(turn if number % 2 == 0 else not turn, before, after, number in best)
+        move(turn if number % 2 == 0 else not turn, before, after, number in best)
         for number, (before, after) in enumerate(pairs)
     ]
 
@@ -54,7 +60,7 @@ def test_a_game_worked_out_by_hand() -> None:
 
 def test_marks_are_counted_for_each_player() -> None:
     marks = ["??", None, "?!", "?!", "??"]
-    moves = [ScoredMove(number % 2 == 0, 0, 0, mark=mark) for number, mark in enumerate(marks)]
+    moves = [move(number % 2 == 0, 0, 0, mark=mark) for number, mark in enumerate(marks)]
     found = summarise(moves)
     assert found[chess.WHITE].marks == {"??": 2, "?!": 1}
     assert found[chess.BLACK].marks == {"?!": 1}

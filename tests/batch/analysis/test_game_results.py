@@ -6,22 +6,25 @@ import io
 import json
 
 import chess
+import chess.engine
 import chess.pgn
 import pytest
 
 from psearch.batch.analysis.games import (
     PLAYER_COLUMNS,
     TOTAL_COLUMNS,
+    JudgedGame,
     Players,
+    Tally,
     annotate,
     game_object,
     game_title,
     games_summary,
+    judge_game,
     player_rows,
     positions,
 )
-from psearch.batch.analysis.judgement import JudgedGame, Tally, judge_game
-from psearch.batch.positions.answer import Answer, Choice, Comparison, Line
+from psearch.batch.positions.task import Answer, Choice, Comparison, Line
 from psearch.text.pgn_text import read_games
 from psearch.text.source import Source
 
@@ -45,10 +48,10 @@ def judged(text: str = GAME) -> JudgedGame:
         cp = SCORES.get(task.ply, 0)
         best = "d8h4" if cp is None else next(iter(task.board.legal_moves)).uci()
         choices = [Choice(best, 0.1, 9, 100)]
-        lost = {0: (-64, None), 2: (None, -1)}.get(task.ply)
-        compared = None if lost is None else Comparison(12, 3, best, cp, None, *lost, [best])
-        mate = 1 if cp is None else None
-        line = Line(cp, mate, "exact", 9, 12, [best])
+        score = chess.engine.Mate(1) if cp is None else chess.engine.Cp(cp)
+        lost = {0: chess.engine.Cp(-64), 2: chess.engine.Mate(-1)}.get(task.ply)
+        compared = None if lost is None else Comparison(12, 3, best, score, lost, [best])
+        line = Line(score, "exact", 9, 12, [best])
         answers[task.ply] = Answer(best, [line], 100, 0.2, 0, 0, choices, compared=compared)
     return judge_game(work, answers)
 

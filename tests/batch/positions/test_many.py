@@ -25,8 +25,7 @@ from timing import least, wait_until
 
 import psearch
 from psearch.batch.positions import many
-from psearch.batch.positions.position_pool import make_pool
-from psearch.batch.positions.position_worker import PositionWorker
+from psearch.batch.positions.position_pool import PositionWorker, make_pool
 from psearch.batch.positions.task import Batch, Outcome
 from psearch.batch.positions.task_queue import Done, Event
 from psearch.processes.tasks import ProcessJoined
@@ -203,7 +202,7 @@ def test_without_a_limit_each_takes_five_seconds() -> None:
     assert many.limits_of(None) == many.limits_of(chess.engine.Limit()) == Limits(movetime_ms=5_000)
     assert many.limits_of(chess.engine.Limit(depth=3)) == Limits(depth=3)
     with psearch.analyse_many(["startpos"], workers=1) as results:
-        assert results._search._wanted.limits == Limits(movetime_ms=5_000)
+        assert results._search.wanted.limits == Limits(movetime_ms=5_000)
 
 
 def test_nodes_of_a_game() -> None:

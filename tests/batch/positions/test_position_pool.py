@@ -17,8 +17,7 @@ import fake_workers
 import pytest
 from timing import wait_until
 
-from psearch.batch.positions.position_pool import PositionPool, make_pool, rounds
-from psearch.batch.positions.position_worker import WorkerSettings
+from psearch.batch.positions.position_pool import PositionPool, WorkerSettings, make_pool, rounds
 from psearch.batch.positions.task import Batch, Outcome, Part, Pause, Task, TaskList
 from psearch.batch.positions.task_queue import Done, Event
 from psearch.processes.tasks import ProcessJoined, ProcessLost

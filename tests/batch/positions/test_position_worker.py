@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import chess
 import pytest
+from chess.engine import Cp, Mate
 from timing import least
 
 import psearch
-from psearch.batch.positions.answer import Answer, Comparison
 from psearch.batch.positions.comparing import Comparer, sure_loss
-from psearch.batch.positions.position_worker import PositionWorker, WorkerSettings
-from psearch.batch.positions.task import Batch, Part, Task
+from psearch.batch.positions.position_pool import PositionWorker, WorkerSettings
+from psearch.batch.positions.task import Answer, Batch, Comparison, Part, Task
 from psearch.options import SearchOptions
 from psearch.results import Limits
 
@@ -23,12 +23,13 @@ NODES = Limits(nodes=3_000)
 
 @pytest.fixture(scope="module")
 def worker() -> PositionWorker:
-    with PositionWorker(WorkerSettings(hash_mb=1), "me") as worker:
+    with PositionWorker(WorkerSettings(hash_mb=1), name="me") as worker:
         yield worker
 
 
 def answer(worker: PositionWorker, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Answer:
-    found = worker.search(number, task, on_look).answer
+    worker.on_look = on_look
+    found = worker.search(number, task).answer
     assert found is not None
     return found
 
@@ -46,7 +47,7 @@ def test_a_worker_finds_what_a_search_by_itself_finds(worker: PositionWorker) ->
     assert found.best == alone.bestmove.uci()
     assert found.nodes == alone.info.nodes
     assert found.lines[0].pv == [move.uci() for move in alone.info.pv]
-    assert found.lines[0].cp == alone.info.score.relative.score()
+    assert found.lines[0].score == alone.info.score.relative
     assert found.choices[-1].move == found.best
     assert found.version == psearch.__version__
 
@@ -79,7 +80,7 @@ def test_bad_positions_are_outcomes(worker: PositionWorker) -> None:
 def test_a_game_that_is_over_has_no_move(worker: PositionWorker) -> None:
     found = next(worker.work(begun(Task(1, MATED, limits=NODES)))).answer
     assert found.best is None
-    assert (found.lines[0].cp, found.lines[0].mate, found.lines[0].pv) == (None, 0, [])
+    assert (found.lines[0].score, found.lines[0].pv) == (Mate(0), [])
 
 
 def test_several_lines_and_chosen_moves(worker: PositionWorker) -> None:
@@ -116,7 +117,7 @@ def test_more_threads_may_join_a_search_that_goes_on() -> None:
         def look() -> None:
             looks.append(1)
             if len(looks) == 2:
-                worker.assist(2)
+                worker.beside(2)
 
         grown = answer(worker, 0, Task(1, MIDDLEGAME, limits=Limits(movetime_ms=2_000)), look)
         after = answer(worker, 1, Task(2, MIDDLEGAME, limits=NODES))
@@ -133,7 +134,7 @@ def test_a_node_limit_holds_when_more_join() -> None:
         alone = answer(worker, 0, Task(1, MIDDLEGAME, limits=Limits(nodes=400_000)))
         worker.forget()
         # ten looks a second: it must not be over before the first of them
-        grown = answer(worker, 0, Task(1, MIDDLEGAME, limits=Limits(nodes=1_500_000)), lambda: worker.assist(2))
+        grown = answer(worker, 0, Task(1, MIDDLEGAME, limits=Limits(nodes=1_500_000)), lambda: worker.beside(2))
     assert alone.nodes == 400_000
     assert grown.threads == 2
     assert 1_500_000 <= grown.nodes < 1_540_000
@@ -141,7 +142,7 @@ def test_a_node_limit_holds_when_more_join() -> None:
 
 def test_threads_between_searches() -> None:
     with PositionWorker(WorkerSettings(hash_mb=1)) as worker:
-        worker.assist(2)
+        worker.beside(2)
         assert answer(worker, 0, Task(1, MIDDLEGAME, limits=NODES)).threads == 2
 
 
@@ -165,8 +166,8 @@ def test_a_move_that_may_be_a_mistake_is_compared_with_the_best_one(worker: Posi
     _, found = (outcome.answer for outcome in worker.work(one_list(behind, played("a", BEFORE_MATE, line="g8f6 h5f7"))))
     assert found is not None and found.compared is not None
     compared = found.compared
-    assert (compared.played_mate, compared.mate) == (-1, None)
-    assert compared.cp is not None and abs(compared.cp) < 300
+    assert compared.played_score == Mate(-1)
+    assert Cp(-300) < compared.best_score < Cp(300)
     assert compared.best == compared.pv[0] != "g8f6"
     board = behind.board()
     board.pop()
@@ -221,7 +222,7 @@ def test_what_leaves_a_doubt_is_compared_again(
     ) -> list[Comparison]:
         made.append((behind.nodes, limits.nodes))
         lost = [*losses, 200][len(made) - 1]
-        return [Comparison(depth, 1, "d2d4", lost, None, 0, None, ["d2d4"]) for depth in (12, 11, 10)]
+        return [Comparison(depth, 1, "d2d4", Cp(lost), Cp(0), ["d2d4"]) for depth in (12, 11, 10)]
 
     monkeypatch.setattr(Comparer, "_compare", canned)
     board = chess.Board("r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w KQkq - 0 20")
@@ -232,7 +233,7 @@ def test_what_leaves_a_doubt_is_compared_again(
     if efforts == [SMALL]:
         assert found is None
     else:
-        assert found is not None and found.cp == [*losses, 200][len(efforts) - 1]
+        assert found is not None and found.best_score == Cp([*losses, 200][len(efforts) - 1])
 
 
 @pytest.mark.parametrize(
@@ -253,7 +254,7 @@ def test_limits_of_comparisons(limits: Limits, small: Limits, deeper: Limits, mo
         self: Comparer, board: chess.Board, line: object, behind: Limits, limits: Limits, on_live: object
     ) -> list[Comparison]:
         made.append(limits)
-        return [Comparison(12, 1, "d2d4", 300, None, 0, None, ["d2d4"])]
+        return [Comparison(12, 1, "d2d4", Cp(300), Cp(0), ["d2d4"])]
 
     monkeypatch.setattr(Comparer, "_compare", canned)
     Comparer(SearchOptions()).compare(chess.Board(), [chess.Move.from_uci("e2e4")], limits, None, False)

@@ -13,8 +13,14 @@ import pytest
 from netfit.network import encoded
 
 import psearch
-from psearch.batch.positions.position_pool import PositionPool, limit_s, make_pool, rounds
-from psearch.batch.positions.position_worker import PositionWorker, WorkerSettings
+from psearch.batch.positions.position_pool import (
+    PositionPool,
+    PositionWorker,
+    WorkerSettings,
+    limit_s,
+    make_pool,
+    rounds,
+)
 from psearch.batch.positions.task import Batch, Outcome, Part, Task, TaskList
 from psearch.batch.positions.task_queue import Done
 from psearch.bench import BENCH_POSITIONS

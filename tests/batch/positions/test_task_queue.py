@@ -7,17 +7,17 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from chess.engine import Cp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psearch.batch.positions.answer import Answer, Line
 from psearch.batch.positions.position_pool import rounds
-from psearch.batch.positions.task import Batch, Outcome, Pause, Task, TaskList
+from psearch.batch.positions.task import Answer, Batch, Line, Outcome, Pause, Task, TaskList
 from psearch.batch.positions.task_queue import MOST_TRIES, Done, TaskQueue
 from psearch.processes.tasks import ProcessJoined, ProcessLost
 from psearch.results import Limits
 
-FOUND = Answer("e2e4", [Line(0, None, "exact", 1, 1, ["e2e4"])], 1, 0.0, 0, 0, [])
+FOUND = Answer("e2e4", [Line(Cp(0), "exact", 1, 1, ["e2e4"])], 1, 0.0, 0, 0, [])
 
 
 class Clock:

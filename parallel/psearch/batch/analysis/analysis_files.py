@@ -1,29 +1,210 @@
-"""The files of a long analysis: its journal, so that nothing is searched twice, and its result.
+"""The files of a long analysis: JSON lines that it reads (positions that are asked for, results that are there
+already), its journal, so that nothing is searched twice, and its result.
 
 The first line of a journal says what is analysed and how; each further line is one finished position under its key.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import itertools
 import json
 import os
+import re
 import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from psearch.batch.positions.answer import Answer
+import chess
+
+from psearch.batch.positions.task import Answer, Task, uci_words
 from psearch.files.append_only import DamagedLine, Journal
 from psearch.files.atomic_file import AtomicFile
-from psearch.results import PsearchError
+from psearch.files.json_text import json_object
+from psearch.results import Limits, PsearchError
+from psearch.settings import DEPTH, MOVETIME, MULTIPV, NODES, Option
 from psearch.terminal.streams import is_terminal, printable
-from psearch.text.source import STANDARD_STREAM
+from psearch.text.source import STANDARD_STREAM, Source, Stream, TextLine, parse_lines, parse_stream
 from psearch.text.values import shown
 
+_MOST_MOVES = 20_000
+_LONGEST_FEN = 200
+_MOVE = re.compile(r"[a-h][1-8][a-h][1-8][nbrq]?")
+_LIMITS = {option.name: option for option in (DEPTH, NODES, MOVETIME)}
 _FORMAT = "psearch analysis 4"
 _OPENING = json.dumps({"journal": _FORMAT})[:-1].encode()
 _SYNC_INTERVAL_S = 1.0
 """Least time between two waits for the disk: searches can be shorter than those."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A line: a position that is to be searched."""
+
+    id: str | int
+    task: Task
+    """its id is the key in the journal"""
+
+
+def read_asked(source: Source, file: int, default: Limits) -> Iterator[Asked]:
+    """Return the lines of a file; `file` is its number, `default` what a line without limits has. The names are those
+    of docs/guides/analyse.md; others mean nothing. Raises PsearchError, naming the line, for what is none of ours."""
+    return parse_lines(source, lambda text, number: _asked(text, file, number, default))
+
+
+def asked_by(stream: Stream, default: Limits) -> Iterator[Asked | None]:
+    """Yield the lines of a pipe; None where the next line is not there yet."""
+    return parse_stream(stream, lambda text, number: _asked(text, 1, number, default))
+
+
+def _asked(text: str, file: int, number: int, default: Limits) -> Asked:
+    try:
+        values = json_object(text)
+    except ValueError as error:
+        raise PsearchError(str(error)) from None
+    name = values.get("id", number)
+    if isinstance(name, bool) or not isinstance(name, (str, int)):
+        raise PsearchError(f"id must be text or a whole number, not {shown(name)}")
+    fen = values.get("fen", chess.STARTING_FEN)
+    if not isinstance(fen, str) or len(fen) > _LONGEST_FEN:
+        raise PsearchError(f"fen must be text, not {shown(fen)}")
+    key = f"file {file} line {number}"
+    multipv = _whole(MULTIPV, values.get("multipv", 1))
+    return Asked(name, Task(key, fen, _moves(values.get("moves", [])), _limits(values, default), multipv))
+
+
+def _moves(value: Any) -> tuple[str, ...]:
+    moves = value.split() if isinstance(value, str) else value
+    if not isinstance(moves, list) or len(moves) > _MOST_MOVES:
+        raise PsearchError(f"moves must be a list of moves in UCI notation, not {shown(value)}")
+    for move in moves:
+        if not isinstance(move, str) or not _MOVE.fullmatch(move):
+            raise PsearchError(f"moves must be in UCI notation, as e2e4, not {shown(move)}")
+    return tuple(moves)
+
+
+def _limits(values: dict[str, Any], default: Limits) -> Limits:
+    given = values.get("limits")
+    if given is None:
+        return default
+    if not isinstance(given, dict) or not given or not set(given) <= set(_LIMITS):
+        raise PsearchError(f"limits must be an object with depth, nodes or movetime, not {shown(given)}")
+    numbers = {name: _whole(_LIMITS[name], value) for name, value in given.items()}
+    return Limits(numbers.get("depth"), numbers.get("movetime"), numbers.get("nodes"))
+
+
+def _whole(option: Option, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise PsearchError(f"{option.key} must be {option.wanted}, not {shown(value)}")
+    found: int = option.of_value(value, option.key)
+    return found
+
+
+# -- older results ----------------------------------------------------------------------------------------------------
+
+
+class _OlderResult(NamedTuple):
+    """Where a result is in its file."""
+
+    number: int
+    """of its line, from 1"""
+    begin: int
+    """bytes before it"""
+    end: int
+    depth: int
+    """of a game: the sum"""
+
+
+class OlderResults:
+    """Results found by position, or by game. The file is read again when one is wanted; of each only a number and where
+    it is are in memory. Raises PsearchError for a line that is no JSON object."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._deepest: dict[bytes, _OlderResult] = {}
+        """by position, or by game"""
+        lines = itertools.chain(source.lines(), [TextLine(source.size, "")])
+        for number, (line, after) in enumerate(itertools.pairwise(lines), start=1):
+            if not line.text.strip():
+                continue
+            try:
+                values = json_object(line.text)
+            except ValueError as error:
+                text = f"{source.name}, line {number}: {error}"
+                raise PsearchError(f"{text}; what is merged is JSON lines, or what --json has written") from None
+            key, depth = _key_and_depth(values)
+            if key is not None and (key not in self._deepest or self._deepest[key].depth < depth):
+                self._deepest[key] = _OlderResult(number, line.begin, after.begin, depth)
+
+    def __len__(self) -> int:
+        return len(self._deepest)
+
+    def of_position(self, task: Task, fen: str | None = None) -> Answer | None:
+        """Return the older result of a position, if it has as many lines as are wanted. fen: as it has been written, if
+        not as in the task, and then without moves. Raises PsearchError for what cannot be one."""
+        place = self._deepest.get(_key("position", fen or task.fen, [] if fen else list(task.moves)))
+        if place is None:
+            return None
+        answer = self._answer(place, self._values(place), task.board())
+        return answer if len(answer.lines) >= task.multipv else None
+
+    def of_game(self, board: chess.Board, moves: Iterable[chess.Move]) -> dict[int, Answer]:
+        """Return the older results of a game that has begun so, with these moves: by the moves played before each.
+        Raises PsearchError for what cannot be one."""
+        words = list(uci_words(board, moves))
+        place = self._deepest.get(_key("game", board.fen(), words))
+        if place is None:
+            return {}
+        walk = board.copy(stack=False)
+        found = {}
+        for ply, values in enumerate(self._values(place)["positions"]):
+            # without a comparison there would be no mark: what was written before there were any is searched again
+            if _has_result(values) and (ply >= len(words) or "compared" in values):
+                found[ply] = self._answer(place, values, walk)
+            if ply < len(words):
+                walk.push_uci(words[ply])
+        return found
+
+    def _values(self, place: _OlderResult) -> dict[str, Any]:
+        return json_object(self._source.text_between(place.begin, place.end).removeprefix("\ufeff"))
+
+    def _answer(self, place: _OlderResult, values: dict[str, Any], board: chess.Board) -> Answer:
+        try:
+            answer = Answer.from_json(values)
+            answer.check(board)
+        except ValueError as error:
+            text = f"not a result for {board.fen()}: {error}"
+            raise PsearchError(f"{self._source.name}, line {place.number}: {text}") from None
+        return answer
+
+
+def _key_and_depth(values: dict[str, Any]) -> tuple[bytes | None, int]:
+    """Return by what a result is found, and its depth; None: it is no result."""
+    positions, moves = values.get("positions"), values.get("moves", [])
+    if isinstance(positions, list):
+        if not positions or not all(isinstance(one, dict) for one in positions):
+            return None, 0
+        moves = [one["move"] for one in positions if "move" in one]
+        depth = sum(one["depth"] for one in positions if _has_result(one))
+        return _key("game", positions[0].get("fen"), moves), depth
+    moves = moves.split() if isinstance(moves, str) else moves
+    if not _has_result(values) or not isinstance(moves, list):
+        return None, 0
+    return _key("position", values.get("fen"), moves), values["depth"]
+
+
+def _has_result(values: dict[str, Any]) -> bool:
+    return type(values.get("depth")) is int and isinstance(values.get("score"), dict)
+
+
+def _key(kind: str, fen: Any, moves: list[Any]) -> bytes:
+    return hashlib.blake2b(json.dumps([kind, fen, moves]).encode(), digest_size=12).digest()
+
+
+# -- the journal ------------------------------------------------------------------------------------------------------
 
 
 class AnalysisJournal:
@@ -31,8 +212,9 @@ class AnalysisJournal:
 
     about: what the answers depend on, JSON values by name. A journal that is already there goes on if it is about the
     same; raises PsearchError, and leaves the file as it is, if it holds positions of something else, is no journal, or
-    in use by another process. A link is not followed: nobody names a journal, so none was meant. A journal without a
-    position is worth nothing: it is begun anew, and deleted when it is closed. An OSError names the file.
+    in use by another process. A link is not followed: the name is made by psearch, so no link was
+    meant. A journal without a position is worth nothing: it is begun anew, and deleted when it is closed. An OSError
+    names the file.
     """
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
@@ -73,7 +255,7 @@ class AnalysisJournal:
         """Return the answer of a key that is there. It is read from the file: a long game collection must not fill the
         memory."""
         try:
-            return Answer.from_record(self._lines.value_at(self._offsets[key])["answer"])
+            return Answer.from_json(self._lines.value_at(self._offsets[key])["answer"], is_record=True)
         except (ValueError, TypeError, KeyError):
             raise PsearchError(f"{self.path} was changed by another program while it was in use") from None
 
@@ -87,42 +269,31 @@ class AnalysisJournal:
 
     def _goes_on(self, about: dict[str, Any]) -> bool:
         """Index what is there and cut off what is incomplete; False: there is nothing to go on with."""
-        number = 1
-        different: list[str] | None = None
+        number, head = 1, None
+        different: list[str] = []
         try:
             for line in self._lines.lines():
                 number = line.number
-                if different is None:
-                    different = _differences(line.value, about)
-                else:
-                    Answer.from_record(line.value["answer"])
-                    self._offsets[str(line.value["key"])] = line.offset
-                    self._refuse(different)
-        except DamagedLine as error:
-            raise self._no_journal(error.number) from None
-        except (ValueError, TypeError, KeyError):
-            raise self._no_journal(number) from None
+                if head is None:
+                    head = line.value
+                    if head["journal"] != _FORMAT:
+                        raise ValueError
+                    found = dict(head["about"])
+                    different = [name for name in {**about, **found} if found.get(name) != about.get(name)]
+                    continue
+                Answer.from_json(line.value["answer"], is_record=True)
+                self._offsets[str(line.value["key"])] = line.offset
+                if different:
+                    names = ", ".join(name if name.isprintable() else shown(name) for name in different)
+                    raise PsearchError(
+                        f"{self.path} is the journal of another analysis (different: {names}); "
+                        "finish that one, delete the journal, or choose another --out"
+                    )
+        except (DamagedLine, ValueError, TypeError, KeyError) as error:
+            number = error.number if isinstance(error, DamagedLine) else number
+            raise PsearchError(f"{self.path}, line {number}: not a journal of psearch analyse") from None
         self._lines.cut()
-        return different == []
-
-    def _no_journal(self, number: int) -> PsearchError:
-        return PsearchError(f"{self.path}, line {number}: not a journal of psearch analyse")
-
-    def _refuse(self, different: list[str]) -> None:
-        if different:
-            raise PsearchError(
-                f"{self.path} is the journal of another analysis (different: {', '.join(different)}); "
-                "finish that one, delete the journal, or choose another --out"
-            )
-
-
-def _differences(head: Any, about: dict[str, Any]) -> list[str]:
-    """Return in what the analysis of a first line differs. Raises what a line that is none of ours leads to."""
-    if head["journal"] != _FORMAT:
-        raise ValueError
-    found = dict(head["about"])
-    names = [name for name in {**about, **found} if found.get(name) != about.get(name)]
-    return [name if name.isprintable() else shown(name) for name in names]
+        return head is not None and not different
 
 
 # -- the result -------------------------------------------------------------------------------------------------------
@@ -137,11 +308,6 @@ def place_of(file: str | None) -> Path | None:
     if place.exists() and not place.is_file():
         raise PsearchError(f"cannot write {file}: not a regular file")
     return place
-
-
-def part_of(place: Path) -> Path:
-    """Return where a result is while it is being made."""
-    return Path(f"{place}.part")
 
 
 class Output:
@@ -159,7 +325,7 @@ class Output:
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(encoding="utf-8")
             return
-        part = part_of(place)
+        part = Path(f"{place}.part")
         try:
             self._file = AtomicFile(place, part)
         except OSError as error:

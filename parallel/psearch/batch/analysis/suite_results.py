@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from array import array
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from psearch.batch.analysis.games import MOST_PV_PLIES
-from psearch.batch.positions.answer import Answer, Choice
+from psearch.batch.positions.task import Answer, Choice
 from psearch.terminal.streams import printable
 from psearch.text.epd_text import SuitePosition
 from psearch.text.report import relative_text, terminal_kind
@@ -60,25 +63,18 @@ def judge(position: SuitePosition, answer: Answer | None, problem: str | None = 
     move = answer.move(board)
     points = position.points.get(move, 0)
     if not position.is_about_moves:
-        is_found = position.mate is not None and _is_mate(answer, position.mate)
-        end = Choice(move.uci(), answer.time_s, answer.line.depth, answer.nodes)
-        return Verdict(position, answer, end if is_found else None, points)
-    if not position.accepts(move):
-        return Verdict(position, answer, None, points)
-    since = answer.choices[-1]
-    for choice in reversed(answer.choices):
-        if not position.accepts(board.parse_uci(choice.move)):
+        # a mate for the same side, in as many moves or fewer
+        wanted, found = position.mate or 0, answer.line.score.mate() or 0
+        is_bound = answer.line.bound == ("upper" if wanted > 0 else "lower")
+        if is_bound or found * wanted <= 0 or abs(found) > abs(wanted):
+            return Verdict(position, answer, None, points)
+        return Verdict(position, answer, Choice(move.uci(), answer.time_s, answer.line.depth, answer.nodes), points)
+    since = None
+    for choice in reversed(answer.choices if position.accepts(move) else []):
+        if since is not None and not position.accepts(board.parse_uci(choice.move)):
             break
         since = choice
     return Verdict(position, answer, since, points)
-
-
-def _is_mate(answer: Answer, moves: int) -> bool:
-    """Tell whether the answer is a mate for the same side in as many moves, or fewer."""
-    mate, bound = answer.line.mate, answer.line.bound
-    if mate is None or bound == ("upper" if moves > 0 else "lower"):
-        return False
-    return (mate > 0) == (moves > 0) and abs(mate) <= abs(moves)
 
 
 # -- for people ------------------------------------------------------------------------------------------------------
@@ -117,15 +113,11 @@ class SuiteTable:
         self._widths |= {"found, s": 8, "depth": 7, "score": 8, "nodes": 13}
         if survey.has_points:
             self._widths["points"] = 7
-        if width is not None:
-            self._fit(width)
-
-    def _fit(self, width: int) -> None:
-        """Cut names first; leave out figures where that is not enough."""
-        for dispensable in (None, "score", "nodes", "depth"):
-            if dispensable is not None:
-                del self._widths[dispensable]
-            surplus = sum(self._widths.values()) + len(_GAP) * (len(self._widths) - 1) - width
+        # cut names first; leave out figures where that is not enough
+        surplus, spare = 0, dict.fromkeys(_NARROWEST, 0)
+        for dispensable in () if width is None else ("", "score", "nodes", "depth"):
+            self._widths.pop(dispensable, None)
+            surplus = sum(self._widths.values()) + len(_GAP) * (len(self._widths) - 1) - (width or 0)
             spare = {name: max(0, self._widths[name] - least) for name, least in _NARROWEST.items()}
             if surplus <= sum(spare.values()):
                 break
@@ -148,13 +140,16 @@ class SuiteTable:
         name = _end_of(_cut(position.name, self._name), self._widths["position"])
         cells = {"position": name, "result": verdict.result}
         if answer is not None:
-            cells["move"] = position.board.san(answer.move(position.board))
-            cells["wanted"] = _cut(_wanted(position), self._widths["wanted"])
-            cells["found, s"] = f"{verdict.solved_by.time_s:.2f}" if verdict.solved_by is not None else ""
-            cells["depth"] = f"{answer.line.depth}/{answer.line.seldepth}"
-            cells["score"] = relative_text(answer.line.score, answer.line.bound)
-            cells["nodes"] = f"{answer.nodes:,}"
-            cells["points"] = f"{verdict.points}/{position.most_points}" if position.points else ""
+            line = answer.line
+            cells |= {
+                "move": position.board.san(answer.move(position.board)),
+                "wanted": _cut(_wanted(position), self._widths["wanted"]),
+                "found, s": f"{verdict.solved_by.time_s:.2f}" if verdict.solved_by is not None else "",
+                "depth": f"{line.depth}/{line.seldepth}",
+                "score": relative_text(line.score, line.bound),
+                "nodes": f"{answer.nodes:,}",
+                "points": f"{verdict.points}/{position.most_points}" if position.points else "",
+            }
         return self._line(cells)
 
 
@@ -205,9 +200,10 @@ class SuiteSummary:
                 self._groups = None
 
     @property
-    def standing(self) -> str:
+    def solved_text(self) -> str:
         """`solved 3/5`; empty where nothing is asked."""
-        return f"solved {len(self._all.solved)}/{self._all.scored}" if self._all.asked else ""
+        sums = self._all
+        return f"solved {len(sums.solved)}/{sums.counts['scored']}" if sums.counts["asked"] else ""
 
     def figures(self, total: int) -> dict[str, Any]:
         """Return the figures; total: positions in the file; times in seconds.
@@ -215,67 +211,51 @@ class SuiteSummary:
         `solved_within` counts positions by the time since when their answer was right; `groups` is there for suites of
         several themes, `files` for several files, `kept` where there were answers already.
         """
-        figures = {"positions": total, "finished": self._all.finished, **self._all.figures()}
+        finished = self._all.counts["finished"]
+        figures = {"positions": total, "finished": finished, **self._all.figures()}
         if self._kept is not None:
             figures["kept"] = self._kept
         groups = self._groups or {}
-        if 1 < len(groups) < self._all.finished / 2:
+        if 1 < len(groups) < finished / 2:
             figures["groups"] = {name: group.figures() for name, group in groups.items()}
         if len(self._files) > 1:
             figures["files"] = {name: sums.figures() for name, sums in self._files.items()}
         return figures
 
 
-@dataclass
 class _SuiteSums:
-    finished: int = 0
-    asked: int = 0
-    """positions with a right and a wrong"""
-    scored: int = 0
-    """those of them that were searched"""
-    solved: array[float] = field(default_factory=lambda: array("d"))
-    """since when, in seconds"""
-    points: int = 0
-    most_points: int = 0
-    nodes: int = 0
-    time_s: float = 0.0
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        """finished positions; `asked`: those with a right and a wrong; `scored`: those of them that were searched"""
+        self.solved = array("d")
+        """since when, in seconds"""
+        self.time_s = 0.0
 
     def add(self, verdict: Verdict) -> None:
-        self.finished += 1
-        self.asked += verdict.position.scored
-        if verdict.answer is None:
+        position, answer = verdict.position, verdict.answer
+        self.counts.update(finished=1, asked=position.scored)
+        if answer is None:
             return
-        self.scored += verdict.position.scored
         if verdict.solved_by is not None:
             self.solved.append(verdict.solved_by.time_s)
-        self.points += verdict.points
-        self.most_points += verdict.position.most_points
-        self.nodes += verdict.answer.nodes
-        self.time_s += verdict.answer.time_s
+        points = {"points": verdict.points, "most_points": position.most_points}
+        self.counts.update(scored=position.scored, nodes=answer.nodes, **points)
+        self.time_s += answer.time_s
 
     def figures(self) -> dict[str, Any]:
         times = sorted(self.solved)
+        counts = {str(limit): bisect_right(times, limit) for limit in _TIMES_S}
+        before = itertools.chain([0], counts.values())
         return {
-            "scored": self.scored,
+            "scored": self.counts["scored"],
             "solved": len(times),
-            "solved_within": {str(limit): n for limit, n in _within(times)},
+            # limits that add to the one before
+            "solved_within": {limit: n for (limit, n), less in zip(counts.items(), before, strict=False) if n > less},
             "mean_time_to_solution": round(statistics.fmean(times), 4) if times else None,
             "median_time_to_solution": round(statistics.median(times), 4) if times else None,
-            "points": self.points,
-            "most_points": self.most_points,
-            "nodes": self.nodes,
+            **{name: self.counts[name] for name in ("points", "most_points", "nodes")},
             "time": round(self.time_s, 3),
         }
-
-
-def _within(times: list[float]) -> list[tuple[float, int]]:
-    """Limits and how many times are no longer, from the first limit that is reached to the last that adds one."""
-    counts = [(limit, sum(time <= limit for time in times)) for limit in _TIMES_S]
-    return [
-        (limit, count)
-        for number, (limit, count) in enumerate(counts)
-        if count and (number == 0 or count > counts[number - 1][1])
-    ]
 
 
 def summary_text(summary: dict[str, Any]) -> str:

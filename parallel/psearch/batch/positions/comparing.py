@@ -1,7 +1,7 @@
 """Whether the move that was played in a game is worse than another: what a mark is given by.
 
 The scores of the positions before and after a move come from two searches: of other depths, often bounds, and not the
-same ones each time. They say which moves may be mistakes. Of such a move a search of its own finds exact scores, of
+same ones each time. They say which moves may be mistakes. For such a move another search finds exact scores, of
 the best move and of the one that was played, to the same depths, with a table that knows what followed in the game. It
 is one thread that begins with an empty table and has a limit of nodes or depth, so it finds the same whatever else was
 searched, on any machine and in any run. Where it leaves a doubt it is done once more, deeper.
@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import chess
 import chess.engine
 
-from psearch.batch.positions.answer import Comparison
+from psearch.batch.positions.task import Comparison
 from psearch.defaults import MAX_DEPTH, MAX_NODES
 from psearch.options import SearchOptions
 from psearch.processes.pool import INLINE
@@ -42,20 +41,11 @@ _NODES_PER_MS = 500
 """About the speed of a worker. Comparisons count a time as nodes: of the same time each search makes another number."""
 
 
-class _Effort(NamedTuple):
-    """What a comparison may cost, in parts of the position's limit of nodes; with a limit of depth, plies more."""
-
-    behind: float
-    """for each position that followed"""
-    behind_plies: int
-    own: float
-    """for the position, and once more for the move that was played"""
-    own_plies: int
-
-
-_SMALL = _Effort(1 / 32, -4, 1 / 16, -3)
-_WHOLE = _Effort(1 / 8, -2, 1 / 2, 0)
-_DEEPER = _Effort(1 / 2, 0, 2, 2)
+_SMALL = (1 / 32, -4, 1 / 16, -3)
+_WHOLE = (1 / 8, -2, 1 / 2, 0)
+_DEEPER = (1 / 2, 0, 2, 2)
+"""What a comparison may cost, in parts of the position's limit of nodes, or with a limit of depth in plies more: for
+each position that followed, and for the position, and once more for the move that was played."""
 MOST_BEHIND = 4
 """Positions that followed: as in the whole game, they show what a move led to."""
 _HASH_MB = 16
@@ -91,22 +81,18 @@ def compared_loss(board: chess.Board, compared: Comparison) -> float:
 def sure_loss(board: chess.Board, compared: Comparison) -> float:
     """Return what is left of it when the noise of such scores is taken off the better one; half of it where the move
     that was played is mated, which is no estimate."""
-    played = compared.played_score
-    noise = noise_cp(board, compared.depth, compared.depths)
-    return _loss(board, _less(compared.best_score, noise // 2 if played.is_mate() else noise), played)
+    best, played = compared.best_score, compared.played_score
+    if (cp := best.score()) is not None:  # a mate stays what it is
+        noise = noise_cp(board, compared.depth, compared.depths)
+        best = chess.engine.Cp(cp - (noise // 2 if played.is_mate() else noise))
+    return _loss(board, best, played)
 
 
 def noise_cp(board: chess.Board, depth: int, depths: int) -> int:
-    """Return centipawns by which a move may seem worse than another and is not, at each of so many depths up to this
-    one."""
+    """Return centipawns by which a move may seem worse than another and is not, at each of this number of depths
+    up to this one."""
     noise = _NOISE_CP[depths - 1] + (_NOISE_IN_OPENINGS_CP if material(board) >= _OPENING_UNITS else 0)
     return round(noise * max(1.0, _NOISY_BELOW / max(1, depth)) ** 3)
-
-
-def _less(score: chess.engine.Score, cp: int) -> chess.engine.Score:
-    """Return a score less so many centipawns; a mate stays what it is."""
-    found = score.score()
-    return score if found is None else chess.engine.Cp(found - cp)
 
 
 def _loss(board: chess.Board, best: chess.engine.Score, played: chess.engine.Score) -> float:
@@ -139,19 +125,21 @@ class Comparer:
         after the move say that it may be a mistake. Otherwise it is None, too, where a comparison in small finds no
         loss, and a mark needs the deeper one."""
 
-        def compared(effort: _Effort) -> list[Comparison]:
-            return self._compare(board, line, _part(limits, *effort[:2]), _part(limits, *effort[2:]), on_live)
+        def compared(behind: float, behind_plies: int, own: float, own_plies: int) -> list[Comparison]:
+            return self._compare(
+                board, line, _part(limits, behind, behind_plies), _part(limits, own, own_plies), on_live
+            )
 
         if not is_suspect:
-            small = compared(_SMALL)[:2]
+            small = compared(*_SMALL)[:2]
             if small and max(compared_loss(board, pair) for pair in small) < _LEAST_SMALL_LOSS:
                 return None
-        found = _surest(board, compared(_WHOLE))
+        found = _surest(board, compared(*_WHOLE))
         if found is not None:
             sure = sure_loss(board, found)
             is_doubtful = sure < _DOUBTFUL_LOSS <= compared_loss(board, found)
             if is_doubtful or (not is_suspect and sure >= LEAST_LOSS):
-                return _surest(board, compared(_DEEPER)) or found
+                return _surest(board, compared(*_DEEPER)) or found
         return found
 
     def _compare(
@@ -175,8 +163,11 @@ class Comparer:
         if not free:
             return []
         own = self._iterations(board, Limits(max(free), nodes=limits.nodes), [line[0]], on_live)
-        common = sorted(free.keys() & own.keys(), reverse=True)[: len(_NOISE_CP)]
-        return [_comparison(free[depth], own[depth]) for depth in common]
+        found = []
+        for depth in sorted(free.keys() & own.keys(), reverse=True)[: len(_NOISE_CP)]:
+            pv = uci_line(free[depth].pv[:_MOST_PV_PLIES])
+            found.append(Comparison(depth, 1, pv[0], free[depth].score.relative, own[depth].score.relative, pv))
+        return found
 
     def _iterations(
         self, board: chess.Board, limits: Limits, only: list[chess.Move] | None, on_live: Callable[[], None] | None
@@ -209,7 +200,7 @@ def _surest(board: chess.Board, pairs: Sequence[Comparison]) -> Comparison | Non
 
 
 def _part(limits: Limits, part: float, more_plies: int) -> Limits:
-    """Return limits with a part of the nodes, which stand for a time, too, and so many plies more."""
+    """Return limits with a part of the nodes, which stand for a time, too, and some plies more."""
     nodes: float | None = limits.nodes
     depth = limits.depth
     if limits.movetime_ms is not None and nodes is None:
@@ -217,18 +208,4 @@ def _part(limits: Limits, part: float, more_plies: int) -> Limits:
     return Limits(
         None if depth is None else min(max(1, depth + more_plies), MAX_DEPTH),
         nodes=None if nodes is None else min(max(1, int(nodes * part)), MAX_NODES),
-    )
-
-
-def _comparison(best: Info, alone: Info) -> Comparison:
-    better, played = best.score.relative, alone.score.relative
-    return Comparison(
-        depth=best.depth,
-        depths=1,
-        best=best.pv[0].uci(),
-        cp=better.score(),
-        mate=better.mate(),
-        played_cp=played.score(),
-        played_mate=played.mate(),
-        pv=uci_line(best.pv[:_MOST_PV_PLIES]),
     )

@@ -1,4 +1,4 @@
-"""`psearch.analyse_many`: any number of positions, on all cores."""
+"""`psearch.analyse_many`: any number of positions, on all cores, and its asynchronous twin."""
 
 from __future__ import annotations
 
@@ -7,38 +7,34 @@ import concurrent.futures
 import itertools
 import math
 import threading
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sized
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
-from functools import partial
-from types import TracebackType
+from functools import cached_property, partial
 from typing import Any, TypeAlias, Unpack
 
 import chess
 import chess.engine
 
-from psearch.api.api_log import LOG
+from psearch.api import LOG
 from psearch.api.asynchronous import in_thread
-from psearch.api.checked_arguments import Place, RootMoves, board_of, check_cluster, moves_of
-from psearch.api.question import bounded, to_limits
+from psearch.api.question import Place, RootMoves, board_of, bounded, moves_of, to_limits
+from psearch.arena.blocks import MIB
 from psearch.arena.control_groups import usable_cores
 from psearch.arena.owner import Owner
-from psearch.batch.positions.position_pool import make_pool, rounds
-from psearch.batch.positions.position_result import PositionResult
-from psearch.batch.positions.position_worker import WorkerSettings
-from psearch.batch.positions.task import Outcome, Pause, Task, TaskList
+from psearch.batch.positions.position_pool import WorkerSettings, make_pool, rounds
+from psearch.batch.positions.task import Answer, Outcome, Pause, Task, TaskList, result_object
 from psearch.defaults import JOB_HASH_MB, MAX_THREADS
 from psearch.options import Settings
-from psearch.results import Limits, PsearchError
+from psearch.results import BestLine, Info, Limits, PsearchError
 from psearch.settings import HASH, MULTIPV, THREADS, SearchKeywords, lists_settings
 from psearch.text.values import shown
+from psearch.text.wdl import pov_wdl
 
-_ENTRIES_PER_MIB = 1 << 16
-_ENTRIES_PER_NODE = 2
-"""Room for about every node that a search may store, twice."""
+_BYTES_PER_NODE = 32
+"""Room in a table for about every node that a search may store, twice: an entry has 16 bytes."""
 _NODES_PER_MS = 1_000
 """More than a worker searches."""
-MOST_USEFUL_HASH_MB = JOB_HASH_MB
-DEPTH_HASH_MB = 16
+_DEPTH_HASH_MB = 16
 _END = object()
 """Stands for the end of the positions."""
 _LATER = object()
@@ -52,7 +48,7 @@ _CLOSED = "these results were closed before all were there"
 
 @dataclass(frozen=True)
 class Position:
-    """A position for `psearch.analyse_many` with an id, or with wishes of its own; what is None is as for all."""
+    """A position for `psearch.analyse_many` with an id, a limit or other wishes; what is None is as for all."""
 
     position: Place
     id: Any = None
@@ -64,6 +60,108 @@ class Position:
 
 
 Entry: TypeAlias = "Place | Position | tuple[Any, Place]"
+
+
+@dataclass(repr=False)
+class PositionResult(BestLine):
+    """One position of `psearch.analyse_many`, searched, or the reason why it could not be.
+
+    It has what `psearch.Result` has. Moves and scores are python-chess's types; they are made when they are asked for.
+    What was not found raises PsearchError for a position with an error.
+    """
+
+    id: Any
+    """as it was given; else the number of the position, from 0"""
+    index: int
+    """number of the position in the input, from 0"""
+    error: str | None
+    """one line; None: it was searched"""
+    worker: str
+    """which worker searched it: the number of its process, or its machine"""
+    _task: Task
+    _answer: Answer | None
+
+    def __repr__(self) -> str:
+        if self._answer is None:
+            return f"<psearch.PositionResult id={self.id!r} error={self.error!r}>"
+        line = self._answer.line
+        best, score = self._answer.best, line.score
+        return f"<psearch.PositionResult id={self.id!r} bestmove={best} score={score} depth={line.depth}>"
+
+    def __hash__(self) -> int:
+        return hash((self.index, self._task.fen))
+
+    def _repr_html_(self) -> str | None:
+        """Draw for notebooks: the board with the best move, and the lines."""
+        return None if self._answer is None else super()._repr_html_()
+
+    @property
+    def fen(self) -> str:
+        """FEN of the position that was searched; the text that was given where it is no position."""
+        try:
+            return self.board.fen()
+        except PsearchError:
+            return self._task.fen
+
+    @cached_property
+    def board(self) -> chess.Board:
+        """The position, with the moves before it that a search looks at. Raises PsearchError for a bad one."""
+        return self._task.board()
+
+    @property
+    def bestmove(self) -> chess.Move | None:
+        """None when the game is over on the board. Raises PsearchError for a position with an error."""
+        best = self._have().best
+        return None if best is None else self.board.parse_uci(best)
+
+    @property
+    def info(self) -> Info:
+        """The best line. Raises PsearchError for a position with an error."""
+        return self.lines[0]
+
+    @cached_property
+    def lines(self) -> list[Info]:
+        """All lines, best first: at most `multipv` of them. Raises PsearchError for a position with
+        an error."""
+        answer, found = self._have(), []
+        for number, line in enumerate(answer.lines, start=1):
+            score, walk = chess.engine.PovScore(line.score, self.board.turn), self.board.copy(stack=False)
+            info = Info(
+                depth=line.depth,
+                seldepth=line.seldepth,
+                score=score,
+                bound=line.bound,
+                nodes=answer.nodes,
+                time_s=answer.time_s,
+                pv=[walk.push_uci(word) for word in line.pv],
+                multipv=number,
+                hashfull=answer.hashfull,
+                tbhits=answer.tbhits,
+                wdl=pov_wdl(score, self.board),
+            )
+            found.append(info)
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """What went wrong on the way and was mended, a line each."""
+        return list(self._answer.notes) if self._answer is not None else []
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the best line as a row of a table, as `Result.as_row`, with `id` and `error`; that alone where the
+        position was not searched."""
+        found = {"fen": self.fen} if self._answer is None else super().as_row()
+        return {"id": self.id, **found, "error": self.error}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `psearch analyse` writes for it as a JSON line (docs/guides/analyse.md); the id must be text or a
+        number."""
+        return result_object(self.id, self._task, self._answer, self.error)
+
+    def _have(self) -> Answer:
+        if self._answer is None:
+            raise PsearchError(f"position {self.id!r} was not searched: {self.error}")
+        return self._answer
 
 
 @dataclass(frozen=True)
@@ -80,18 +178,18 @@ class _Wanted:
 
 
 class _Closed(Exception):
-    """Meanwhile somebody has closed the results."""
+    """The results were closed meanwhile."""
 
 
 class _Search:
-    """The search behind `ManyResults`. Nothing here refers to that one, so it is closed when nobody has it any more.
+    """The search behind `ManyResults`. Nothing here refers to that one: it is closed with the last reference to it.
 
     One thread at a time is inside, by `enter` and `leave`, but that positions are read outside: that may take long, and
     another thread may want to close everything meanwhile.
     """
 
     def __init__(self, workers: int, wanted: _Wanted) -> None:
-        self._wanted = wanted
+        self.wanted = wanted
         self.is_stopped = False
         self.inside: int | None = None
         """the thread that is, of `threading.get_ident`"""
@@ -117,14 +215,13 @@ class _Search:
 
     def results(self, positions: Iterable[object]) -> Iterator[PositionResult]:
         """Yield results, from inside."""
-        wanted = self._wanted
-        lists = self._lists(positions)
+        lists = self._lists(iter(positions))
         first = 0
         """number of the next one, where order matters"""
-        for outcomes in rounds(self.pool, lists, assist=wanted.assist, is_stopped=lambda: self.is_stopped):
+        for outcomes in rounds(self.pool, lists, assist=self.wanted.assist, is_stopped=lambda: self.is_stopped):
             if self.is_stopped:
                 return
-            if not wanted.ordered:
+            if not self.wanted.ordered:
                 yield from map(self._result, outcomes)
                 continue
             self._held.update((outcome.number, outcome) for outcome in outcomes)
@@ -134,15 +231,14 @@ class _Search:
         if self._failure is not None:
             raise self._failure
 
-    def _lists(self, positions: Iterable[object]) -> Iterator[TaskList | Pause]:
-        entries = iter(positions)
+    def _lists(self, entries: Iterator[object]) -> Iterator[TaskList | Pause]:
         numbers = itertools.count()
         while (entry := self._read(entries)) is not _END:
             if entry is _LATER:
                 yield Pause.OUTCOME
                 continue
             number = next(numbers)
-            id, task, error = read_entry(number, entry, self._wanted.limits, self._wanted.multipv)
+            id, task, error = _read_entry(number, entry, self.wanted)
             self._given[number] = id, task, error
             yield TaskList([task if error is None else Task(number, "")])  # so that it has its place
             while len(self._held) >= _MOST_HELD:
@@ -179,23 +275,19 @@ class ManyResults(Iterator[PositionResult]):
             raise PsearchError("positions is a mapping: give its items(), which are pairs of an id and a position")
         if isinstance(positions, (str, chess.Board)) or not isinstance(positions, Iterable):
             raise PsearchError(f"positions must be an iterable of FENs or boards, not {shown(positions)}")
-        workers = wanted.workers
-        if isinstance(positions, Sized):
-            workers = max(1, min(workers, len(positions)))
+        most = max(1, len(positions)) if isinstance(positions, Sized) else wanted.workers
         self._owner = Owner("analysis")
         self._is_over = False
         """all results have been given out, or it has failed"""
         self._closer: int | None = None
         """the thread that has closed it"""
-        self._search = _Search(workers, wanted)
+        self._search = _Search(min(wanted.workers, most), wanted)
         self._results: Iterator[PositionResult] = self._search.results(positions)
 
     def __enter__(self) -> ManyResults:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def __del__(self) -> None:
@@ -207,11 +299,11 @@ class ManyResults(Iterator[PositionResult]):
 
     def __next__(self) -> PositionResult:
         result = self._take()
-        if result is not None:
-            return result
-        if not self._is_over and self._closer != threading.get_ident():
-            raise PsearchError(_CLOSED)
-        raise StopIteration
+        if result is None:
+            if not self._is_over and self._closer != threading.get_ident():
+                raise PsearchError(_CLOSED)
+            raise StopIteration
+        return result
 
     def _take(self) -> PositionResult | None:
         """Return the next result. None: there are no more, or this is closed."""
@@ -253,10 +345,6 @@ class ManyResults(Iterator[PositionResult]):
         finally:
             search.leave()
 
-    def _stop(self) -> None:
-        """Let `_take` come back soon, in whatever thread; there will be no more results."""
-        self._search.is_stopped = True
-
 
 @lists_settings
 def analyse_many(
@@ -292,7 +380,7 @@ def analyse_many(
     SETTINGS
 
     `cluster` has other machines do it, by Ray (docs/guides/cluster.md): `auto`, `local`, `HOST:PORT` or
-    `ray://HOST[:PORT]`. `workers` then are at most so many, None all that there is room for; cores do not join others.
+    `ray://HOST[:PORT]`. There are at most `workers` then, None: as many as there is room for; cores do not join others.
     What happens to machines is logged as a warning of the logger `psearch`.
 
     Raises PsearchError for a bad argument, `psearch.WorkerDied` when no processes can be had, and what the iterable
@@ -307,7 +395,11 @@ def analyse_many(
     limits = limits_of(limit)
     threads = THREADS.of_value(threads_per_position, "threads_per_position")
     if cluster is not None:
-        check_cluster(cluster)
+        from psearch.remote.address import cluster_address
+
+        if not isinstance(cluster, str):
+            raise PsearchError(f"cluster must be an address, as 'auto', not {shown(cluster)}")
+        cluster_address(cluster, "cluster ")  # which raises where it is none, and where there is no Ray
     if workers is None:  # on a cluster: as many as there are
         workers = MAX_THREADS if cluster is not None else max(1, usable_cores() // threads)
     workers = THREADS.of_value(workers, "workers")
@@ -335,14 +427,12 @@ def useful_hash_mb(limits: Limits, threads: int = 1) -> int:
 
     A power of two, 1 to 64 MiB; where only the depth is limited 16 MiB.
     """
-    nodes = math.inf
-    if limits.nodes is not None:
-        nodes = limits.nodes
+    nodes = [limits.nodes] if limits.nodes is not None else []
     if limits.movetime_ms is not None:
-        nodes = min(nodes, limits.movetime_ms * _NODES_PER_MS * threads)
-    if nodes == math.inf:
-        return DEPTH_HASH_MB
-    wanted = min(nodes * _ENTRIES_PER_NODE / _ENTRIES_PER_MIB, MOST_USEFUL_HASH_MB)
+        nodes.append(math.ceil(limits.movetime_ms * _NODES_PER_MS * threads))
+    if not nodes:
+        return _DEPTH_HASH_MB
+    wanted = min(min(nodes) * _BYTES_PER_NODE / MIB, JOB_HASH_MB)
     return 1 << max(0, math.ceil(math.log2(wanted)))
 
 
@@ -357,41 +447,34 @@ def limits_of(limit: chess.engine.Limit | None) -> Limits:
     return Limits(limits.depth, None if time_s is None else time_s * 1000, limits.nodes, limits.mate)
 
 
-def read_entry(number: int, entry: object, limits: Limits, multipv: int) -> tuple[Any, Task, str | None]:
-    """Return its id, what is to be searched, and what is wrong with it; limits, multipv: where it has none of its
-    own."""
-    if isinstance(entry, Position):
-        asked, id = entry, number if entry.id is None else entry.id
-    elif isinstance(entry, (tuple, list)) and len(entry) == 2:
-        asked, id = Position(entry[1]), entry[0]
-    else:
-        asked, id = Position(entry), number  # type: ignore[arg-type]  # it is looked at here
+def _read_entry(number: int, entry: Any, wanted: _Wanted) -> tuple[Any, Task, str | None]:
+    """Return its id, what is to be searched, and what is wrong with it. What is only text is looked at where it is
+    searched."""
+    match entry:
+        case Position():
+            asked, id = entry, number if entry.id is None else entry.id
+        case (id, place):
+            asked = Position(place)
+        case _:
+            asked, id = Position(entry), number
+    place, limits, multipv = asked.position, wanted.limits, wanted.multipv
     try:
-        return id, _task(number, asked, limits, multipv), None
+        if asked.limit is not None:
+            limits = limits_of(asked.limit)
+        if asked.multipv is not None:
+            multipv = MULTIPV.of_value(asked.multipv, "multipv")
+        if isinstance(place, str) and asked.root_moves is None:
+            return id, Task(number, place, (), limits, multipv), None
+        board = board_of(place)
+        only = moves_of(board, asked.root_moves)
+        words = None if only is None else tuple(board.uci(move) for move in only)
+        return id, replace(Task.of_board(number, board, limits, multipv=multipv), root_moves=words), None
     except PsearchError as error:
-        return id, Task(number, _text(asked.position)), str(error)
+        text = place.fen() if isinstance(place, chess.Board) else place
+        return id, Task(number, text if isinstance(text, str) else ""), str(error)
 
 
-def _task(number: int, asked: Position, limits: Limits, multipv: int) -> Task:
-    """Return the task. Raises PsearchError. What is only text is looked at where it is searched."""
-    if asked.limit is not None:
-        limits = limits_of(asked.limit)
-    if asked.multipv is not None:
-        multipv = MULTIPV.of_value(asked.multipv, "multipv")
-    place = asked.position
-    if isinstance(place, str) and asked.root_moves is None:
-        return Task(number, place, (), limits, multipv)
-    board = board_of(place)
-    only = moves_of(board, asked.root_moves)
-    words = None if only is None else tuple(board.uci(move) for move in only)
-    return replace(Task.of_board(number, board, limits, multipv=multipv), root_moves=words)
-
-
-def _text(place: object) -> str:
-    """Return a position that is wrong, as far as it can be shown."""
-    if isinstance(place, str):
-        return place
-    return place.fen() if isinstance(place, chess.Board) else ""
+# -- on asyncio --------------------------------------------------------------------------------------------------------
 
 
 class _FromLoop(Iterator[object]):
@@ -400,30 +483,25 @@ class _FromLoop(Iterator[object]):
     def __init__(self, source: AsyncIterable[Entry]) -> None:
         self._source = aiter(source)
         self._loop = asyncio.get_running_loop()
-        self._awaited: concurrent.futures.Future[object] | None = None
+        self.awaited: concurrent.futures.Future[object] | None = None
 
     def __next__(self) -> object:
         """Return the next, or _LATER."""
-        if self._awaited is None:
-            self._awaited = asyncio.run_coroutine_threadsafe(self._read(), self._loop)
+        if self.awaited is None:
+            self.awaited = asyncio.run_coroutine_threadsafe(self._read(), self._loop)
         try:
-            entry = self._awaited.result(_READ_S)
+            entry = self.awaited.result(_READ_S)
         except concurrent.futures.TimeoutError:
-            if not self._awaited.done():
+            if not self.awaited.done():
                 return _LATER
             raise  # the iterable's own
-        self._awaited = None
+        self.awaited = None
         if entry is _END:
             raise StopIteration
         return entry
 
     async def _read(self) -> object:
         return await anext(self._source, _END)
-
-    def give_up(self) -> None:
-        """Note that nobody waits for more."""
-        if self._awaited is not None:
-            self._awaited.cancel()
 
 
 class AsyncManyResults:
@@ -432,20 +510,17 @@ class AsyncManyResults:
     An await that is cancelled ends the analysis.
     """
 
-    def __init__(self, positions: Iterable[Entry] | AsyncIterable[Entry], make: partial[ManyResults]) -> None:
+    def __init__(self, positions: Iterable[Entry] | AsyncIterable[Entry], make: Callable[[Any], ManyResults]) -> None:
         self._make = make
-        self._positions = positions
-        self._bridge: _FromLoop | None = None
+        self._positions: Any = positions
         self._results: ManyResults | None = None
-        self._is_closed = False
+        self._is_stopped = False
         self._closer: asyncio.Task[Any] | None = None
         """the task that has closed it"""
-        self._opening = threading.Lock()
-        """held by the thread that starts or ends the analysis"""
+        self._starting = asyncio.Lock()
 
     async def __aenter__(self) -> AsyncManyResults:
-        self._build_bridge()
-        await in_thread(self._open, self._end)
+        await self._start()
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -455,11 +530,11 @@ class AsyncManyResults:
         return self
 
     async def __anext__(self) -> PositionResult:
-        self._build_bridge()
-        result = await in_thread(self._next, self._end)
+        results = await self._start()
+        result = None if results is None else await in_thread(results._take, self._stop)
         if result is not None:
             return result
-        is_over = self._results is not None and self._results._is_over
+        is_over = results is not None and results._is_over
         if not is_over and self._closer not in (None, asyncio.current_task()):
             raise PsearchError(_CLOSED)
         raise StopAsyncIteration
@@ -469,36 +544,27 @@ class AsyncManyResults:
         that waits for a result gets a PsearchError, unless it has had all of them."""
         if self._closer is None:
             self._closer = asyncio.current_task()
-        self._end()
-        await in_thread(self._close)
+        self._stop()
+        results = await self._start()
+        if results is not None:
+            await in_thread(results.close)
 
-    def _end(self) -> None:
-        """At once, from the loop: what goes on in threads ends soon."""
-        self._is_closed = True
-        if self._results is not None:
-            self._results._stop()
-        if self._bridge is not None:
-            self._bridge.give_up()
-
-    def _build_bridge(self) -> None:
-        """An asynchronous iterable is read by its loop, which is the running one."""
-        if self._bridge is None and isinstance(self._positions, AsyncIterable):
-            self._bridge = _FromLoop(self._positions)
-
-    def _open(self) -> ManyResults | None:
-        with self._opening:
-            if self._results is None and not self._is_closed:
-                self._results = self._make(self._bridge or self._positions)
+    async def _start(self) -> ManyResults | None:
+        """Return the results, which the first call starts in a thread; None where they were stopped before."""
+        async with self._starting:
+            if self._results is None and not self._is_stopped:
+                if isinstance(self._positions, AsyncIterable):
+                    self._positions = _FromLoop(self._positions)  # its loop is the one that is running
+                self._results = await in_thread(lambda: self._make(self._positions), self._stop)
             return self._results
 
-    def _next(self) -> PositionResult | None:
-        results = self._open()
-        return None if results is None or self._is_closed else results._take()
-
-    def _close(self) -> None:
-        with self._opening:
-            if self._results is not None:
-                self._results.close()
+    def _stop(self) -> None:
+        """Let what goes on in threads end soon; called in the loop."""
+        self._is_stopped = True
+        if self._results is not None:
+            self._results._search.is_stopped = True
+        if isinstance(self._positions, _FromLoop) and self._positions.awaited is not None:
+            self._positions.awaited.cancel()
 
 
 def analyse_many_async(

@@ -3,35 +3,256 @@ keeps them at work."""
 
 from __future__ import annotations
 
+import math
+import os
 import pickle
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from psearch.api.api_log import LOG
+import chess
+
+from psearch.api import LOG
 from psearch.arena.blocks import MIB
 from psearch.arena.control_groups import available_memory
-from psearch.batch.positions.position_worker import PositionProcess, PositionWorker, WorkerSettings
-from psearch.batch.positions.task import Batch, Outcome, Pause, TaskList
+from psearch.batch.positions.comparing import LEAST_SEEMING_LOSS, Comparer, loss_of
+from psearch.batch.positions.task import Answer, Batch, Choice, Line, Outcome, Pause, Task, TaskList
 from psearch.batch.positions.task_queue import Done, Event, TaskQueue
+from psearch.options import SearchOptions
+from psearch.processes.control import SearchControl
+from psearch.processes.request import SearchRequest
 from psearch.processes.task_processes import TaskProcesses
-from psearch.processes.tasks import Answered, BackEnd, ProcessJoined, ProcessLost, Raised, Told, error_of
-from psearch.results import PsearchError
+from psearch.processes.tasks import Answered, BackEnd, ProcessJoined, ProcessLost, Program, Raised, Told, error_of
+from psearch.results import Info, PsearchError, Result, WorkerDied
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
+from psearch.searcher.notices import Notices
+from psearch.searcher.searcher import Searcher, Size
+from psearch.text.fen import checked_moves
+from psearch.text.report import uci_line
+from psearch.version import __version__
 
 if TYPE_CHECKING:
     from psearch.remote.cluster_processes import ClusterProcesses
+    from psearch.text.syzygy import RootProber
 
+_LOOK_INTERVAL_S = 0.1
+"""Time between two looks at what the program has sent: threads that may be used, a wish to stop."""
+_SEND_INTERVAL_S = 0.2
+"""Least time between two messages with outcomes: each wakes the program."""
 _SLOWER = 3.0
 """A worker has hung when a batch takes longer than `_SLOWER` times its limit plus `_LATE_S` seconds."""
 _COMPARED = 4
-"""A position of a game may take so many times its limit: its move may be compared, by nodes, not by time."""
+"""A position of a game may take this many times its limit: its move may be compared, by nodes, not by time."""
 _LATE_S = 30.0
 _BESIDE_MB = 200
 """MiB that a worker on a cluster needs beside its table, and each of its processes if it has some."""
 _WAIT_S = 0.2
 """How soon a search that goes on is seen to be worth help, and a wish to stop is heard."""
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """Settings that all workers of a pool share; picklable."""
+
+    threads: int = 1
+    """worker processes for one position; 1: the worker's own process searches"""
+    hash_mb: int = 16
+    options: SearchOptions = field(default_factory=SearchOptions)
+    syzygy: str = ""
+    """folders of endgame tables, asked about the root; empty: none"""
+
+
+class PositionWorker:
+    """Searches tasks, one at a time; a context manager, and what a process of a pool calls with each batch.
+
+    program: heard ten times a second while it searches, and sent outcomes meanwhile; name: put into outcomes. Raises
+    PsearchError when there is no memory, or no processes where there are to be some.
+    """
+
+    def __init__(self, settings: WorkerSettings, program: Program | None = None, name: str = "") -> None:
+        settings.options.read_network()  # on another machine the file may hold another network
+        self.settings = settings
+        self.name = name or str(os.getpid())
+        self._program = program
+        self.on_look: Callable[[], None] | None = None if program is None else partial(self._look, program)
+        """called ten times a second during a search"""
+        self._outcomes: list[Outcome] = []
+        """those that have not been sent"""
+        self._sent_at = 0.0
+        self._control = SearchControl()
+        self._threads = settings.threads
+        self._is_searching = False
+        self._prober: RootProber | None = None
+        if settings.syzygy:
+            from psearch.text.syzygy import RootProber
+
+            self._prober = RootProber(settings.syzygy)
+        self._comparer = Comparer(settings.options)
+        self._latest: tuple[chess.Board, Answer] | None = None
+        """the position of this list that was searched last"""
+        kernels = settings.options.kernels
+        size = Size(settings.threads, settings.hash_mb, inline=settings.threads == 1, kernels=kernels)
+        self._engine = Searcher(Notices(LOG.warning)).start(size)
+
+    def __enter__(self) -> PositionWorker:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the memory back, and end the processes if there are any."""
+        self._engine.close()
+        self._comparer.close()
+        if self._prober is not None:
+            self._prober.close()
+
+    def __call__(self, batch: Batch) -> list[Outcome]:
+        """Search a batch, and return the outcomes that were not sent meanwhile."""
+        for outcome in self.work(batch):
+            self._outcomes.append(outcome)
+            if self._program is not None and time.monotonic() - self._sent_at >= _SEND_INTERVAL_S:
+                self._program.tell(self._taken())
+        return self._taken()
+
+    def beside(self, threads: int) -> None:
+        """Let this many threads do the present search, if there is one, and those that follow. They are processes of
+        their own then. From `on_look`, or between searches."""
+        if threads > self._threads:
+            self._threads = threads
+            if self._is_searching:
+                self._control.allow(threads)
+            else:
+                self._engine.supervisor.allow(threads)
+
+    def work(self, batch: Batch) -> Iterator[Outcome]:
+        """Yield the outcomes of a batch as they are found; see `search`."""
+        for part in batch.parts:
+            if part.begins:
+                self.forget()
+            for number, task in part.tasks:
+                yield self.search(number, task)
+
+    def forget(self) -> None:
+        """Forget everything, as if the worker were new: another game follows, or a position by itself."""
+        self._engine.supervisor.forget()
+        self._latest = None
+
+    def search(self, number: int, task: Task) -> Outcome:
+        """Search a position. What is wrong with it is its outcome, too. Raises WorkerDied when processes are lost again
+        and again and nothing was found."""
+        try:
+            return Outcome(number, task.id, self._answer(task), None, self.name)
+        except WorkerDied:
+            raise
+        except (PsearchError, ValueError) as error:
+            return Outcome(number, task.id, None, str(error), self.name)
+
+    def _look(self, program: Program) -> None:
+        program.look()
+        if self._outcomes:
+            program.tell(self._taken())
+
+    def _taken(self) -> list[Outcome]:
+        outcomes, self._outcomes = self._outcomes, []
+        self._sent_at = time.monotonic()
+        return outcomes
+
+    def _answer(self, task: Task) -> Answer:
+        board = task.board()
+        only = None if task.root_moves is None else [board.parse_uci(move) for move in task.root_moves]
+        only = checked_moves(board, only)
+        probe = self._prober.probe(board) if self._prober is not None and only is None else None
+        infos: list[Info] = []
+
+        def take(info: Info) -> None:
+            if not info.is_live:
+                infos.append(info)
+            elif self.on_look is not None:
+                self.on_look()
+
+        request = SearchRequest(
+            board,
+            task.limits,
+            self.settings.options,
+            only if probe is None else probe.best,
+            task.multipv,
+            on_info=take,
+            control=self._control,
+            live_from_s=_LOOK_INTERVAL_S,
+            live_interval_s=_LOOK_INTERVAL_S if self.on_look is not None else math.inf,
+        )
+        self._is_searching = True
+        try:
+            result = self._engine.supervisor.search(request)
+        finally:
+            self._is_searching = False
+        answer = (
+            answer_of(result, infos) if probe is None else answer_of(probe.scored_result(result), infos, probe.hits)
+        )
+        latest, self._latest = self._latest, (board, answer)
+        if not task.line or board.legal_moves.count() <= 1:
+            return answer
+        walk = board.copy(stack=False)
+        line = [walk.push_uci(word) for word in task.line]
+        is_suspect = self._is_suspect(board, line[0], answer, latest)
+        return replace(answer, compared=self._comparer.compare(board, line, task.limits, self.on_look, is_suspect))
+
+    def _is_suspect(
+        self, board: chess.Board, played: chess.Move, answer: Answer, latest: tuple[chess.Board, Answer] | None
+    ) -> bool:
+        """Tell whether a move may be a mistake, by the scores of this position and of the one after it. It may be, too,
+        where that is not the one that was searched before: a journal has had it, or a worker that was lost."""
+        if answer.best is None or answer.move(board) == played:
+            return False
+        after = board.copy(stack=False)
+        after.push(played)
+        reached = None
+        if any(after.legal_moves):
+            if latest is None or latest[0] != after:
+                return True
+            reached = latest[1].estimate[0]
+        return loss_of(board, after, answer.estimate[0], reached) >= LEAST_SEEMING_LOSS
+
+
+def answer_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Answer:
+    """Return what is kept of a result, and of the reports before it."""
+    info, best = result.info, result.bestmove
+    choices: list[Choice] = []
+    exact: Info | None = None
+
+    def choose(move: chess.Move, since: Info) -> None:
+        if not choices or choices[-1].move != move.uci():
+            choices.append(Choice(move.uci(), round(since.time_s, 4), since.depth, since.nodes))
+
+    for report in infos:
+        if report.multipv == 1:
+            exact = report if report.bound == "exact" else exact
+            if report.depth > 0 and report.pv:
+                choose(report.pv[0], report)
+    if best is not None:
+        choose(best, info)
+    return Answer(
+        best=None if best is None else best.uci(),
+        lines=[
+            Line(line.score.relative, line.bound, line.depth, line.seldepth, uci_line(line.pv))
+            for line in result.lines or [info]
+        ],
+        nodes=info.nodes,
+        time_s=round(info.time_s, 4),
+        hashfull=info.hashfull,
+        tbhits=tbhits,
+        choices=choices,
+        exact=exact.score.relative if exact and info.bound != "exact" and best in exact.pv[:1] else None,
+        notes=tuple(result.notes),
+        version=__version__,
+        threads=len(info.workers) or 1,
+    )
+
+
+# -- the pool ----------------------------------------------------------------------------------------------------------
 
 
 class PositionPool:
@@ -60,7 +281,7 @@ class PositionPool:
         self._batches += 1
 
     def assist(self, worker: int, threads: int) -> None:
-        """Let so many threads do this worker's search, from now to its end, since others have nothing to do. On a
+        """Let this many threads do this worker's search, from now to its end, since others have nothing to do. On a
         cluster nothing is done: a worker has the cores that Ray has given it, and no others."""
         if isinstance(self.processes, TaskProcesses):
             self.processes.ask(worker, threads)
@@ -72,23 +293,18 @@ class PositionPool:
         events: list[Event] = []
         for message in self.processes.messages(timeout_s, awaited):
             match message:
-                case ProcessJoined():
-                    events.append(message)
-                case ProcessLost():
-                    self.lost += 1
+                case ProcessJoined() | ProcessLost():
+                    self.lost += isinstance(message, ProcessLost)
                     events.append(message)
                 case Told(worker, _, answer) | Answered(worker, _, answer):
-                    events.append(self._done(worker, pickle.loads(answer)))
+                    outcomes = pickle.loads(answer)
+                    if self._cluster is not None:
+                        node = self._cluster.count(worker, len(outcomes))
+                        outcomes = [replace(outcome, worker=node) for outcome in outcomes]
+                    events.append(Done(worker, outcomes))
                 case Raised(worker, _, error):  # not of a position: those are outcomes
                     self.processes.dismiss(worker, f"it raised {error_of(error)!r}")
         return events
-
-    def _done(self, worker: int, outcomes: list[Outcome]) -> Done:
-        """Return the event; on a cluster the outcomes name the node."""
-        if self._cluster is not None:
-            name = self._cluster.count(worker, len(outcomes))
-            outcomes = [replace(outcome, worker=name) for outcome in outcomes]
-        return Done(worker, outcomes)
 
     def work_done(self) -> str:
         """Return what each machine has done, for people; empty where it is this machine."""
@@ -115,9 +331,9 @@ def make_pool(
     settings: WorkerSettings,
     cluster: str | None = None,
     on_note: Callable[[str], None] = LOG.warning,
-    worker: Callable[[WorkerSettings], PositionWorker] = PositionWorker,
+    worker: Callable[[WorkerSettings, Program], PositionWorker] = PositionWorker,
 ) -> PositionPool:
-    """Start so many workers on this machine, or at most so many on a cluster. One that dies or stalls is replaced.
+    """Start workers on this machine, or on a cluster at most this many. One that dies or stalls is replaced.
 
     cluster: see `psearch.remote.cluster_processes`, workers there have the cores that Ray gives them; on_note: called
     with a line for people when a worker or a node was lost; worker: what searches. Raises PsearchError when there is
@@ -128,7 +344,9 @@ def make_pool(
 
         beside = _BESIDE_MB * (1 if settings.threads == 1 else settings.threads + 1)
         memory = (settings.hash_mb + beside) * MIB
-        processes = ClusterProcesses(cluster, partial(_begin, settings), settings.threads, memory, workers, on_note)
+        processes = ClusterProcesses(
+            cluster, partial(PositionWorker, settings), settings.threads, memory, workers, on_note
+        )
         return PositionPool(processes, settings.threads, processes)
     needed, available = workers * settings.hash_mb * MIB, available_memory()
     if needed > available:
@@ -137,14 +355,8 @@ def make_pool(
             f"MB, {max(available, 0) // MIB:,} MB are available"
         )
     load_kernels(settings.options.kernels.group(SEARCH))  # compiled once, not by each worker
-    make = partial(PositionProcess, settings, worker)
+    make = partial(worker, settings)
     return PositionPool(TaskProcesses(make, workers, looks=True, what="analysis", on_note=on_note), settings.threads)
-
-
-def _begin(settings: WorkerSettings) -> Callable[[Batch], list[Outcome]]:
-    """Return what answers batches, in each worker of a cluster."""
-    worker = PositionWorker(settings)
-    return lambda batch: list(worker.work(batch))
 
 
 def rounds(

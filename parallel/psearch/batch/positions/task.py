@@ -1,16 +1,21 @@
-"""Positions to search, as plain data for messages between processes."""
+"""Positions to search and what was found, as plain data: for messages between processes, for journals, and for
+programs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import chess
+import chess.engine
 
-from psearch.batch.positions.answer import Answer
 from psearch.results import Limits, PsearchError
 from psearch.text.fen import drop_impossible, parse_position
+from psearch.text.report import score_object
+from psearch.text.values import shown
 from psearch_core.records import MAX_HISTORY
 
 
@@ -26,7 +31,7 @@ class Task:
     """played from there to the position that is searched, UCI"""
     limits: Limits = field(default_factory=Limits)
     multipv: int = 1
-    """lines to find, if there are so many moves"""
+    """most lines to find: fewer where there are fewer moves"""
     root_moves: tuple[str, ...] | None = None
     """the moves to choose from, UCI; None: all"""
     line: tuple[str, ...] = ()
@@ -93,20 +98,6 @@ class Batch:
         return sum(len(part.tasks) for part in self.parts)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a task: an answer, or why there is none."""
-
-    number: int
-    """of the task; numbers begin at 0, in the order in which tasks are read"""
-    id: str | int
-    answer: Answer | None
-    error: str | None = None
-    """one line; None where there is an answer"""
-    worker: str = ""
-    """which worker searched it: its machine, or the number of its process"""
-
-
 def from_board(board: chess.Board) -> tuple[str, tuple[str, ...]]:
     """Return a FEN, and the moves from there to the board: as many of the last ones as a search looks at."""
     count = min(len(board.move_stack), board.halfmove_clock, MAX_HISTORY)
@@ -130,3 +121,277 @@ def uci_words(board: chess.Board, moves: Iterable[chess.Move]) -> Iterator[str]:
 
 def _fen(board: chess.Board) -> str:
     return board.shredder_fen() if board.chess960 else board.fen()
+
+
+# -- what was found ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Choice:
+    """When the search began to prefer a move."""
+
+    move: str
+    """UCI"""
+    time_s: float
+    depth: int
+    nodes: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the time, the depth and the nodes."""
+        return {"time": self.time_s, "depth": self.depth, "nodes": self.nodes}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One of the best lines."""
+
+    score: chess.engine.Score
+    """for the side to move"""
+    bound: str
+    """`exact`, `lower` or `upper`, as in `Info`"""
+    depth: int
+    seldepth: int
+    pv: list[str]
+    """UCI"""
+
+    def as_json(self, plies: int | None = None) -> dict[str, Any]:
+        """Return the score, the depth and the moves. plies: how many moves at most; None: all."""
+        return {"score": score_object(self.score, self.bound), "depth": self.depth, "pv": self.pv[:plies]}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The best move beside the one that was played, both with exact scores of the same depth, for the side to move."""
+
+    depth: int
+    depths: int
+    """how many of the last depths agree with these scores, or differ more"""
+    best: str
+    """UCI; may be the move that was played"""
+    best_score: chess.engine.Score
+    played_score: chess.engine.Score
+    pv: list[str]
+    """the line of the best move, UCI"""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return both moves' scores, and what else `Answer.from_json` needs."""
+        return {
+            "depth": self.depth,
+            "depths": self.depths,
+            "bestmove": self.best,
+            "score": score_object(self.best_score, "exact"),
+            "played": score_object(self.played_score, "exact"),
+            "pv": self.pv,
+        }
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a search found. `as_json`, `as_record` and `from_json` are the one way to JSON and back: the results that
+    `psearch analyse` writes, its journal, and the older results that it merges."""
+
+    best: str | None
+    """UCI; None when the game is over on the board"""
+    lines: list[Line]
+    """best first, at least one"""
+    nodes: int
+    time_s: float
+    hashfull: int
+    """share of the transposition table written by this search, in thousandths"""
+    tbhits: int
+    """root moves that were looked up in endgame tables"""
+    choices: list[Choice]
+    """the best move and its predecessors, each where it became the best; the last one is `best`"""
+    exact: chess.engine.Score | None = None
+    """the last exact score of the best move, where its score is a bound and there is one"""
+    compared: Comparison | None = None
+    """with the move that was played, where that may be a mistake"""
+    notes: tuple[str, ...] = ()
+    """what went wrong on the way and was mended, a line each"""
+    version: str = ""
+    """psearch's, where it was searched"""
+    threads: int = 1
+    """that searched at last"""
+
+    @property
+    def line(self) -> Line:
+        """The best line."""
+        return self.lines[0]
+
+    @property
+    def estimate(self) -> tuple[chess.engine.Score, str]:
+        """The score for callers that cannot use bounds, and whether it is exact or which bound it is: the last exact
+        score if it may still be right, else the bound."""
+        score, bound = self.line.score, self.line.bound
+        if self.exact is not None and (self.exact >= score if bound == "lower" else self.exact <= score):
+            return self.exact, "exact"
+        return score, bound
+
+    def move(self, board: chess.Board) -> chess.Move:
+        """Return the best move on this board. Raises ValueError where there is none."""
+        if self.best is None:
+            raise ValueError("no legal move")
+        return board.parse_uci(self.best)
+
+    def check(self, board: chess.Board) -> None:
+        """Raise ValueError unless the moves can be played on this board."""
+        if self.best is None:
+            if any(board.legal_moves):
+                raise ValueError("no move")
+            return
+        compared = () if self.compared is None else (self.compared,)
+        for word in (self.best, *(choice.move for choice in self.choices), *(one.best for one in compared)):
+            board.parse_uci(word)
+        for pv in (self.line.pv, *(one.pv for one in compared)):
+            walk = board.copy(stack=False)
+            for word in pv:
+                walk.push_uci(word)
+
+    def as_json(self, plies: int | None = None) -> dict[str, Any]:
+        """Return the answer as programs get it: moves are UCI, times seconds. plies: length of the lines at most."""
+        first = self.line
+        values: dict[str, Any] = {
+            "bestmove": self.best,
+            "score": score_object(first.score, first.bound),
+            "depth": first.depth,
+            "seldepth": first.seldepth,
+            "nodes": self.nodes,
+            "time": self.time_s,
+            "tbhits": self.tbhits,
+            "pv": first.pv[:plies],
+        }
+        if len(self.lines) > 1:
+            values["lines"] = [line.as_json(plies) for line in self.lines]
+        return values
+
+    def as_record(self) -> dict[str, Any]:
+        """Return all that `from_json` takes, for a journal."""
+        return {
+            **self.as_json(),
+            "choices": [{"move": choice.move, **choice.as_json()} for choice in self.choices],
+            "exact": None if self.exact is None else score_object(self.exact, "exact"),
+            "compared": None if self.compared is None else self.compared.as_json(),
+            "hashfull": self.hashfull,
+            "threads": self.threads,
+            "notes": list(self.notes),
+            "version": self.version,
+        }
+
+    @classmethod
+    def from_json(cls, values: Any, is_record: bool = False) -> Answer:
+        """Return the answer that `as_json` or `as_record` has written. Raises ValueError for anything else. is_record:
+        nothing but what `as_record` has written will do, now or with the names of journals of 0.1."""
+        try:
+            is_old = is_record and "best" in values
+            answer = _read(_renamed(values) if is_old else values)
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            raise ValueError(f"{type(error).__name__}: {error}") from None
+        if is_record and not is_old and answer.as_record() != values:
+            raise ValueError("there is more than an answer")
+        return answer
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a task: an answer, or why there is none."""
+
+    number: int
+    """of the task; numbers begin at 0, in the order in which tasks are read"""
+    id: str | int
+    answer: Answer | None
+    error: str | None = None
+    """one line; None where there is an answer"""
+    worker: str = ""
+    """which worker searched it: its machine, or the number of its process"""
+
+
+def result_object(id: Any, task: Task, answer: Answer | None, error: str | None) -> dict[str, Any]:
+    """Return a result as a JSON line: scores for the side to move, moves in UCI, times in seconds."""
+    values: dict[str, Any] = {"id": id, "fen": task.fen}
+    if task.moves:
+        values["moves"] = list(task.moves)
+    if answer is None:
+        return {**values, "error": error}
+    values |= answer.as_json()
+    if answer.notes:
+        values["notes"] = list(answer.notes)
+    return {**values, "version": answer.version}
+
+
+def _read(values: Any) -> Answer:
+    best, seldepth = values["bestmove"], _checked(values["seldepth"], int)
+    lines = [_line(line, seldepth) for line in values.get("lines", [values])]
+    since = values.get("solution", values)
+    choices = values.get("choices", [] if best is None else [{**since, "move": best}])
+    exact, compared = values.get("exact"), values.get("compared")
+    if not lines or (best is not None and not choices):
+        raise ValueError("a move is missing")
+    nodes, time_s = _fields(values, nodes=int, time=float)
+    return Answer(
+        best=None if best is None else _checked(best, str),
+        lines=lines,
+        nodes=nodes,
+        time_s=time_s,
+        hashfull=_checked(values.get("hashfull", 0), int),
+        tbhits=_checked(values.get("tbhits", 0), int),
+        choices=[Choice(*_fields(one, move=str, time=float, depth=int, nodes=int)) for one in choices],
+        exact=None if exact is None else _score(exact),
+        compared=None if compared is None else _comparison(compared),
+        notes=tuple(map(str, values.get("notes", ()))),
+        version=str(values.get("version", "")),
+        threads=_checked(values.get("threads", 1), int),
+    )
+
+
+def _line(values: Any, seldepth: int) -> Line:
+    bound, pv = values["score"].get("bound", "exact"), values["pv"]
+    if bound not in ("exact", "lower", "upper") or not isinstance(pv, list):
+        raise ValueError("its bound or pv is none")
+    depth, moves = _checked(values["depth"], int), [_checked(word, str) for word in pv]
+    return Line(_score(values["score"]), bound, depth, seldepth, moves)
+
+
+def _comparison(values: Any) -> Comparison:
+    if values["depths"] not in (1, 2, 3):
+        raise ValueError("its depths are none")
+    best = _line(values, 0)
+    move, played = _checked(values["bestmove"], str), _score(values["played"])
+    return Comparison(best.depth, values["depths"], move, best.score, played, best.pv)
+
+
+def _score(values: Any) -> chess.engine.Score:
+    mate = values.get("mate")
+    return chess.engine.Cp(_checked(values["cp"], int)) if mate is None else chess.engine.Mate(_checked(mate, int))
+
+
+def _fields(values: Any, **kinds: type) -> list[Any]:
+    return [_checked(values[name], kind) for name, kind in kinds.items()]
+
+
+def _checked(value: Any, kind: type) -> Any:
+    """Return a value of this type; a float is a time. Raises ValueError for any other."""
+    is_right = type(value) is kind or (kind is float and type(value) is int)
+    if not is_right or (kind is int and abs(value) >= 2**63) or (kind is float and not 0 <= value < math.inf):
+        raise ValueError(f"{shown(value)} is no {kind.__name__}")
+    return value
+
+
+def _renamed(values: Any) -> dict[str, Any]:
+    """Return a record with the names of today. Journals of 0.1 had the fields of Python objects: those of suites and
+    games one line without a list, those of JSON lines a list."""
+    lines = [{**line, "score": {**line, "bound": line["bound"]}} for line in values.get("lines", [values])]
+    exact = {"cp": values["exact_cp"], "mate": values["exact_mate"]}
+    compared = values.get("compared")
+    if compared is not None:
+        played = {"cp": compared["played_cp"], "mate": compared["played_mate"]}
+        compared = {**compared, "bestmove": compared["best"], "score": compared, "played": played}
+    return {
+        **values,
+        **lines[0],
+        "bestmove": values["best"],
+        "time": values["time_s"],
+        "lines": lines,
+        "choices": [{**choice, "time": choice["time_s"]} for choice in values["choices"]],
+        "exact": None if exact == {"cp": None, "mate": None} else exact,
+        "compared": compared,
+    }

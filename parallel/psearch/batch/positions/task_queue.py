@@ -16,7 +16,7 @@ from psearch.batch.positions.task import Batch, Outcome, Part, Pause, Task, Task
 from psearch.processes.tasks import ProcessJoined, ProcessLost
 
 MOST_TRIES = 3
-"""A position whose worker was lost so often is bad, and not tried again."""
+"""A position whose worker was lost this often is bad, and not tried again."""
 _BATCH_S = 1.0
 """Target duration of a batch, in seconds: between two of them a worker waits for a message, about a millisecond."""
 _LEAST_BATCH_S = 0.05
@@ -53,7 +53,6 @@ class _Item:
     owner: _OpenList
     tries: int = 0
     """workers that were lost with it"""
-    is_done: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -65,8 +64,6 @@ class _OpenList:
     """those that are not read; None: read to its end"""
     waiting: deque[_Item] = field(default_factory=deque)
     """tasks that were read, and are at no worker"""
-    is_free: bool = True
-    """whether no worker is at it"""
     is_known: bool = False
     """whether the worker that is at it has its past in the table"""
 
@@ -76,39 +73,31 @@ class _OpenList:
         return bool(self.waiting) and self.waiting[0].tries > 0
 
 
+@dataclass(eq=False, slots=True)
 class _Worker:
     """A worker, seen from the queue."""
 
-    def __init__(self, event: ProcessJoined, threads: int, rate_s: float | None) -> None:
-        self.number = event.process
-        self.name = event.name
-        self.threads = threads
-        """how many it has been allowed"""
-        self.tasks: _OpenList | None = None
-        """the list of which it has some tasks and will get more"""
-        self.batch: dict[int, _Item] = {}
-        """tasks that it was sent and has not answered, by number"""
-        self.rate_s = rate_s
-        """seconds a task; None: nothing is known"""
-        self.size = 1 if rate_s is None else max(1, int(_BATCH_S / rate_s))
-        """how many tasks the last batch had"""
-        self.marked_at = 0.0
-        """when it began its present task, or has last answered"""
-
-    def took(self, outcomes: int, now: float) -> float:
-        """Note that it has answered so many tasks, and return seconds for each."""
-        latest = (now - self.marked_at) / outcomes
-        self.marked_at = now
-        known = self.rate_s
-        self.rate_s = latest if known is None else (1 - _NEWEST_SHARE) * known + _NEWEST_SHARE * latest
-        return self.rate_s
+    number: int
+    name: str
+    threads: int
+    """how many it has been allowed"""
+    rate_s: float | None
+    """seconds a task; None: nothing is known"""
+    size: int
+    """how many tasks the last batch had"""
+    tasks: _OpenList | None = None
+    """the list of which it has some tasks and will get more"""
+    batch: dict[int, _Item] = field(default_factory=dict)
+    """tasks that it was sent and has not answered, by number"""
+    marked_at: float = 0.0
+    """when it began its present task, or has last answered"""
 
 
 class TaskQueue:
     """Gives every task of `lists` to some worker until it has one outcome, whatever happens to workers.
 
     Behind a `Pause` in `lists` it reads on at the next call of `batches`. threads: of each worker; assist: threads that
-    may search in all where fewer positions are left than workers, 0: nobody gets more threads; clock: seconds. What the
+    may search in all where fewer positions are left than workers, 0: none gets more threads; clock: seconds. What the
     iterables of `lists` raise goes through `batches`. After each event of the pool, and at the beginning: `take`,
     `batches`, `assists`, `results`.
     """
@@ -128,8 +117,6 @@ class TaskQueue:
         self._assist = assist
         self._clock = clock
         self._workers: dict[int, _Worker] = {}
-        self._idle: set[int] = set()
-        """workers without a batch"""
         self._free: deque[_OpenList] = deque()
         """lists at no worker"""
         self._suspects: deque[_OpenList] = deque()
@@ -142,17 +129,12 @@ class TaskQueue:
         self._rate_s: float | None = None
         """seconds a task, at any worker"""
 
-    # -- what comes out ----------------------------------------------------------------------------------------------
-
     @property
     def is_over(self) -> bool:
         """Whether every task has its outcome, and all have been given out by `results`."""
-        return self._source is None and not self._items and not self._results and not self._unread
-
-    @property
-    def _unread(self) -> bool:
-        """Whether an open list may have more tasks; those at workers are `_items`, too, unless just read to the end."""
-        return bool(self._free or self._suspects) or any(worker.tasks for worker in self._workers.values())
+        # an open list may have tasks that are not read
+        is_open = self._free or self._suspects or any(worker.tasks for worker in self._workers.values())
+        return self._source is None and not (self._items or self._results or is_open)
 
     def results(self) -> list[Outcome]:
         """Return outcomes that are new; each task has one, once."""
@@ -162,12 +144,8 @@ class TaskQueue:
     def batches(self) -> list[tuple[int, Batch]]:
         """Return batches to be sent, with their workers."""
         self.pause = None
-        found = []
-        for number in sorted(self._idle):
-            batch = self._batch(self._workers[number])
-            if batch is not None:
-                self._idle.discard(number)
-                found.append((number, batch))
+        idle = (worker for worker in self._workers.values() if not worker.batch)
+        found = [(worker.number, batch) for worker in idle if (batch := self._batch(worker)) is not None]
         if not self._workers:
             self._fill(1)  # that there is nothing to do is seen without workers, too
         return found
@@ -187,64 +165,54 @@ class TaskQueue:
                 wanted.append((worker.number, share))
         return wanted
 
-    # -- what goes in ------------------------------------------------------------------------------------------------
-
     def take(self, event: Event) -> None:
         """Take in what has happened to a worker."""
         match event:
-            case ProcessJoined(number):
-                self._workers[number] = _Worker(event, self._threads, self._rate_s)
-                self._idle.add(number)
-            case Done():
-                self._take_outcomes(event)
-            case ProcessLost():
-                self._take_back(event)
+            case ProcessJoined(number, _, name):
+                size = 1 if self._rate_s is None else max(1, int(_BATCH_S / self._rate_s))
+                self._workers[number] = _Worker(number, name, self._threads, self._rate_s, size)
+            case Done(number, outcomes):
+                worker = self._workers.get(number)
+                for outcome in outcomes:
+                    if worker is not None:
+                        worker.batch.pop(outcome.number, None)
+                    self._finish(outcome)
+                if worker is not None:
+                    self._measure(worker, len(outcomes))
+                    self._leave_list(worker)
+            case ProcessLost(number, reason):
+                if number in self._workers:
+                    self._take_back(self._workers.pop(number), reason)
 
-    def _take_outcomes(self, event: Done) -> None:
-        worker = self._workers.get(event.worker)
-        for outcome in event.outcomes:
-            if worker is not None:
-                worker.batch.pop(outcome.number, None)
-            item = self._items.get(outcome.number)
-            if item is not None:  # else another worker has answered it, while this one was taken for lost
-                self._finish(item, outcome)
-        if worker is None:
-            return
-        if event.outcomes:
-            self._rate_s = worker.took(len(event.outcomes), self._clock())
-        if not worker.batch:
-            self._idle.add(worker.number)
-        self._leave_list(worker)
+    def _measure(self, worker: _Worker, count: int) -> None:
+        """Note how long a worker has taken for this number of tasks."""
+        if count:
+            now, known = self._clock(), worker.rate_s
+            latest = (now - worker.marked_at) / count
+            worker.rate_s = latest if known is None else (1 - _NEWEST_SHARE) * known + _NEWEST_SHARE * latest
+            worker.marked_at, self._rate_s = now, worker.rate_s
 
-    def _take_back(self, event: ProcessLost) -> None:
-        worker = self._workers.pop(event.process, None)
-        if worker is None:
-            return
-        self._idle.discard(event.process)
+    def _take_back(self, worker: _Worker, reason: str) -> None:
+        """Put the lists of a lost worker before all others, with the tasks that it has not answered."""
         lists = {} if worker.tasks is None else {worker.tasks.number: worker.tasks}
-        back = [item for item in worker.batch.values() if not item.is_done]
+        back = [item for item in worker.batch.values() if item.number in self._items]
         for item in reversed(back):  # so that they are in their order again
             item.tries += 1
             item.owner.waiting.appendleft(item)
             lists[item.owner.number] = item.owner
         for item in back:
             if item.tries >= MOST_TRIES:
-                text = f"its process was lost {item.tries} times, the last time because {event.reason}"
-                self._finish(item, Outcome(item.number, item.task.id, None, text, worker.name))
-        for number in sorted(lists, reverse=True):
-            self._put_back(lists[number])
+                text = f"its process was lost {item.tries} times, the last time because {reason}"
+                self._finish(Outcome(item.number, item.task.id, None, text, worker.name))
+        for _, tasks in sorted(lists.items(), reverse=True):
+            tasks.is_known = False
+            if self._has_more(tasks):
+                (self._suspects if tasks.next_is_suspect else self._free).appendleft(tasks)
 
-    def _put_back(self, tasks: _OpenList) -> None:
-        """Put a list that no worker is at any more before all others, unless it is finished."""
-        tasks.is_free, tasks.is_known = True, False
-        self._peek(tasks)
-        if tasks.waiting:
-            (self._suspects if tasks.next_is_suspect else self._free).appendleft(tasks)
-
-    def _finish(self, item: _Item, outcome: Outcome) -> None:
-        item.is_done = True
-        del self._items[item.number]
-        self._results.append(outcome)
+    def _finish(self, outcome: Outcome) -> None:
+        """Keep an outcome, unless another worker has answered the task while this one was taken for lost."""
+        if self._items.pop(outcome.number, None) is not None:
+            self._results.append(outcome)
 
     # -- batches -----------------------------------------------------------------------------------------------------
 
@@ -252,33 +220,32 @@ class TaskQueue:
         """Return the next batch for a worker that has none; None: there is nothing."""
         size = self._size(worker)
         parts: list[Part] = []
-        items: dict[int, _Item] = {}
-        while len(items) < size:
-            tasks = worker.tasks if worker.tasks is not None else self._next_list(alone=not items)
+        while len(worker.batch) < size:
+            tasks = worker.tasks or self._next_list(alone=not worker.batch)
             if tasks is None:
                 break
-            self._peek(tasks)
-            if not tasks.waiting:
+            if not self._has_more(tasks):
                 worker.tasks = None
                 continue
             is_suspect = tasks.next_is_suspect
-            if is_suspect and items:
-                if tasks.is_free:
+            if is_suspect and worker.batch:
+                if tasks is not worker.tasks:
                     self._suspects.append(tasks)
                 break
-            worker.tasks, tasks.is_free = tasks, False
-            taken = self._taken(tasks, 1 if is_suspect else size - len(items))
+            taken = [tasks.waiting.popleft()]
+            most = 1 if is_suspect else size - len(worker.batch)
+            while len(taken) < most and self._has_more(tasks) and not tasks.next_is_suspect:
+                taken.append(tasks.waiting.popleft())
             parts.append(Part(tasks.number, not tasks.is_known, [(item.number, item.task) for item in taken]))
             tasks.is_known = True
-            items.update((item.number, item) for item in taken)
+            worker.tasks = tasks
+            worker.batch.update((item.number, item) for item in taken)
             self._leave_list(worker)
             if is_suspect:
                 break
-        if not items:
+        if not parts:
             return None
-        worker.marked_at = self._clock()
-        worker.batch = items
-        worker.size = len(items)
+        worker.marked_at, worker.size = self._clock(), len(worker.batch)
         return Batch(parts)
 
     def _size(self, worker: _Worker) -> int:
@@ -299,27 +266,15 @@ class TaskQueue:
         self._fill(1)
         return self._free.popleft() if self._free else None
 
-    def _taken(self, tasks: _OpenList, most: int) -> list[_Item]:
-        """Take the next tasks of a list that are not suspects, or the first if it is one; one at least."""
-        taken = [tasks.waiting.popleft()]
-        while len(taken) < most:
-            self._peek(tasks)
-            if not tasks.waiting or tasks.next_is_suspect:
-                break
-            taken.append(tasks.waiting.popleft())
-        return taken
-
     def _leave_list(self, worker: _Worker) -> None:
         """Take a list that has no more tasks away from a worker."""
-        if worker.tasks is not None:
-            self._peek(worker.tasks)
-            if not worker.tasks.waiting:
-                worker.tasks = None
+        if worker.tasks is not None and not self._has_more(worker.tasks):
+            worker.tasks = None
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def _fill(self, lists: int) -> None:
-        """Read on until so many lists are free, or to a pause, or to the end."""
+        """Read on until this many lists are free, or to a pause, or to the end."""
         while self._source is not None and len(self._free) < lists and self.pause is None:
             tasks = next(self._source, None)
             if tasks is None:
@@ -329,22 +284,21 @@ class TaskQueue:
             else:
                 opened = _OpenList(self._lists_read, iter(tasks.tasks))
                 self._lists_read += 1
-                self._peek(opened)
-                if opened.waiting:
+                if self._has_more(opened):
                     self._free.append(opened)
 
-    def _peek(self, tasks: _OpenList) -> None:
-        """See to it that a list that has more tasks has one waiting that is not done."""
+    def _has_more(self, tasks: _OpenList) -> bool:
+        """Return whether a list has a task for a worker; the first of them is waiting then."""
         waiting = tasks.waiting
-        while waiting and waiting[0].is_done:
+        while waiting and waiting[0].number not in self._items:
             waiting.popleft()
-        if waiting or tasks.tasks is None:
-            return
-        task = next(tasks.tasks, None)
-        if task is None:
-            tasks.tasks = None
-            return
-        item = _Item(self._tasks_read, task, tasks)
-        self._tasks_read += 1
-        self._items[item.number] = item
-        waiting.append(item)
+        if not waiting and tasks.tasks is not None:
+            task = next(tasks.tasks, None)
+            if task is None:
+                tasks.tasks = None
+            else:
+                item = _Item(self._tasks_read, task, tasks)
+                self._tasks_read += 1
+                self._items[item.number] = item
+                waiting.append(item)
+        return bool(waiting)

@@ -19,26 +19,32 @@ import chess
 import chess.engine
 
 from psearch.arena.control_groups import usable_cores
-from psearch.batch.analysis.analyser import Analyser, Stopped, Work, WorkDone
-from psearch.batch.analysis.analysis_files import AnalysisJournal, Output, place_of
+from psearch.batch.analysis.analyser import Analyser, Stopped, Work
+from psearch.batch.analysis.analysis_files import (
+    AnalysisJournal,
+    Asked,
+    OlderResults,
+    Output,
+    asked_by,
+    place_of,
+    read_asked,
+)
 from psearch.batch.analysis.games import (
     PLAYER_COLUMNS,
     TOTAL_COLUMNS,
     Players,
+    Tally,
     annotate,
     count_positions,
     game_object,
     game_title,
     games_summary,
+    judge_game,
     player_rows,
     positions,
 )
-from psearch.batch.analysis.json_lines import Asked, OlderResults, asked_by, read_asked
-from psearch.batch.analysis.judgement import Tally, judge_game
 from psearch.batch.analysis.suite_results import SuiteSummary, SuiteTable, Survey, json_object, judge, summary_text
-from psearch.batch.positions.answer import Answer
-from psearch.batch.positions.position_result import result_object
-from psearch.batch.positions.task import Pause, Task
+from psearch.batch.positions.task import Answer, Pause, Task, result_object
 from psearch.defaults import JOB_HASH_MB, MAX_THREADS
 from psearch.faces.cli.arguments import limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
@@ -120,7 +126,7 @@ class AnalysisSession:
         with self.progress.aside(sys.stderr):
             complain(message)
 
-    def answered(self, works: Iterable[Work[T] | Pause], awaited: int | None = None) -> Iterator[WorkDone[T]]:
+    def answered(self, works: Iterable[Work[T] | Pause], awaited: int | None = None) -> Iterator[Work[T]]:
         """Yield everything with its answers, as `Analyser` does, until there is nothing more or a signal comes."""
         try:
             yield from self.analyser.answered(works, awaited)
@@ -160,8 +166,7 @@ def open_session(
 ) -> Iterator[AnalysisSession]:
     """Open output, journal, pool and bar in the order in which they can fail. is_emptied: the table of a job is, before
     each position."""
-    from psearch.batch.positions.position_pool import make_pool
-    from psearch.batch.positions.position_worker import WorkerSettings
+    from psearch.batch.positions.position_pool import WorkerSettings, make_pool
 
     how = search_options(options)
     session = AnalysisSession(options, total)
@@ -271,7 +276,7 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
             name = inputs[number - 1].name
             verdict = judge(entry.position, done.answers.get(entry.key), done.problems.get(entry.key))
             figures.add(verdict, name, done.from_older)
-            session.progress.say(figures.standing)
+            session.progress.say(figures.solved_text)
             session.put(json.dumps(json_object(verdict, name)) + "\n" if options.json else table.row(verdict))
             if verdict.problem is not None:
                 failed += 1

@@ -13,12 +13,9 @@ import chess.engine
 import chess.pgn
 
 from psearch.api.asynchronous import in_thread
-from psearch.batch.analysis.games import annotate, positions
-from psearch.batch.analysis.judgement import MARK_NAMES, judge_game
-from psearch.batch.positions.answer import Answer
-from psearch.batch.positions.position_pool import PositionPool, make_pool, rounds
-from psearch.batch.positions.position_worker import WorkerSettings
-from psearch.batch.positions.task import Outcome, Task, TaskList
+from psearch.batch.analysis.games import MARK_NAMES, annotate, judge_game, positions
+from psearch.batch.positions.position_pool import PositionPool, WorkerSettings, make_pool, rounds
+from psearch.batch.positions.task import Answer, Outcome, Task, TaskList
 from psearch.defaults import DEFAULT_DRIVER, JOB_HASH_MB
 from psearch.faces.web.connection import Connection
 from psearch.faces.web.game_board import GameBoard

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from psearch.api.api_log import LOG
+from psearch.api import LOG
 from psearch.lab.watching.laboratory import Experiment, read_trace, run
 from psearch.processes.task_processes import TaskProcesses, share_out_to
 from psearch.processes.tasks import Program, Told
