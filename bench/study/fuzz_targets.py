@@ -48,14 +48,12 @@ from psearch.results import PsearchError
 from psearch.scheduler import scheduler_entries
 from psearch.simulation.costs import Costs
 from psearch.terminal.streams import printable
-from psearch.text.epd_text import read_positions
+from psearch.text.chess_files import Book, RootProber
+from psearch.text.epd_text import parse_perft_suite, read_positions
 from psearch.text.fen import check_position, parse_position
 from psearch.text.moves import choose_moves, play_moves
-from psearch.text.perft_epd import parse_perft_suite
 from psearch.text.pgn_text import read_games
-from psearch.text.polyglot import Book
 from psearch.text.source import Source, read_source
-from psearch.text.syzygy import RootProber
 from psearch_core.toolchain import jit
 from psearch_core.toolchain.compiler.build import Build
 from psearch_core.toolchain.compiler.front_end import prepare

@@ -19,8 +19,8 @@ from psearch.batch.positions.task import Task, from_board
 from psearch.faces.uci.position_command import CurrentPosition
 from psearch.faces.web.game_tree import GameTree
 from psearch.results import Limits, PsearchError
+from psearch.text.epd_text import parse_perft_suite
 from psearch.text.fen import check_position, parse_position, split_position
-from psearch.text.perft_epd import parse_perft_suite
 from psearch.text.source import Source
 
 CASES = DATA / "fen_cases.tsv"

@@ -9,7 +9,7 @@ import pytest
 from positions import KIWIPETE
 
 from psearch.results import PsearchError
-from psearch.text.perft_epd import PerftOutcome, check_suite, parse_perft_suite, read_perft_suite
+from psearch.text.epd_text import PerftOutcome, check_suite, parse_perft_suite, read_perft_suite
 from psearch.text.source import Source
 
 

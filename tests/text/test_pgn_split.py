@@ -16,8 +16,7 @@ from odd_pgn import OddGame, odd_file
 from psearch.batch.analysis.games import annotate
 from psearch.batch.analysis.judgement import judge_game
 from psearch.faces.web.game_tree import GameTree, games_in
-from psearch.text.pgn_split import split_games
-from psearch.text.pgn_text import PgnGame, Where, read_games
+from psearch.text.pgn_text import PgnGame, Where, read_games, split_games
 from psearch.text.source import Source
 
 MATE = '[SetUp "1"]\n[FEN "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1"]'

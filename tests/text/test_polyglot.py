@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from paths import DATA
 
 from psearch.results import PsearchError
-from psearch.text.polyglot import Book
+from psearch.text.chess_files import Book
 
 LINE = """
 d2d4 d7d5 c2c4 e7e5 d4e5 d5d4 e2e3 f8b4 c1d2 d4e3 d2b4 e3f2 e1e2 f2g1n

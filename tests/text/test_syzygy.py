@@ -13,7 +13,7 @@ import pytest
 from paths import DATA
 
 from psearch.results import PsearchError
-from psearch.text.syzygy import RootProber
+from psearch.text.chess_files import RootProber
 
 TABLES = DATA / "syzygy"
 """all of three pieces, KQvKQ and KRvKR"""

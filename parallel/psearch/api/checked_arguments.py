@@ -10,7 +10,7 @@ import chess
 
 from psearch.results import PsearchError
 from psearch.text.fen import check_position, checked_moves, drop_impossible, parse_position
-from psearch.text.movetext import read_move
+from psearch.text.moves import read_move
 from psearch.text.values import shown
 
 if TYPE_CHECKING:

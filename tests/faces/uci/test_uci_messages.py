@@ -18,7 +18,7 @@ from psearch.faces.uci.uci_messages import (
     statistics_line,
 )
 from psearch.results import Info, WorkerStats
-from psearch.text.syzygy import RootProbe
+from psearch.text.chess_files import RootProbe
 
 
 def info(score: chess.engine.Score, **more: Any) -> Info:

@@ -312,7 +312,7 @@ def analyse_many(
         workers = MAX_THREADS if cluster is not None else max(1, usable_cores() // threads)
     workers = THREADS.of_value(workers, "workers")
     if syzygy and cluster is None:
-        from psearch.text.syzygy import RootProber
+        from psearch.text.chess_files import RootProber
 
         with RootProber(syzygy) as prober:
             for problem in prober.problems:

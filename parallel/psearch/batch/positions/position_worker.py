@@ -26,7 +26,7 @@ from psearch.text.report import uci_line
 from psearch.version import __version__
 
 if TYPE_CHECKING:
-    from psearch.text.syzygy import RootProber
+    from psearch.text.chess_files import RootProber
 
 _LOOK_INTERVAL_S = 0.1
 """How soon a worker that searches hears of threads that it may use, and of a wish to stop."""
@@ -61,7 +61,7 @@ class PositionWorker:
         self._is_searching = False
         self._prober: RootProber | None = None
         if settings.syzygy:
-            from psearch.text.syzygy import RootProber
+            from psearch.text.chess_files import RootProber
 
             self._prober = RootProber(settings.syzygy)
         self._comparer = Comparer(settings.options)

@@ -11,7 +11,7 @@ from psearch.settings import MULTIPV, SYZYGY
 if TYPE_CHECKING:
     import chess
 
-    from psearch.text.syzygy import RootProbe, RootProber
+    from psearch.text.chess_files import RootProbe, RootProber
 
 _VERDICTS = {
     2: "won",
@@ -56,7 +56,7 @@ def probe(board: chess.Board, path: str) -> RootProbe | None:
 def open_tables(path: str) -> RootProber:
     """Return the tables of `--syzygy`; a line says what is wrong with some of them. Raises PsearchError when there are
     none."""
-    from psearch.text.syzygy import RootProber
+    from psearch.text.chess_files import RootProber
 
     prober = RootProber(path)
     for problem in prober.problems:

@@ -26,8 +26,7 @@ from psearch_core.toolchain.groups import Progress
 from psearch_core.toolchain.kernel_sets import STANDARD
 
 if TYPE_CHECKING:
-    from psearch.text.polyglot import Book
-    from psearch.text.syzygy import RootProbe, RootProber
+    from psearch.text.chess_files import Book, RootProbe, RootProber
 
 _T = TypeVar("_T")
 _Found = TypeVar("_Found")
@@ -94,7 +93,7 @@ class FileOption(Generic[_T]):
 
 def open_prober(path: str, tell: Callable[[str], None]) -> RootProber:
     """Return endgame tables; what is wrong with some of them is told. Raises PsearchError when there are none."""
-    from psearch.text.syzygy import RootProber
+    from psearch.text.chess_files import RootProber
 
     prober = RootProber(path)
     for problem in prober.problems:
@@ -104,7 +103,7 @@ def open_prober(path: str, tell: Callable[[str], None]) -> RootProber:
 
 def open_book(path: str) -> Book:
     """Return an opening book. Raises PsearchError."""
-    from psearch.text.polyglot import Book
+    from psearch.text.chess_files import Book
 
     return Book(path)
 

@@ -20,7 +20,7 @@ from psearch.results import Info, Limits, Result
 from psearch.searcher.searcher import search_here
 
 if TYPE_CHECKING:
-    from psearch.text.syzygy import RootProbe
+    from psearch.text.chess_files import RootProbe
 
 _LIVE_FROM_S = 3.0
 _LIVE_INTERVAL_S = 1.0

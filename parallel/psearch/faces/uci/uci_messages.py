@@ -8,8 +8,8 @@ from typing import Any
 import chess
 
 from psearch.results import Info
+from psearch.text.chess_files import LOSS, WIN
 from psearch.text.report import idle_share, uci_line
-from psearch.text.syzygy import LOSS, WIN
 from psearch.text.wdl import Wdl, wdl_of_score
 
 

@@ -18,7 +18,7 @@ from psearch.text.values import counted
 if TYPE_CHECKING:
     import chess
 
-    from psearch.text.perft_epd import PerftCheck
+    from psearch.text.epd_text import PerftCheck
 
 DEFAULT_MAX_NODES = 10_000_000
 
@@ -86,7 +86,7 @@ def _divide(depth: int, fen: list[str], threads: int) -> int:
 
 
 def _check_suite(options: argparse.Namespace) -> int:
-    from psearch.text.perft_epd import PerftOutcome, check_suite, read_perft_suite
+    from psearch.text.epd_text import PerftOutcome, check_suite, read_perft_suite
 
     cases = read_perft_suite(options.epd)
     max_nodes = options.max_nodes or DEFAULT_MAX_NODES
@@ -114,7 +114,7 @@ def _check_suite(options: argparse.Namespace) -> int:
 
 
 def _suite_summary(checks: list[PerftCheck], positions: int, max_nodes: int) -> str:
-    from psearch.text.perft_epd import PerftOutcome
+    from psearch.text.epd_text import PerftOutcome
 
     number = {outcome: sum(check.outcome is outcome for check in checks) for outcome in PerftOutcome}
     nodes = sum(check.nodes for check in checks)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from psearch.processes.supervisor import Supervisor
     from psearch.results import Info, Result
-    from psearch.text.syzygy import RootProbe
+    from psearch.text.chess_files import RootProbe
 
 DESCRIPTION = f"""\
 Search a chess position with several worker processes and print the best move.
