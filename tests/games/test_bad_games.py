@@ -15,7 +15,7 @@ from paths import DATA, REPOSITORY
 from programs import processes_in_session
 
 from psearch.games import Game, search
-from psearch.games.game_file import move_text, run_file
+from psearch.games.user_game import move_text, run_file
 from psearch.results import PsearchError, WorkerDied
 from psearch_core.toolchain.kernel_cache import PlugInError
 

@@ -1,4 +1,4 @@
-"""The games of docs/examples: their rules against slow twins, perft and published scores."""
+"""The games of docs/examples: their rules against slow twins, perft, and published scores by one worker and by two."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from naive_games import NaiveConnectFour, NaiveOthello, naive_negamax
 from paths import DATA as ALL_DATA
 from paths import REPOSITORY
 from serial_games import Serial, serial
+
+from psearch.games import Game
+from psearch.games.searching import search_with, supervisor_for
+from psearch.results import Limits
 
 DATA = ALL_DATA / "examples"
 EXAMPLES = REPOSITORY / "docs" / "examples"
@@ -262,3 +266,28 @@ def test_published_scores_of_ffo_positions(othello: Example, number: str) -> Non
     pos = othello.game.read(squares + side)
     found, move, _ = othello.serial.search(pos, 4, 7, 10, TO_THE_END)
     assert (found, othello.game.module.move_text(pos, move)) == (100 * int(score), best[0])
+
+
+@pytest.mark.parametrize("name", ["end", "middle"])
+def test_published_scores_of_connect_four_by_two_workers(name: str) -> None:
+    game = Game(EXAMPLES / "connect_four.py")
+    rows = lines_of(f"connect_four_{name}_easy.txt")
+    positions = [(game.read(moves), int(score)) for moves, score in rows]
+    with supervisor_for(positions[0][0], 2, 16) as supervisor:
+        for position, score in positions:
+            found = search_with(supervisor, position, Limits(depth=42))
+            assert (found.score, found.solved) == (100 * score, True)
+
+
+def test_published_scores_of_othello_by_two_workers() -> None:
+    game = Game(EXAMPLES / "othello.py")
+    boards = {number: (squares + side, int(score)) for number, squares, side, score, *_ in lines_of("ffo.txt")}
+    for number, played in lines_of("ffo_played_on.txt"):
+        board, score = boards[number]
+        position = game.read(board)
+        for at in range(0, len(played), 2):
+            moves = {position.move_text(move): move for move in position.moves()}
+            position, score = position.after(moves[played[at : at + 2]]), -score
+        with supervisor_for(position, 2, 16) as supervisor:
+            found = search_with(supervisor, position, Limits(depth=60))
+        assert (found.score, found.solved) == (100 * score, True), number

@@ -11,9 +11,8 @@ import numpy as np
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
 
-from psearch.games import rules, stubs
-from psearch.games.game_file import check_game, place_of
-from psearch.games.game_limits import RULES
+from psearch.games import rules
+from psearch.games.user_game import RULES, check_game, place_of
 from psearch_core.toolchain import jit
 from psearch_core.toolchain.compiler.front_end import prepare, typed
 from psearch_core.toolchain.compiler.plug_ins import mistake_in
@@ -72,10 +71,20 @@ def kernels_of(module: ModuleType, file: str) -> list[Kernel]:
         function = vars(module)[name]
         if not function.is_typed:
             function.infer([given[argument] for argument in arguments])
-        _check_result(name, function)
+        result = function.result
+        if name not in _RETURNS_NOTHING and not isinstance(result, types.Integer | types.Boolean):
+            wanted = "True or False" if name == "ended" else "a whole number"
+            what = "nothing" if result == types.none else f"{result}, where it must be {wanted}"
+            raise PlugInError(f"{place_of(function.py_func)}: it returns {what}")
     names = {f"user_{name}": vars(module)[name] for name in RULES}
     names |= {"position_at": view(record), "found_at": rules.found_at, "count": int(module.MOST_MOVES), "np": np}
-    return [*made.values(), *(_stand_in(name, names, module) for name in (*RULES, "most_moves"))]
+    names["__name__"] = f"{module.__name__}.rules"
+    stand_ins = []
+    for name in (*RULES, "most_moves"):
+        copy = FunctionType(vars(rules.Patterns)[name].__code__, dict(names), name)
+        copy.__module__ = names["__name__"]
+        stand_ins.append(cast(Kernel, jit.replaces(vars(rules)[name])(copy)))
+    return [*made.values(), *stand_ins]
 
 
 def _compiled(value: Any, made: dict[FunctionType, PlainFunction]) -> PlainFunction:
@@ -89,20 +98,3 @@ def _compiled(value: Any, made: dict[FunctionType, PlainFunction]) -> PlainFunct
             if isinstance(called, FunctionType) or (isinstance(called, Dispatcher) and not isinstance(called, Kernel)):
                 names[name] = _compiled(called, made)
     return made[function]
-
-
-def _check_result(name: str, function: PlainFunction) -> None:
-    result = function.result
-    if name in _RETURNS_NOTHING or isinstance(result, types.Integer | types.Boolean):
-        return
-    what = "nothing" if result == types.none else f"{result}, where it must be a whole number"
-    if name == "ended":
-        what = "nothing" if result == types.none else f"{result}, where it must be True or False"
-    raise PlugInError(f"{place_of(function.py_func)}: it returns {what}")
-
-
-def _stand_in(name: str, names: dict[str, Any], module: ModuleType) -> Kernel:
-    pattern = vars(stubs)[name]
-    copy = FunctionType(pattern.__code__, {**names, "__name__": f"{module.__name__}.rules"}, name)
-    copy.__module__ = f"{module.__name__}.rules"
-    return cast(Kernel, jit.replaces(vars(rules)[name])(copy))

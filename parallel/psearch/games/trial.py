@@ -17,73 +17,61 @@ from typing import Any
 
 import numpy as np
 
-from psearch.games.game_file import move_text, place_of, record_of
-from psearch.games.game_limits import LARGEST_MOVE, MOST_MOVES, MOST_SCORE, POSITION_BYTES, RULES
+from psearch.games.user_game import (
+    LARGEST_MOVE,
+    MOST_MOVES,
+    MOST_SCORE,
+    POSITION_BYTES,
+    RULES,
+    move_text,
+    place_of,
+    record_of,
+)
 from psearch_core.toolchain.compiler.build import end_with
 from psearch_core.toolchain.kernel_cache import PlugInError
 
 _GAMES = 32
 _NARROW_POSITIONS = 6000
-"""of games in which a position has two moves only: so the same ones are reached in many ways"""
+"""Positions of games in which there are two moves only: so the same ones are reached in many ways."""
 _WIDTH = 2
 _LONGEST_GAME = 2000
 _PATIENCE_S = 10
 _NAMES = tuple(RULES)
-_WRITERS = ("start", "make")
 _MOST_LETTERS = 120
 
-Functions = dict[str, Callable[..., Any]]
 
-
-class _Wrong(Exception):
-    """A function, and what is wrong with it."""
-
-
-def play(module: ModuleType, file: str, functions: Functions) -> None:
-    """Play games with a group's entries. Raises PlugInError."""
+def play(module: ModuleType, file: str, functions: dict[str, Callable[..., Any]]) -> None:
+    """Play games with a group's entries, in a fork of this process: it may crash. Raises PlugInError."""
     now = mmap.mmap(-1, 1)  # the function under way, for the one who waits
     ours, theirs = os.pipe()
     compiler = os.getpid()
     child = os.fork()
     if child == 0:
-        end_with(compiler)
-        _play_and_exit(module, file, functions, now, theirs)
+        try:
+            end_with(compiler)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            _Games(module, file, functions, now).play()
+        except PlugInError as wrong:
+            os.write(theirs, str(wrong).encode())
+        finally:
+            os._exit(0)
     os.close(theirs)
     with open(ours, encoding="utf-8") as pipe:
-        said = pipe.read()
-    _, status = os.waitpid(child, 0)
-    name, _, words = said.partition("\n")
-    if os.WIFSIGNALED(status):
-        name = _NAMES[now[0]]
-        number = os.WTERMSIG(status)
-        words = f"it crashes: {signal.Signals(number).name}"
-        if number == signal.SIGALRM:
-            words = f"it did not come back within {_PATIENCE_S} seconds"
+        words = pipe.read()
+    number = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(number):
+        is_late = os.WTERMSIG(number) == signal.SIGALRM
+        words = f"it crashes: {signal.Signals(os.WTERMSIG(number)).name}"
+        words = f"it did not come back within {_PATIENCE_S} seconds" if is_late else words
+        words = f"{place_of(vars(module)[_NAMES[now[0]]])}: {words}"
     if words:
-        raise PlugInError(f"{place_of(vars(module)[name])}: {words}" if name else words)
-
-
-def _play_and_exit(module: ModuleType, file: str, functions: Functions, now: mmap.mmap, pipe: int) -> None:
-    status = 1
-    try:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        said = ""
-        try:
-            _Games(module, file, functions, now).play()
-        except _Wrong as wrong:
-            said = f"{wrong.args[0]}\n{wrong.args[1]}"
-        except PlugInError as wrong:
-            said = f"\n{wrong}"
-        os.write(pipe, said.encode())
-        status = 0
-    finally:
-        os._exit(status)
+        raise PlugInError(words)
 
 
 class _Games:
     """Games at random, always the same ones."""
 
-    def __init__(self, module: ModuleType, file: str, functions: Functions, now: mmap.mmap) -> None:
+    def __init__(self, module: ModuleType, file: str, functions: dict[str, Callable[..., Any]], now: mmap.mmap) -> None:
         self._module = module
         self._file = file
         self._functions = functions
@@ -95,6 +83,9 @@ class _Games:
         self._by_key: dict[int, np.ndarray] = {}
         """a position with each key"""
 
+    def _wrong(self, name: str, words: str) -> PlugInError:
+        return PlugInError(f"{place_of(vars(self._module)[name])}: {words}")
+
     def _call(self, name: str, pos: np.ndarray, *arguments: Any) -> int:
         self._now[0] = _NAMES.index(name)
         before = pos.copy()
@@ -102,23 +93,27 @@ class _Games:
         plain = [one.ctypes.data if isinstance(one, np.ndarray) else one for one in (pos, *arguments)]
         value = int(self._functions[f"game_{name}"](*plain))
         signal.alarm(0)
-        if name not in _WRITERS and not np.array_equal(before, pos):
-            raise _Wrong(name, "it changes the position: only start and make may")
+        if name not in ("start", "make") and not np.array_equal(before, pos):
+            raise self._wrong(name, "it changes the position: only start and make may")
         return value
+
+    def _start(self) -> np.ndarray:
+        pos = np.zeros(POSITION_BYTES, np.uint8)
+        self._call("start", pos)
+        return pos
 
     def play(self) -> None:
         for _ in range(_GAMES):
             self._play_one()
         if not self._ended:
-            raise _Wrong("ended", f"none of {_GAMES} games at random has ended within {_LONGEST_GAME} moves")
+            raise self._wrong("ended", f"none of {_GAMES} games at random has ended within {_LONGEST_GAME} moves")
         left = _NARROW_POSITIONS
         while left > 0:
             left -= self._play_narrow()
 
     def _play_narrow(self) -> int:
         """Play a game in few of the ways that there are; returns how many positions it had."""
-        pos = np.zeros(POSITION_BYTES, np.uint8)
-        self._call("start", pos)
+        pos = self._start()
         for number in range(1, _LONGEST_GAME):
             self._compare_by_key(pos, self._call("key", pos))
             if self._call("ended", pos):
@@ -133,9 +128,8 @@ class _Games:
             if np.array_equal(one, other):
                 return
             if self._call("key", one) != self._call("key", other):
-                raise _Wrong("key", "it is the same for two positions, and not after the same moves")
-            has_ended = self._same("ended", self._call("ended", one) != 0, self._call("ended", other) != 0)
-            if has_ended:
+                raise self._wrong("key", "it is the same for two positions, and not after the same moves")
+            if self._same("ended", self._call("ended", one) != 0, self._call("ended", other) != 0):
                 self._same("result", self._call("result", one), self._call("result", other))
                 return
             found = self._same("moves", sorted(self._moves(one)), sorted(self._moves(other)))
@@ -146,12 +140,11 @@ class _Games:
     def _same(self, name: str, one: Any, other: Any) -> Any:
         if one != other:
             said = f"after the same moves {name}() is {one} and {other}"
-            raise _Wrong("key", f"it is the same for two positions that differ: {said[:_MOST_LETTERS]}")
+            raise self._wrong("key", f"it is the same for two positions that differ: {said[:_MOST_LETTERS]}")
         return one
 
     def _play_one(self) -> None:
-        pos = np.zeros(POSITION_BYTES, np.uint8)
-        self._call("start", pos)
+        pos = self._start()
         for _ in range(_LONGEST_GAME):
             if self._call("ended", pos):
                 self._ended += 1
@@ -162,36 +155,38 @@ class _Games:
             self._compare_by_key(pos, key)
             found = self._moves(pos)
             if found != self._moves(pos):
-                raise _Wrong("moves", "called twice for the same position it finds other moves")
+                raise self._wrong("moves", "called twice for the same position it finds other moves")
             if key != self._call("key", pos.copy()):
-                raise _Wrong("key", "called twice for the same position it returns another number")
+                raise self._wrong("key", "called twice for the same position it returns another number")
             before = pos.copy()
             move = self._random.choice(found)
             move_text(self._module, record_of(self._module, pos), move, self._file)
             self._call("make", pos, move)
             if np.array_equal(before, pos):
-                raise _Wrong("make", "a move leaves the position as it was")
+                raise self._wrong("make", "a move leaves the position as it was")
             if pos[self._module.POSITION.itemsize :].any():
-                raise _Wrong("make", "it writes beyond the fields of POSITION")
+                raise self._wrong("make", "it writes beyond the fields of POSITION")
             if self._call("key", pos) == key:
-                raise _Wrong("key", "it is the same before and after a move: it must tell all positions apart")
+                raise self._wrong("key", "it is the same before and after a move: it must tell all positions apart")
 
     def _moves(self, pos: np.ndarray) -> list[int]:
         self._found[:] = 0
         count = self._call("moves", pos, self._found)
         if not 1 <= count <= self._most:
             what = "of a position that has not ended" if count == 0 else f"of at most MOST_MOVES = {self._most}"
-            raise _Wrong("moves", f"it has found {count} moves {what}")
+            raise self._wrong("moves", f"it has found {count} moves {what}")
         if self._found[self._most :].any():
-            raise _Wrong("moves", f"it writes beyond the {self._most} moves that MOST_MOVES allows")
+            raise self._wrong("moves", f"it writes beyond the {self._most} moves that MOST_MOVES allows")
         found = [int(move) for move in self._found[:count]]
         if max(found) > LARGEST_MOVE:
-            raise _Wrong("moves", f"it has found the move {max(found)}: moves are numbers from 0 to {LARGEST_MOVE}")
+            raise self._wrong(
+                "moves", f"it has found the move {max(found)}: moves are numbers from 0 to {LARGEST_MOVE}"
+            )
         if len(set(found)) < count:
-            raise _Wrong("moves", "it has found the same move twice")
+            raise self._wrong("moves", "it has found the same move twice")
         return found
 
     def _check_score(self, name: str, pos: np.ndarray, most: int) -> None:
         value = self._call(name, pos)
         if abs(value) > most:
-            raise _Wrong(name, f"it returned {value}: scores are from -{most} to {most}")
+            raise self._wrong(name, f"it returned {value}: scores are from -{most} to {most}")
