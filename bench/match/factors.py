@@ -36,7 +36,7 @@ from matchplay.sharing import add_where, share
 from quick import Table, serial_search
 
 from psearch.faces.cli.numbers import whole_number
-from psearch.files.json_text import json_value
+from psearch.files.safe_files import json_value
 from psearch.options import pruning_named
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch_core.chess.pruning.modes import Pruning

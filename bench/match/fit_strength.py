@@ -29,7 +29,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import bootstrap
 
-from psearch.files.json_text import json_value
+from psearch.files.safe_files import json_value
 from psearch.lab.studies.plots import check_plot
 from psearch.results import PsearchError
 

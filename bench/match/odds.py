@@ -44,8 +44,8 @@ from matchplay.time_odds import report
 
 from psearch.defaults import DEFAULT_DRIVER, DEFAULT_POLICY, DRIVERS, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
 from psearch.faces.cli.numbers import whole_number
-from psearch.files.append_only import DamagedLine, Journal
 from psearch.files.raw_log import OPENING, machine, read_log, source_commit
+from psearch.files.safe_files import DamagedLine, Journal
 from psearch.options import SearchOptions
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels

@@ -34,7 +34,7 @@ from netfit.inference import write_network
 from netfit.lessons import LATER_RATE, begin, go_on, read_lessons, yardsticks
 
 from psearch.faces.cli.numbers import whole_number
-from psearch.files.append_only import Journal
+from psearch.files.safe_files import Journal
 from psearch.results import PsearchError
 from psearch_core.records import NETWORK_HIDDEN
 

@@ -67,11 +67,10 @@ class Book(chess.polyglot.MemoryMappedReader):
             self.mmap = _file_bytes(path)
         except (OSError, ValueError) as error:  # ValueError: a name with a null character
             raise PsearchError(f"cannot read the book {path!r}: {getattr(error, 'strerror', None) or error}") from None
-        keys = np.frombuffer(self.mmap[: len(self.mmap) // _ENTRY_BYTES * _ENTRY_BYTES], ">u8")[::2]
         problem = ""
         if len(self.mmap) % _ENTRY_BYTES:
             problem = f"{len(self.mmap):,} bytes are no whole number of entries"
-        elif not (keys[1:] >= keys[:-1]).all():  # a binary search could not use it
+        elif not _is_in_order(self.mmap):
             problem = "its entries are not in the order of their keys"
         if problem:
             self.close()
@@ -93,6 +92,12 @@ class Book(chess.polyglot.MemoryMappedReader):
         """Return the move that the book gives most weight, or None."""
         entry = self.get(board)
         return None if entry is None else entry.move
+
+
+def _is_in_order(entries: mmap.mmap) -> bool:
+    """Whether a binary search finds what is there."""
+    keys = np.frombuffer(entries, ">u8")[::2]
+    return bool((keys[1:] >= keys[:-1]).all())
 
 
 @dataclass(frozen=True)

@@ -320,8 +320,6 @@ class _Splitter:
     def _note(self, text: str, line: int = 0) -> None:
         self.game.notes.append(Problem(text, Where.TEXT, line or self._number))
 
-    # -- tokens --------------------------------------------------------------------------------------------------------
-
     def _take_move(self, kind: str, word: str, place: int) -> None:
         game = self.game
         if game.result and not self._depth:
@@ -363,8 +361,6 @@ class _Splitter:
         self._is_after_blank = self._is_text = False
         self._add("result", word)
 
-    # -- comments ------------------------------------------------------------------------------------------------------
-
     def _take_comment(self, text: str, at: int) -> tuple[str, int]:
         """Take what is inside a comment, to which braces may belong; returns the line in which it ends, and where."""
         first_line, inside, open_braces, is_closed = self._number, [""], 0, False
@@ -387,9 +383,8 @@ class _Splitter:
                 at = len(text)
             else:
                 text, at = self._line.text, 0
-                begins = _TAG_BEGIN.match(text.lstrip(_INDENT)) or (
-                    BLANK_LINE.fullmatch(inside[-1]) and _GAME_BEGIN.match(text)
-                )
+                is_after_blank = BLANK_LINE.fullmatch(inside[-1])
+                begins = _TAG_BEGIN.match(text.lstrip(_INDENT)) or (is_after_blank and _GAME_BEGIN.match(text))
                 if begins and not is_closed:
                     is_closed = self._next_brace(text, 0) == "}"
                     is_left_open = not is_closed
@@ -412,8 +407,6 @@ class _Splitter:
                 return found[0]
             searched += len(text)
         return ""
-
-    # -- tags, and what is no PGN --------------------------------------------------------------------------------------
 
     def _take_bracket(self, text: str, place: int) -> tuple[str, int]:
         """Take a tag, or what looks like one; returns the line, to which those are joined that the value of a tag goes
@@ -474,8 +467,6 @@ class _Splitter:
         self._note(f"{shown(' '.join(text[:_LONGEST_SHOWN].split()))} is no PGN")
         self._add("comment", " ".join(text.split()))
 
-    # -- games ---------------------------------------------------------------------------------------------------------
-
     def _begin_game(self, place: int, with_comments: bool = False) -> None:
         """End the game, and begin another at this place of the line; with the comments behind the last empty line."""
         before, begin, line = self.game, self._line.offset(place), self._number
@@ -510,10 +501,14 @@ class _Splitter:
 def _read(text: GameText) -> tuple[chess.pgn.Game, Problem | None]:
     """The moves of a game, in English or the one other language in which all of them can be read."""
     headers = chess.pgn.Headers({})  # what was not there is not written
-    for name, value in text.tags.items():
-        headers[name] = value
+    headers.update(text.tags)
+    variant, fen = headers.get("Variant", "").casefold(), headers.get("FEN", "")
+    name = re.sub(r"[\W_]+", "", variant)
+    is_chess960 = _CHESS960.fullmatch(name) is not None
     try:
-        board = _first_position(headers)
+        if not is_chess960 and not _STANDARD.fullmatch(name):
+            raise PsearchError(f"{variant} is not supported, only chess and Chess960")
+        board = parse_position("startpos" if fen.strip() in _NO_FEN else fen, chess960=is_chess960)
     except (PsearchError, ValueError) as error:
         return chess.pgn.Game(headers), Problem(_one_line(error), Where.GAME, text.line)
     game, problem = _Builder(board, headers, ENGLISH).build(text.tokens)
@@ -528,15 +523,6 @@ def _read(text: GameText) -> tuple[chess.pgn.Game, Problem | None]:
         if len(whole) == 1:
             return next(iter(whole.values()))
     return game, problem
-
-
-def _first_position(headers: chess.pgn.Headers) -> chess.Board:
-    variant, fen = headers.get("Variant", "").casefold(), headers.get("FEN", "")
-    name = re.sub(r"[\W_]+", "", variant)
-    is_chess960 = _CHESS960.fullmatch(name) is not None
-    if not is_chess960 and not _STANDARD.fullmatch(name):
-        raise PsearchError(f"{variant} is not supported, only chess and Chess960")
-    return parse_position("startpos" if fen.strip() in _NO_FEN else fen, chess960=is_chess960)
 
 
 def _one_line(error: Exception) -> str:

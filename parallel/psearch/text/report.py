@@ -88,16 +88,15 @@ def final_report(board: chess.Board, result: Result) -> str:
         ("best move", best + (", interrupted" if result.interrupted else "")),
         ("score", f"{score_text(info.score, board, info.bound)} for {side}"),
         ("pv", san_line(board, info.pv)),
-        *((f"line {other.multipv}", _line_text(board, other)) for other in result.lines[1:]),
+        *(
+            (f"line {line.multipv}", f"{score_text(line.score, board, line.bound)}  {san_line(board, line.pv)}")
+            for line in result.lines[1:]
+        ),
         ("depth", f"{info.depth}/{info.seldepth}"),
         ("nodes", f"{info.nodes:,} in {info.time_s:.2f} s, {info.nps:,} nps"),
         ("workers", workers_text(info.workers)),
     ]
     return "\n".join(f"{name:<{LABEL_WIDTH}} {text}".rstrip() for name, text in rows)
-
-
-def _line_text(board: chess.Board, info: Info) -> str:
-    return f"{score_text(info.score, board, info.bound)}  {san_line(board, info.pv)}"
 
 
 def idle_share(workers: list[WorkerStats]) -> float:

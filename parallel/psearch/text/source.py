@@ -219,8 +219,7 @@ class Stream:
         return block
 
     def _text(self, line: bytes | bytearray) -> str:
-        text, _ = _decoded(line)
-        return text.removeprefix("\ufeff") if self._is_first else text
+        return _decoded(line)[0].removeprefix("\ufeff" if self._is_first else "")
 
 
 @contextmanager

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from psearch.batch.positions.answer import Answer
-from psearch.files.append_only import DamagedLine, Journal
-from psearch.files.atomic_file import AtomicFile
+from psearch.files.safe_files import AtomicFile, DamagedLine, Journal
 from psearch.results import PsearchError
 from psearch.terminal.streams import is_terminal, printable
 from psearch.text.source import STANDARD_STREAM

@@ -17,7 +17,7 @@ import chess
 
 from psearch.batch.positions.answer import Answer
 from psearch.batch.positions.task import Task, uci_words
-from psearch.files.json_text import json_object
+from psearch.files.safe_files import json_object
 from psearch.results import Limits, PsearchError
 from psearch.settings import DEPTH, MOVETIME, MULTIPV, NODES, Option
 from psearch.text.source import Source, Stream, parse_lines, parse_stream

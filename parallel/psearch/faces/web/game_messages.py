@@ -24,9 +24,8 @@ from psearch.api.asynchronous import in_thread
 from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH
 from psearch.faces.web.messages import Payload, handles, text_of
 from psearch.faces.web.page import Page
-from psearch.games.game_report import final_text, iteration_text
 from psearch.games.own_game import Game, GamePosition
-from psearch.games.searching import GameResult, options_for, search_with, supervisor_for
+from psearch.games.searching import GameResult, final_text, iteration_text, options_for, search_with, supervisor_for
 from psearch.lab.watching.node_lines import GameLines
 from psearch.processes.control import SearchControl
 from psearch.processes.supervisor import Supervisor

@@ -19,7 +19,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, NoReturn, TypeVar
 
-from psearch.files.json_text import json_value
+from psearch.files.safe_files import json_value
 from psearch.results import PsearchError
 from psearch.settings import Option
 from psearch.text.values import number, shown, whole

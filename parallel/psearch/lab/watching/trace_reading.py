@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from psearch.files.json_text import json_value
+from psearch.files.safe_files import json_value
 from psearch.lab.watching.cells import Segment, in_cells, packed
 from psearch.lab.watching.laboratory import MOST_CELLS, iteration, segment, split_types
 from psearch.results import PsearchError
