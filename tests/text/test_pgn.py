@@ -1,5 +1,5 @@
-"""Reading PGN: the same games as `chess.pgn.read_game` gives, in linear time, whatever the text holds. In files that are
-malformed but countable no game is lost, or has another one's tags."""
+"""Reading PGN: the same games as `chess.pgn.read_game` gives, in linear time, whatever the text holds. In files that
+are malformed but countable no game is lost, or has another one's tags."""
 # ruff: noqa: RUF001 (letters of other scripts are meant)
 
 from __future__ import annotations

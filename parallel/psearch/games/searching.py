@@ -19,7 +19,7 @@ from psearch.processes.search_reports import centipawns
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError, WorkerStats
 from psearch.settings import HASH, THREADS, checked_limits
-from psearch.text.report import BOUND_MARKS, LABEL_WIDTH, worker_object, workers_text
+from psearch.text.report import BOUND_MARKS, effort_object, effort_rows, labelled
 from psearch.text.values import shown
 from psearch_core.toolchain.kernel_sets import KernelSet
 
@@ -201,16 +201,14 @@ def final_text(position: GamePosition, result: GameResult) -> str:
     if result.bestmove is None:
         return f"the game is over: score {_score_text(result)} for the side to move"
     end = ", solved: the whole game was searched" if result.solved else ""
-    rows = [
+    return labelled(
         ("game", position.game.name),
         ("best move", result.bestmove + (", interrupted" if result.interrupted else "")),
         ("score", f"{_score_text(result)} for the side to move"),
         ("line", " ".join(result.line)),
         ("depth", f"{result.depth}{end}"),
-        ("nodes", f"{result.nodes:,} in {result.time_s:.2f} s, {result.nps:,} nps"),
-        ("workers", workers_text(result.workers)),
-    ]
-    return "\n".join(f"{name:<{LABEL_WIDTH}} {text}".rstrip() for name, text in rows)
+        *effort_rows(result),
+    )
 
 
 def json_object(position: GamePosition, result: GameResult, threads: int) -> dict[str, Any]:
@@ -224,10 +222,5 @@ def json_object(position: GamePosition, result: GameResult, threads: int) -> dic
         "depth": result.depth,
         "solved": result.solved,
         "over": result.bestmove is None,
-        "nodes": result.nodes,
-        "nps": result.nps,
-        "time": round(result.time_s, 3),
-        "threads": threads,
-        "workers": [worker_object(worker) for worker in result.workers],
-        "interrupted": result.interrupted,
+        **effort_object(result, threads, result.interrupted),
     }
