@@ -16,7 +16,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from psearch.files.raw_log import log_name, read_log
+from psearch.files.raw_log import read_log, split_run
 from psearch.lab.studies.comparisons import paired, speedups
 from psearch.lab.studies.depths import depth_rule
 from psearch.lab.studies.plots import check_plot, plot_simulation
@@ -26,6 +26,12 @@ from psearch.simulation.simulator import VirtualSample
 from psearch.terminal.table import text_table
 
 _COLUMNS = ("log", "policy", "workers", "positions", "speedup", "95% interval", "nps", "nodes", "idle", "aborted")
+
+
+def log_name(path: Path) -> str:
+    """Return what a log is called: its run, or its file without folder and endings."""
+    file, run = split_run(path)
+    return run or Path(file.name.removesuffix(".xz")).stem
 
 
 def table(rows: dict[str, list[Row]]) -> str:

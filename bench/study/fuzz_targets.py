@@ -40,7 +40,7 @@ from psearch.faces.cli.numbers import worker_counts
 from psearch.faces.web.game_tree import games_in
 from psearch.files.raw_log import read_log
 from psearch.games import Game
-from psearch.games.user_game import run_file
+from psearch.games.game_file import run_file
 from psearch.lab.studies.speedup_study import Sample, summarise, table
 from psearch.options import pruning_named
 from psearch.processes.time_manager import GameClock, allot
@@ -384,7 +384,7 @@ def run_kernels(data: bytes) -> None:
     with _file(data, "mine.py") as path:
         if adapter:
             run_file(str(path), data)
-        for module in (*scheduler_entries.SEARCH.recipe.modules, "psearch.games.plain_functions", "psearch.own_rule"):
+        for module in (*scheduler_entries.SEARCH.recipe.modules, "psearch.games.game_compiler", "psearch.own_rule"):
             importlib.import_module(module)  # here, once
         kernels = KernelSet(str(path), "", content_hash(data), adapter=adapter)
         ours, theirs = os.pipe()

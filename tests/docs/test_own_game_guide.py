@@ -11,7 +11,7 @@ import pytest
 from paths import REPOSITORY
 from printed_guides import blocks_of, check_command, commands_of
 
-from psearch.games.user_game import RULES, WORDS
+from psearch.games.game_file import RULES, WORDS
 
 PAGE = (REPOSITORY / "docs" / "guides" / "own-game.md").read_text("utf-8")
 EXAMPLE = (REPOSITORY / "docs" / "examples" / "tic_tac_toe.py").read_text("utf-8")

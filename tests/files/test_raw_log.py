@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
+from compare_logs import log_name
 
 from psearch.files import raw_log
-from psearch.files.raw_log import RawLog, log_name, read_log, source_commit
+from psearch.files.raw_log import RawLog, read_log, source_commit
 from psearch.results import PsearchError
 from psearch.version import __version__
 

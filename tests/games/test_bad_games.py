@@ -15,7 +15,7 @@ from paths import DATA, REPOSITORY
 from programs import processes_in_session
 
 from psearch.games import Game, search
-from psearch.games.user_game import move_text, run_file
+from psearch.games.game_file import move_text, run_file
 from psearch.results import PsearchError, WorkerDied
 from psearch_core.toolchain.kernel_cache import PlugInError
 
@@ -119,14 +119,14 @@ PLAYING = """
 import time
 import numpy as np
 from types import SimpleNamespace
-from psearch.games import trial
+from psearch.games import game_compiler
 
-def start(position):
+def start(rule, position, argument):
     print("playing", flush=True)
     time.sleep(1000)
 
-trial._PATIENCE_S = 1000
-trial.play(SimpleNamespace(MOST_MOVES=1, POSITION=np.dtype("u8")), "x", {"game_start": start})
+game_compiler._PATIENCE_S = 1000
+game_compiler.play(SimpleNamespace(MOST_MOVES=1, POSITION=np.dtype("u8")), "x", {"game_rule": start})
 """
 
 

@@ -222,30 +222,6 @@ def test_kernels_run_in_plain_python_as_well(request: pytest.FixtureRequest, nam
         assert plain.module.evaluate(pos) == example.game.module.evaluate(pos)
 
 
-@pytest.mark.parametrize("name", ["connect_four_end_easy.txt", "connect_four_middle_easy.txt"])
-def test_published_scores_of_connect_four(connect_four: Example, name: str) -> None:
-    for moves, published in lines_of(name):
-        score = int(published)
-        # A win with n stones left needs no more moves than it takes to put the winner's last but n - 1.
-        stones = 22 - abs(score)
-        first_player = (len(moves) % 2 == 0) == (score > 0)
-        depth = (2 * stones - 1 if first_player else 2 * stones) if score else 42
-        found, _, _ = connect_four.serial.search(connect_four.game.read(moves), depth - len(moves))
-        assert found == 100 * score, moves
-
-
-def test_ffo_positions_played_on_keep_their_published_scores(othello: Example) -> None:
-    boards = {number: (squares + side, int(score)) for number, squares, side, score, *_ in lines_of("ffo.txt")}
-    module = othello.game.module
-    for number, played in lines_of("ffo_played_on.txt"):
-        board, score = boards[number]
-        pos = othello.game.read(board)
-        for at in range(0, len(played), 2):
-            legal = {module.move_text(pos, move): move for move in othello.game.legal(pos)}
-            pos, score = othello.game.after(pos, legal[played[at : at + 2]]), -score
-        assert othello.serial.search(pos, 3, TO_THE_END)[0] == 100 * score, number
-
-
 def test_endgames_of_othello_against_a_naive_search(othello: Example) -> None:
     for seed in range(300, 308):
         played, twin = random_game(othello, seed), NaiveOthello()

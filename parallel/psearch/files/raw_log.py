@@ -102,16 +102,10 @@ class RawLog:
         self._lines.append(facts)
 
 
-def _split_run(path: Path) -> tuple[Path, str | None]:
-    """The file and the run that `FILE#RUN` names; no run where FILE alone is given, or a file has that very name."""
+def split_run(path: Path) -> tuple[Path, str | None]:
+    """Return the file and the run that `FILE#RUN` names; no run for FILE alone, or where a file has that name."""
     file, mark, run = str(path).rpartition("#")
     return (Path(file), run) if mark and not path.exists() else (path, None)
-
-
-def log_name(path: Path) -> str:
-    """Return what a log is called: its run, or its file without folder and endings."""
-    file, run = _split_run(path)
-    return run or Path(file.name.removesuffix(".xz")).stem
 
 
 def read_log(path: Path, make: Callable[..., Sample]) -> tuple[list[Sample], dict[str, Any]]:
@@ -120,7 +114,7 @@ def read_log(path: Path, make: Callable[..., Sample]) -> tuple[list[Sample], dic
     path: `FILE`, which holds one log, or `FILE#RUN`; compressed if FILE ends in `.xz`. Raises PsearchError naming the
     line that is not such a log's, or the runs to choose from.
     """
-    file, run = _split_run(path)
+    file, run = split_run(path)
     samples: list[Sample] = []
     facts: dict[str, Any] = {}
     for number, values in _lines_of(file, run):

@@ -3,10 +3,10 @@
 A game is two players, zero sum, full information, at most 256 moves a position; its file is plain functions that numba
 compiles (docs/guides/own-game.md). Imports everything but the faces and the laboratory.
 
-Begin with `searching`; `own_game` is a file, its rules and positions as Python has them; `user_game` says what a file
-must be, and how the toolchain makes kernels of it. In the search `node_kernels` stand in for those of
-`psearch_core.game`, and call the hooks of `rules`. In the compiler's process `plain_functions` makes kernels of the
-file's functions, and `trial` plays some games with them. Python calls the rules in a process apart (`rules_process`).
+Begin with `searching`; `own_game` is a file, its rules and positions as Python has them; `game_file` says what a file
+must be, `user_game` tells the toolchain how to make kernels of it. In the search `node_kernels` stand in for those of
+`psearch_core.game`, and call the hooks of `rules`. In the compiler's process `game_compiler` makes kernels of the
+file's functions, and plays some games with them. Python calls the rules in a process apart (`rules_process`).
 """
 
 from __future__ import annotations

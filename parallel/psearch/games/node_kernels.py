@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.games.rules import ended, evaluate, found_at, key, make, most_moves, moves, result
-from psearch.games.user_game import (
+from psearch.games.game_file import (
     LARGE_EVALUATION,
     LARGE_MOVE,
     LARGE_RESULT,
@@ -25,6 +24,7 @@ from psearch.games.user_game import (
     POSITION_BYTES,
     TOO_MANY_MOVES,
 )
+from psearch.games.rules import ended, evaluate, found_at, key, make, most_moves, moves, result
 from psearch.scheduler.splitting import stop_all
 from psearch_core.chess.ordering.history import cutoff_bonus, keep_killer, towards
 from psearch_core.chess.ordering.movepick import (

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from psearch.defaults import MAX_DEPTH
-from psearch.games.rules_process import Rules, RulesProcess
-from psearch.games.user_game import (
+from psearch.games.game_file import (
     BETWEEN,
     MISTAKES,
     POSITION_BYTES,
@@ -25,6 +24,7 @@ from psearch.games.user_game import (
     record_of,
     run_file,
 )
+from psearch.games.rules_process import Rules, RulesProcess
 from psearch.options import RULE_HOOKS
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
@@ -86,8 +86,10 @@ class Game:
         back."""
         if isinstance(self._rules, Rules):
             return getattr(self._rules, name)(*arguments)
-        with _reported(self.file):
+        try:
             return self._rules.ask(name, *arguments)
+        except PlugInError as error:
+            raise PsearchError(str(error)) from None
 
     def start(self) -> GamePosition:
         """Return the starting position."""

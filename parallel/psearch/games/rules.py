@@ -1,6 +1,6 @@
 """The rules of a user's game as the search calls them, and as Python calls them; a position is an address.
 
-The hooks are what the search calls: `plain_functions` makes stand-ins for them from the functions of a file, after
+The hooks are what the search calls: `game_compiler` makes stand-ins for them from the functions of a file, after
 `Patterns`; without a file nothing here is called. `POSITION_BYTES` of a position's record are the game's.
 """
 # mypy: disable-error-code="name-defined, misc"
@@ -13,7 +13,7 @@ import numba
 import numpy as np
 from numba.core import types
 
-from psearch.games.user_game import MOST_MOVES, POSITION_BYTES, level_dtype
+from psearch.games.game_file import MOST_MOVES, POSITION_BYTES, RULES, level_dtype
 from psearch_core.constants import U0
 from psearch_core.splitmix import splitmix64
 from psearch_core.toolchain.intrinsics import address, copy_bytes, field_address, view
@@ -27,6 +27,7 @@ Level = cast(types.Record, numba.from_dtype(level_dtype))
 _LEVEL_SIZE = level_dtype.itemsize
 _level_at = view(Level)
 _found_of = field_address(Level, "found")
+_START, _MOVES, _MAKE, _ENDED, _RESULT, _EVALUATE, _KEY = range(len(RULES))
 
 
 @hook(void(i64))
@@ -105,40 +106,25 @@ class Patterns:
         return np.uint64(user_key(position_at(position)))
 
 
-@entry(void(i64))
-def game_start(position):
-    start(position)
-
-
-@entry(i64(i64, i64))
-def game_moves(position, found):
-    return moves(position, found)
-
-
-@entry(void(i64, i64))
-def game_make(position, move):
-    make(position, move)
-
-
-@entry(i64(i64))
-def game_ended(position):
-    return 1 if ended(position) else 0
-
-
-@entry(i64(i64))
-def game_result(position):
-    return result(position)
-
-
-@entry(i64(i64))
-def game_evaluate(position):
-    return evaluate(position)
-
-
-@entry(i64(i64))
-def game_key(position):
-    """Return the key as the search has it: mixed, for a game's own may be any number that tells positions apart."""
-    return np.int64(splitmix64(key(position)))
+@entry(i64(i64, i64, i64))
+def game_rule(rule, position, argument):
+    """Call a rule by its place in `RULES`. argument: where the moves go, or the move; the key is as the search has it:
+    mixed, for a game's own may be any number that tells positions apart."""
+    if rule == _START:
+        start(position)
+    elif rule == _MOVES:
+        return moves(position, argument)
+    elif rule == _MAKE:
+        make(position, argument)
+    elif rule == _ENDED:
+        return np.int64(ended(position))
+    elif rule == _RESULT:
+        return result(position)
+    elif rule == _EVALUATE:
+        return evaluate(position)
+    elif rule == _KEY:
+        return np.int64(splitmix64(key(position)))
+    return np.int64(0)
 
 
 @entry(i64(i64, i64))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from psearch.games.user_game import POSITION_BYTES, level_dtype
+from psearch.games.game_file import POSITION_BYTES, RULES, level_dtype
 from psearch.processes.child import ChildProcess, Children, end
 from psearch.processes.lifetime import ended_with_parent
 from psearch.processes.patience import LONG_RULE, RULE
@@ -33,6 +33,7 @@ _PROCESSOR_S = 1.0
 _ANSWER_S = RULE.look_s * RULE.silent_looks
 """Time of an answer, for a process that gets no processor."""
 _PERFT = "perft"
+_NAMES = tuple(RULES)
 _ROOM = 1 << 16
 """Moves; a rule that finds too many must not crash before that is reported."""
 
@@ -46,28 +47,29 @@ class Rules:
         self.tell = tell
         self._found = np.zeros(_ROOM, np.uint16)
 
-    def _call(self, name: str, *arguments: int) -> int:
+    def _call(self, name: str, position: np.ndarray, argument: int = 0) -> int:
         if self.tell is not None:
             self.tell(name)
-        return int(self._group.function(f"game_{name}")(*arguments))
+        if name == _PERFT:
+            return int(self._group.function("game_perft")(position.ctypes.data, argument))
+        return int(self._group.function("game_rule")(_NAMES.index(name), position.ctypes.data, argument))
 
     def start(self) -> bytes:
         """Return the starting position."""
         pos = np.zeros(POSITION_BYTES, np.uint8)
-        self._call("start", pos.ctypes.data)
+        self._call("start", pos)
         return pos.tobytes()
 
     def number(self, rule: str, position: bytes) -> int:
         """Return what `result`, `evaluate` or `key` says of a position."""
-        pos = _copy_of(position)
-        return self._call(rule, pos.ctypes.data)
+        return self._call(rule, _copy_of(position))
 
     def look(self, position: bytes) -> tuple[int, list[int]]:
         """Return how many moves are found, and the moves; -1 and none where the game is over."""
         pos = _copy_of(position)
-        if self._call("ended", pos.ctypes.data):
+        if self._call("ended", pos):
             return -1, []
-        count = self._call("moves", pos.ctypes.data, self._found.ctypes.data)
+        count = self._call("moves", pos, self._found.ctypes.data)
         return max(count, 0), self._found[: max(count, 0)].tolist()
 
     def along(self, position: bytes, moves: list[int]) -> list[bytes]:
@@ -82,14 +84,14 @@ class Rules:
     def after(self, position: bytes, move: int) -> bytes:
         """Return the position after a legal move."""
         pos = _copy_of(position)
-        self._call("make", pos.ctypes.data, move)
+        self._call("make", pos, move)
         return pos.tobytes()
 
     def perft(self, position: bytes, depth: int) -> int:
         """Return the number of ways to play `depth` moves, -1 where a list of moves is wrong."""
         levels = np.zeros(depth + 1, level_dtype)
         levels[0]["position"] = _copy_of(position)
-        return self._call(_PERFT, levels.ctypes.data, depth)
+        return self._call(_PERFT, levels, depth)
 
 
 def _copy_of(position: bytes) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A user's game: what its file must be, the functions in it that stay Python, and how it becomes kernels.
+"""How a user's game becomes kernels: what `psearch_core.toolchain.kernel_sets` and the compiler ask of this package.
 
 `REPLACED` and `MODULES` say what a group of kernels has in place of chess, and beside it; `adapt` makes the stand-ins
 for the hooks of `rules` from the functions of a file, and `try_out` plays some games with the machine code before
@@ -7,67 +7,12 @@ anybody searches. The latter two are called in the compiler's process alone.
 
 from __future__ import annotations
 
-import inspect
-import os
-import sys
-import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from psearch.text.values import shown
-from psearch_core.toolchain.kernel_cache import PlugInError
-from psearch_core.toolchain.plug_in_file import compiled, syntax_mistake
-
 if TYPE_CHECKING:
     from psearch_core.toolchain.jit import Kernel
-
-POSITION_BYTES = 128
-"""of a position, at most"""
-MOST_MOVES = 256
-"""of a position, at most"""
-LARGEST_MOVE = 65_534
-MOST_SCORE = 10_000
-"""of an ended game or a guess, at most"""
-
-RULES = {
-    "start": ("pos",),
-    "moves": ("pos", "found"),
-    "make": ("pos", "move"),
-    "ended": ("pos",),
-    "result": ("pos",),
-    "evaluate": ("pos",),
-    "key": ("pos",),
-}
-"""Functions that a file must have, compiled, and what they are called with."""
-WORDS = {
-    "move_text": ("pos", "move"),
-    "read_position": ("pos", "text"),
-    "board_text": ("pos",),
-}
-"""Functions that stay Python; all but the first may be left out."""
-
-TOO_MANY_MOVES, NO_MOVES, LARGE_MOVE, LARGE_RESULT, LARGE_EVALUATION = range(1, 6)
-MISTAKES = {
-    TOO_MANY_MOVES: ("moves", f"it has found {{}} moves, of 1 to MOST_MOVES = {{most}} (the most is {MOST_MOVES})"),
-    NO_MOVES: ("moves", "it has found no move in a position of which ended() says that the game goes on"),
-    LARGE_MOVE: ("moves", f"it has found the move {{}}: moves are numbers from 0 to {LARGEST_MOVE}"),
-    LARGE_RESULT: ("result", f"it returned {{}}: scores are from -{MOST_SCORE} to {MOST_SCORE}"),
-    LARGE_EVALUATION: ("evaluate", f"it returned {{}}: guesses are from -{MOST_SCORE - 1} to {MOST_SCORE - 1}"),
-}
-"""What a search can notice: the function, and what is said of it; `{}` stands for the number in question."""
-
-level_dtype = np.dtype(
-    [
-        ("position", "u1", (POSITION_BYTES,)),
-        ("found", "u2", (MOST_MOVES,)),
-        ("count", "i8"),
-        ("cursor", "i8"),  # next move; -1: the moves are not there yet
-    ]
-)
-"""A ply of perft."""
 
 _KERNELS = (
     "after_move after_null after_quiescence begin_moves child_depth defer_move enter enter_quiescence finish "
@@ -77,97 +22,10 @@ REPLACED = {f"psearch_core.game.{name}": f"psearch.games.node_kernels.{name}" fo
 """Every kernel of `psearch_core.game`."""
 MODULES = ("psearch.games.rules",)
 
-BETWEEN = " ,;\t\n"
-"""What may stand between the moves of a position's text."""
-_MOST_LETTERS = 200
-_LONGEST_NAME = 60
-WANTED = ("NAME", "POSITION", "MOST_MOVES", *RULES, "move_text")
-"""What a file must have."""
-
-
-def place_of(function: Callable[..., Any]) -> str:
-    """Return file, line and name of a function, as messages begin."""
-    function = getattr(function, "py_func", function)
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return getattr(function, "__name__", "?")
-    return f"{code.co_filename}:{code.co_firstlineno}: {code.co_name}"
-
-
-def check_game(names: Mapping[str, Any], file: str) -> None:
-    """Raise PlugInError unless these globals of a file are those of a game."""
-    missing = [name for name in WANTED if name not in names]
-    if missing:
-        raise PlugInError(f"{file}: a game has {', '.join(WANTED)}; there is no {', '.join(missing)}")
-    name, position, most = names["NAME"], names["POSITION"], names["MOST_MOVES"]
-    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isascii() or not name.isprintable():
-        raise PlugInError(f"{file}: NAME must be a text of 1 to {_LONGEST_NAME} ASCII characters, not {shown(name)}")
-    if not isinstance(position, np.dtype) or position.names is None or position.hasobject:
-        raise PlugInError(f'{file}: POSITION must be like np.dtype([("own", "u8"), ("other", "u8")])')
-    if position.itemsize > POSITION_BYTES:
-        raise PlugInError(f"{file}: POSITION has {position.itemsize} bytes: {POSITION_BYTES} are the most")
-    if isinstance(most, bool) or not isinstance(most, int | np.integer) or not 1 <= most <= MOST_MOVES:
-        raise PlugInError(f"{file}: MOST_MOVES must be a whole number from 1 to {MOST_MOVES}, not {shown(most)}")
-    for rule, arguments in {**RULES, **WORDS}.items():
-        if rule not in names:
-            continue
-        function: Any = getattr(names[rule], "py_func", names[rule])
-        if not inspect.isfunction(function):
-            raise PlugInError(f"{file}: {rule} must be a function, not {shown(function)}")
-        if len(inspect.signature(function).parameters) != len(arguments):
-            words = f"takes {inspect.signature(function)}, and is called with ({', '.join(arguments)})"
-            raise PlugInError(f"{place_of(function)} {words}")
-
-
-def run_file(file: str, source: bytes) -> ModuleType:
-    """Run a file in this process, for what of it stays Python; returns its module. Raises PlugInError."""
-    made = ModuleType("game_of_a_user")
-    made.__file__ = file
-    folder = os.path.dirname(file)
-    sys.path.append(folder)
-    try:
-        exec(compiled(source, file), made.__dict__)
-    except SyntaxError as error:
-        raise syntax_mistake(error, file) from error
-    except (PlugInError, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # what a user's code raises
-        raise mistake_of(error, file) from error
-    finally:
-        sys.path.remove(folder)
-    check_game(vars(made), file)
-    return made
-
-
-def move_text(module: ModuleType, record: Any, move: int, file: str) -> str:
-    """Return a move as people write it; record: the position. Raises PlugInError for what the file's function raises,
-    and for a text that could not be told from its neighbours where moves stand one after the other."""
-    try:
-        text = module.move_text(record, move)
-    except Exception as error:  # what a user's code raises
-        raise mistake_of(error, file) from error
-    if not isinstance(text, str) or not text or " " in text or text.strip(BETWEEN) != text or not text.isprintable():
-        raise PlugInError(f"{place_of(module.move_text)}: it must return a text without blanks, not {shown(text)}")
-    return text
-
-
-def record_of(module: ModuleType, pos: np.ndarray) -> Any:
-    """Return the record that a file's functions take, a copy; pos: the bytes of a position, or more."""
-    return pos[: module.POSITION.itemsize].copy().view(module.POSITION).view(np.recarray)[0]
-
-
-def mistake_of(error: BaseException, file: str) -> PlugInError:
-    """Return the message about an exception that a user's code has raised: the last place in their file, and what."""
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    place = f"{file}:{own[-1].lineno}" if own else file
-    name = f" {own[-1].name}:" if own and own[-1].name.isidentifier() else ""
-    words = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_LETTERS]
-    return PlugInError(f"{place}:{name} {words}")
-
 
 def adapt(module: ModuleType, file: str) -> list[Kernel]:
     """Return the kernels of a file's game, those that stand in for hooks among them. Raises PlugInError."""
-    from psearch.games.plain_functions import kernels_of
+    from psearch.games.game_compiler import kernels_of
 
     return kernels_of(module, file)
 
@@ -175,6 +33,6 @@ def adapt(module: ModuleType, file: str) -> list[Kernel]:
 def try_out(module: ModuleType, file: str, functions: dict[str, Callable[..., Any]]) -> None:
     """Play some games. functions: the group's entries, in machine code. Raises PlugInError for a game that does not do
     what it must, that crashes or does not come back."""
-    from psearch.games.trial import play
+    from psearch.games.game_compiler import play
 
     play(module, file, functions)

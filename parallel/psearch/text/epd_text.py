@@ -105,10 +105,10 @@ def _parse_line(text: str, number: int) -> SuitePosition:
     operations = _operations(rest)
     announced = _MATE.fullmatch(operations.get("bm", ""))
     is_mate = announced is not None and "#" in announced[0]
-    told = operations.get("dm", operations.get("bm") if is_mate else None)
-    distance = _MATE.fullmatch(told.strip()) if told is not None else None
-    if told is not None and distance is None:
-        raise ValueError(f"{shown(told)} is no distance to mate")
+    given = operations.get("dm", operations.get("bm") if is_mate else None)
+    distance = _MATE.fullmatch(given.strip()) if given is not None else None
+    if given is not None and distance is None:
+        raise ValueError(f"{shown(given)} is no distance to mate")
     return SuitePosition(
         name=operations.get("id") or f"line {number}",
         board=board,

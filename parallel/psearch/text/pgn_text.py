@@ -270,15 +270,9 @@ class _Splitter:
             if kind == "number":
                 self._take_number(int(word), text[place:at].strip(), text, place)
             elif kind == "comment":
-                close = text.find("}", at)
-                if close >= 0 and text.find("{", at, close) < 0:
-                    inside = text[at:close].removeprefix(" ").removesuffix(" ")
-                    self.game.tokens.append((kind, inside, number, ""))
-                    at = close + 1
-                else:
-                    text, at = self._take_comment(text, at)
-                    if number != self._number:
-                        begin, number = at, self._number
+                text, at = self._take_comment(text, at)
+                if number != self._number:
+                    begin, number = at, self._number
             elif kind == "rest":
                 self._add("comment", word[1:].strip())
             elif kind == "tag":

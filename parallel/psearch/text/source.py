@@ -164,15 +164,12 @@ class Stream:
     def first_lines(self) -> Iterator[str]:
         """Yield what comes first, waited for; it is given out again by what is called next."""
         begin = 0
-        while True:
-            end = self._waiting.find(b"\n", begin)
-            if end >= 0:
-                yield self._text(self._waiting[begin : end + 1])
-                begin = end + 1
-            elif self._is_at_end:
-                if begin < len(self._waiting):
-                    yield self._text(self._waiting[begin:])
-                return
+        while not self._is_at_end or begin < len(self._waiting):
+            end = self._waiting.find(b"\n", begin) + 1
+            if end or self._is_at_end:
+                end = end or len(self._waiting)
+                yield self._text(self._waiting[begin:end])
+                begin = end
             else:
                 self._read()
 
@@ -197,7 +194,7 @@ class Stream:
                     break
 
     def copied(self) -> Source:
-        """Return all of it, to be read as often as one likes; for who has not asked for `lines`."""
+        """Return all of it, to be read as often as one likes; for callers that have not asked for `lines`."""
         with _readable(self.name), tempfile.TemporaryFile() as copy:
             copy.write(self._waiting)
             while not self._is_at_end:

@@ -1,8 +1,9 @@
-"""A game tried out before anybody searches it: some games at random, played by the machine code in a process apart.
+"""A user's file made into kernels, and tried out before anybody searches it: once for each file, by the compiler.
 
-What is wrong with it then is a line with file and line of the function: a list of moves that is none, a score beyond
-the limits, a key that differs for the same position, or is the same for two that go on differently, a game that goes on
-for ever, a crash, a function that never returns. In the compiler's process alone, so once for each file.
+Its plain functions become kernels whose types numba finds from the calls. The machine code then plays some games at
+random in a process apart. What is wrong with it is a line with file and line of the function: a list of moves that is
+none, a score beyond the limits, a key that differs for the same position, or is the same for two that go on
+differently, a game that goes on for ever, a crash, a function that never returns.
 """
 
 from __future__ import annotations
@@ -11,25 +12,38 @@ import mmap
 import os
 import random
 import signal
-from collections.abc import Callable
-from types import ModuleType
-from typing import Any
+from collections.abc import Callable, Sequence
+from types import FunctionType, ModuleType
+from typing import Any, cast
 
+import numba
 import numpy as np
+from numba.core import types
+from numba.core.dispatcher import Dispatcher
 
-from psearch.games.user_game import (
+from psearch.games import rules
+from psearch.games.game_file import (
     LARGEST_MOVE,
     MOST_MOVES,
     MOST_SCORE,
     POSITION_BYTES,
     RULES,
+    check_game,
     move_text,
     place_of,
     record_of,
 )
+from psearch_core.toolchain import jit
 from psearch_core.toolchain.compiler.build import end_with
+from psearch_core.toolchain.compiler.front_end import prepare, typed
+from psearch_core.toolchain.compiler.plug_ins import mistake_in
+from psearch_core.toolchain.intrinsics import view
+from psearch_core.toolchain.jit import Kernel
 from psearch_core.toolchain.kernel_cache import PlugInError
+from psearch_core.views import i64
 
+_WRITERS = ("start", "make")
+"""The functions that change a position, and return nothing."""
 _GAMES = 32
 _NARROW_POSITIONS = 6000
 """Positions of games in which there are two moves only: so the same ones are reached in many ways."""
@@ -38,6 +52,82 @@ _LONGEST_GAME = 2000
 _PATIENCE_S = 10
 _NAMES = tuple(RULES)
 _MOST_LETTERS = 120
+
+
+class PlainFunction(Kernel):
+    """A function whose signature is that of its first call."""
+
+    def __init__(self, function: FunctionType) -> None:
+        super().__init__(function, types.void())
+        self.is_typed = False
+        self._is_being_typed = False
+        jit.registry[self.symbol] = self
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        if not self.is_typed:
+            self.infer(args)
+        return super().get_call_template(args, kws)
+
+    def infer(self, arguments: Sequence[Any]) -> None:
+        """Find the type of the result for arguments of these types. Raises PlugInError."""
+        if self._is_being_typed:
+            raise PlugInError(f"{place_of(self.py_func)}: it calls itself: no kernel is recursive")
+        self._is_being_typed = True
+        self.arguments = tuple(types.unliteral(argument) for argument in arguments)
+        self.result = None
+        try:
+            self.result = types.unliteral(typed(self).signature.return_type)
+        except PlugInError:
+            raise
+        except Exception as error:  # whatever numba says of it
+            if isinstance(error.__cause__, PlugInError):
+                raise error.__cause__ from None
+            raise mistake_in(self, error) from error
+        self.is_typed = True
+        prepare([self])
+
+
+def kernels_of(module: ModuleType, file: str) -> list[Kernel]:
+    """Return the kernels of a game. Raises PlugInError for what is no game, and for what cannot be compiled."""
+    check_game(vars(module), file)
+    made: dict[FunctionType, PlainFunction] = {}
+    for name in RULES:
+        vars(module)[name] = _compiled(vars(module)[name], made)
+    prepare(jit.registry.values())
+    record = cast(types.Record, numba.from_dtype(module.POSITION))
+    moves_type = rules.Found.typeof("moves")
+    given = {"pos": record, "found": moves_type, "move": i64}
+    for name, arguments in RULES.items():
+        function = vars(module)[name]
+        if not function.is_typed:
+            function.infer([given[argument] for argument in arguments])
+        result = function.result
+        if name not in _WRITERS and not isinstance(result, types.Integer | types.Boolean):
+            wanted = "True or False" if name == "ended" else "a whole number"
+            what = "nothing" if result == types.none else f"{result}, where it must be {wanted}"
+            raise PlugInError(f"{place_of(function.py_func)}: it returns {what}")
+    names = {f"user_{name}": vars(module)[name] for name in RULES}
+    names |= {"position_at": view(record), "found_at": rules.found_at, "count": int(module.MOST_MOVES), "np": np}
+    names["__name__"] = f"{module.__name__}.rules"
+    stand_ins = []
+    for name in (*RULES, "most_moves"):
+        copy = FunctionType(vars(rules.Patterns)[name].__code__, dict(names), name)
+        copy.__module__ = names["__name__"]
+        stand_ins.append(cast(Kernel, jit.replaces(vars(rules)[name])(copy)))
+    return [*made.values(), *stand_ins]
+
+
+def _compiled(value: Any, made: dict[FunctionType, PlainFunction]) -> PlainFunction:
+    """A function as a kernel, and all that it calls; numba's own decorators make no difference."""
+    function = value.py_func if isinstance(value, Dispatcher) else value
+    if function not in made:
+        made[function] = PlainFunction(function)
+        names = function.__globals__
+        for name in function.__code__.co_names:
+            called = names.get(name)
+            if isinstance(called, FunctionType) or (isinstance(called, Dispatcher) and not isinstance(called, Kernel)):
+                names[name] = _compiled(called, made)
+    return made[function]
 
 
 def play(module: ModuleType, file: str, functions: dict[str, Callable[..., Any]]) -> None:
@@ -74,7 +164,7 @@ class _Games:
     def __init__(self, module: ModuleType, file: str, functions: dict[str, Callable[..., Any]], now: mmap.mmap) -> None:
         self._module = module
         self._file = file
-        self._functions = functions
+        self._rule = functions["game_rule"]
         self._now = now
         self._most = int(module.MOST_MOVES)
         self._found = np.zeros(MOST_MOVES + 1, np.uint16)
@@ -86,14 +176,13 @@ class _Games:
     def _wrong(self, name: str, words: str) -> PlugInError:
         return PlugInError(f"{place_of(vars(self._module)[name])}: {words}")
 
-    def _call(self, name: str, pos: np.ndarray, *arguments: Any) -> int:
+    def _call(self, name: str, pos: np.ndarray, argument: int = 0) -> int:
         self._now[0] = _NAMES.index(name)
         before = pos.copy()
         signal.alarm(_PATIENCE_S)
-        plain = [one.ctypes.data if isinstance(one, np.ndarray) else one for one in (pos, *arguments)]
-        value = int(self._functions[f"game_{name}"](*plain))
+        value = int(self._rule(self._now[0], pos.ctypes.data, argument))
         signal.alarm(0)
-        if name not in ("start", "make") and not np.array_equal(before, pos):
+        if name not in _WRITERS and not np.array_equal(before, pos):
             raise self._wrong(name, "it changes the position: only start and make may")
         return value
 
@@ -171,7 +260,7 @@ class _Games:
 
     def _moves(self, pos: np.ndarray) -> list[int]:
         self._found[:] = 0
-        count = self._call("moves", pos, self._found)
+        count = self._call("moves", pos, self._found.ctypes.data)
         if not 1 <= count <= self._most:
             what = "of a position that has not ended" if count == 0 else f"of at most MOST_MOVES = {self._most}"
             raise self._wrong("moves", f"it has found {count} moves {what}")
