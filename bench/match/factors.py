@@ -35,7 +35,7 @@ from matchplay.scripts import EXIT_INTERRUPTED, MatchError, Parser, run_script, 
 from quick import Table, serial_search
 
 from psearch.faces.cli.arguments import whole_number
-from psearch.files.json_text import json_value
+from psearch.files.safe_files import json_value
 from psearch.options import pruning_named
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch_core.chess.pruning.modes import Pruning

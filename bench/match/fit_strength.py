@@ -28,7 +28,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import bootstrap
 
-from psearch.files.json_text import json_value
+from psearch.files.safe_files import json_value
 
 Array = np.ndarray[Any, Any]
 

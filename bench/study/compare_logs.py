@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from psearch.files.raw_log import log_name, read_log
+from psearch.files.raw_log import read_log, split_run
 from psearch.lab.studies.comparisons import paired, speedups
 from psearch.lab.studies.depths import depth_rule
 from psearch.lab.studies.plots import check_plot, plot_simulation
@@ -28,6 +28,12 @@ from psearch.simulation.simulator import VirtualSample
 from psearch.terminal.streams import text_table
 
 _COLUMNS = ("log", "policy", "workers", "positions", "speedup", "95% interval", "nps", "nodes", "idle", "aborted")
+
+
+def log_name(path: Path) -> str:
+    """Return what a log is called: its run, or its file without folder and endings."""
+    file, run = split_run(path)
+    return run or Path(file.name.removesuffix(".xz")).stem
 
 
 def table(rows: dict[str, list[Row]]) -> str:

@@ -45,14 +45,12 @@ from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler import scheduler_entries
 from psearch.simulation.costs import Costs
 from psearch.terminal.streams import printable
-from psearch.text.epd_text import read_positions
+from psearch.text.chess_files import Book, RootProber
+from psearch.text.epd_text import parse_perft_suite, read_positions
 from psearch.text.fen import check_position, parse_position
 from psearch.text.moves import choose_moves, play_moves
-from psearch.text.perft_epd import parse_perft_suite
 from psearch.text.pgn_text import read_games
-from psearch.text.polyglot import Book
 from psearch.text.source import Source, read_source
-from psearch.text.syzygy import RootProber
 from psearch_core.toolchain import jit
 from psearch_core.toolchain.compiler.build import Build
 from psearch_core.toolchain.compiler.front_end import prepare
@@ -466,7 +464,7 @@ def run_kernels(data: bytes) -> None:
     with _file(data, "mine.py") as path:
         if adapter:
             run_file(str(path), data)
-        for module in (*scheduler_entries.SEARCH.recipe.modules, "psearch.games.plain_functions", "psearch.own_rule"):
+        for module in (*scheduler_entries.SEARCH.recipe.modules, "psearch.games.game_compiler", "psearch.own_rule"):
             importlib.import_module(module)  # here, once
         kernels = KernelSet(str(path), "", content_hash(data), adapter=adapter)
         try:

@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from psearch.files.json_text import json_value
+from psearch.files.safe_files import json_value
 from psearch.results import PsearchError
 
 Line = dict[str, Any]

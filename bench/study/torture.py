@@ -42,7 +42,7 @@ from psearch.arena.setup import write_search
 from psearch.arena.subject import board_text
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.defaults import PREDICTING_POLICIES
-from psearch.files.append_only import Journal
+from psearch.files.safe_files import Journal
 from psearch.games import Game, GamePosition
 from psearch.games.searching import options_for
 from psearch.options import SearchOptions

@@ -33,7 +33,7 @@ from netfit.lessons import LATER_RATE, Epoch, Plan, begin, go_on, read_lessons, 
 from netfit.network import write_network
 
 from psearch.faces.cli.arguments import whole_number
-from psearch.files.append_only import Journal
+from psearch.files.safe_files import Journal
 from psearch.results import PsearchError
 from psearch_core.records import NETWORK_HIDDEN
 

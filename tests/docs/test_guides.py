@@ -14,7 +14,7 @@ from guides import PAGES, Example, blocks_of, check_command, commands_of, exampl
 from paths import REPOSITORY
 
 from psearch.faces.cli.main import main
-from psearch.games.game_limits import RULES, WORDS
+from psearch.games.game_file import RULES, WORDS
 
 README = (REPOSITORY / "README.md").read_text("utf-8")
 GUIDES = REPOSITORY / "docs" / "guides"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from psearch.files.atomic_file import AtomicFile
+from psearch.files.safe_files import AtomicFile
 
 
 def test_nothing_is_replaced_before_the_commit(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_full_disk_is_told_by_the_name_of_the_part(tmp_path: Path) -> None:
     program = f"""
 import resource
 from pathlib import Path
-from psearch.files.atomic_file import AtomicFile
+from psearch.files.safe_files import AtomicFile
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 with AtomicFile(Path({str(tmp_path / "out")!r}), Path({str(tmp_path / "part")!r})) as file:
     file.write("x" * 1000)

@@ -25,8 +25,8 @@ from programs import run_bench
 
 from psearch.batch.analysis.analysis_files import AnalysisJournal
 from psearch.batch.positions.task import Answer, Choice, Line
-from psearch.files.append_only import Journal
 from psearch.files.raw_log import RawLog
+from psearch.files.safe_files import Journal
 from psearch.results import PsearchError
 
 REFUSALS = (PsearchError, MatchError, ValueError, OSError)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from psearch.files.append_only import DamagedLine, Journal
+from psearch.files.safe_files import DamagedLine, Journal
 
 VALUES: list[Any] = [{"a": 1}, {"b": "\u2654" * 20_000}, ["c"]]
 
@@ -58,33 +58,22 @@ def test_cut_off_anywhere_it_loses_one_line_at_most(path: Path) -> None:
         assert path.read_bytes() == whole
 
 
-def test_cut(path: Path) -> None:
+def test_what_is_cut_off_or_begun_afresh_is_gone(path: Path) -> None:
     with Journal(path) as journal:
         offsets = [journal.append(value) for value in VALUES]
         journal.cut(offsets[1])
         journal.append("other")
         assert values(journal) == [VALUES[0], "other"]
-
-
-def test_fresh(path: Path) -> None:
-    for _ in range(2):
-        with Journal(path, fresh=True) as journal:
-            journal.append(1)
+    with Journal(path, fresh=True) as journal:
+        journal.append(1)
     assert path.read_bytes() == b"1\n"
-
-
-def test_a_damaged_line_is_named(path: Path) -> None:
-    path.write_bytes(b"1\n\xff\n3\n")
-    with Journal(path) as journal, pytest.raises(DamagedLine, match="line 2 is not JSON") as caught:
-        values(journal)
-    assert caught.value.number == 2
 
 
 def test_one_process_at_a_time(path: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from psearch.files.append_only import Journal
+from psearch.files.safe_files import Journal
 try:
     Journal(Path({str(path)!r}), fresh=True)
 except BlockingIOError as error:
@@ -107,7 +96,7 @@ def test_after_a_full_disk_the_next_line_takes_the_place(path: Path) -> None:
     program = f"""
 import resource
 from pathlib import Path
-from psearch.files.append_only import Journal
+from psearch.files.safe_files import Journal
 with Journal(Path({str(path)!r})) as journal:
     journal.append(1)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50, 100))
@@ -169,39 +158,43 @@ def test_a_journal_that_another_program_has_cut_does_not_wait_for_its_line(path:
             journal.value_at(0)
 
 
-@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
-def test_a_file_system_without_locks_is_used_without(path: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        *((number, None) for number in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)),
+        *((number, BlockingIOError) for number in (errno.EAGAIN, errno.EACCES)),
+        (errno.EIO, OSError),
+    ],
+)
+def test_a_file_system_without_locks_is_told_from_another_process_and_from_errors(
+    path: Path, number: int, kind: type[OSError] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def lockf(*arguments: int) -> None:
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(fcntl, "lockf", lockf)
+    if kind is not None:
+        with pytest.raises(kind, match=os.strerror(errno.EAGAIN if kind is BlockingIOError else number)):
+            Journal(path)
+        return
     with Journal(path) as journal:
         journal.append(1)
     assert path.read_bytes() == b"1\n"
 
 
-@pytest.mark.parametrize("number", [errno.EAGAIN, errno.EACCES])
-def test_another_process_is_told_from_other_errors(path: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lockf(*arguments: int) -> None:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(fcntl, "lockf", lockf)
-    with pytest.raises(BlockingIOError):
-        Journal(path)
-    monkeypatch.setattr(fcntl, "lockf", lambda *arguments: (_ for _ in ()).throw(OSError(errno.EIO, "bad disk")))
-    with pytest.raises(OSError, match="bad disk"):
-        Journal(path)
+ODD = {"no JSON": b"\xff", "deep": b"[" * 100_000, "long number": b"9" * 5_000, "open": b"{" * 50_000}
 
 
-@pytest.mark.parametrize("line", ["[" * 100_000, "9" * 5_000, "{" * 50_000], ids=["deep", "long number", "open"])
-def test_json_that_breaks_parsers(path: Path, line: str) -> None:
-    path.write_text(f"1\n{line}\n")
-    with Journal(path) as journal, pytest.raises(DamagedLine, match="line 2"):
-        list(journal.lines())
+@pytest.mark.parametrize("line", ODD.values(), ids=ODD)
+def test_a_damaged_line_is_named(path: Path, line: bytes) -> None:
+    path.write_bytes(b"1\n" + line + b"\n3\n")
+    with Journal(path) as journal, pytest.raises(DamagedLine, match="line 2 is not JSON") as caught:
+        values(journal)
+    assert caught.value.number == 2
 
 
 def test_a_line_without_end_is_not_read_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("psearch.files.append_only._LONGEST_LINE", 1000)
+    monkeypatch.setattr("psearch.files.safe_files._LONGEST_LINE", 1000)
     path.write_bytes(b"1\n" + b"x" * 5000)
     with Journal(path) as journal, pytest.raises(DamagedLine, match="line 2"):
         list(journal.lines())

@@ -14,8 +14,8 @@ import pytest
 from psearch.batch.analysis.analysis_files import AnalysisJournal, OlderResults, read_asked
 from psearch.batch.positions.task import Task
 from psearch.faces.web.messages import parse
-from psearch.files.append_only import Journal
 from psearch.files.raw_log import read_log
+from psearch.files.safe_files import Journal
 from psearch.lab.studies.speedup_study import Sample
 from psearch.lab.watching.laboratory import read_trace
 from psearch.results import Limits, PsearchError

@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
+from compare_logs import log_name
 
 from psearch.files import raw_log
-from psearch.files.raw_log import RawLog, log_name, read_log, source_commit
+from psearch.files.raw_log import RawLog, read_log, source_commit
 from psearch.results import PsearchError
 from psearch.version import __version__
 
@@ -186,11 +187,3 @@ def test_values_that_no_search_has(tmp_path: Path, value: object) -> None:
     path.write_text(json.dumps({**asdict(SAMPLES[0]), "nodes": value}) + "\n")
     with pytest.raises(PsearchError, match="line 1: not a line of this study's log"):
         read_log(path, Sample)
-
-
-def test_a_file_that_is_no_log_is_not_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "precious"
-    path.write_text("alias ls=ls\n")
-    with pytest.raises(PsearchError, match="is not a log of a study"):
-        RawLog(path, {})
-    assert path.read_text() == "alias ls=ls\n"

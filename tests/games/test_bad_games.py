@@ -119,14 +119,14 @@ PLAYING = """
 import time
 import numpy as np
 from types import SimpleNamespace
-from psearch.games import trial
+from psearch.games import game_compiler
 
-def start(position):
+def start(rule, position, argument):
     print("playing", flush=True)
     time.sleep(1000)
 
-trial._PATIENCE_S = 1000
-trial.play(SimpleNamespace(MOST_MOVES=1, POSITION=np.dtype("u8")), "x", {"game_start": start})
+game_compiler._PATIENCE_S = 1000
+game_compiler.play(SimpleNamespace(MOST_MOVES=1, POSITION=np.dtype("u8")), "x", {"game_rule": start})
 """
 
 

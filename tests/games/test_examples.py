@@ -1,4 +1,4 @@
-"""The games of docs/examples: their rules against slow twins, perft and published scores."""
+"""The games of docs/examples: their rules against slow twins, perft, and published scores by one worker and by two."""
 
 from __future__ import annotations
 
@@ -240,28 +240,6 @@ def test_kernels_run_in_plain_python_as_well(request: pytest.FixtureRequest, nam
         plain.make(own, np.uint16(number))
 
 
-@pytest.mark.parametrize("name", ["connect_four_end_easy.txt", "connect_four_middle_easy.txt"])
-def test_published_scores_of_connect_four(connect_four: Example, name: str) -> None:
-    for moves, published in lines_of(name):
-        score = int(published)
-        # A win with n stones left needs no more moves than it takes to put the winner's last but n - 1.
-        stones = 22 - abs(score)
-        first_player = (len(moves) % 2 == 0) == (score > 0)
-        depth = (2 * stones - 1 if first_player else 2 * stones) if score else 42
-        assert connect_four.search(connect_four.game.read(moves), depth - len(moves))[0] == 100 * score, moves
-
-
-def test_ffo_positions_played_on_keep_their_published_scores(othello: Example) -> None:
-    boards = {number: (squares + side, int(score)) for number, squares, side, score, *_ in lines_of("ffo.txt")}
-    for number, played in lines_of("ffo_played_on.txt"):
-        board, score = boards[number]
-        pos = othello.game.read(board)
-        for at in range(0, len(played), 2):
-            legal = {pos.move_text(move): move for move in pos.moves()}
-            pos, score = pos.after(legal[played[at : at + 2]]), -score
-        assert othello.search(pos, TO_THE_END)[0] == 100 * score, number
-
-
 def test_endgames_of_othello_against_a_naive_search(othello: Example) -> None:
     for seed in range(300, 308):
         played, twin = random_game(othello, seed), NaiveOthello()
@@ -281,3 +259,28 @@ def test_published_scores_of_ffo_positions(othello: Example, number: str) -> Non
     squares, side, score, *best = next(row[1:] for row in lines_of("ffo.txt") if row[0] == number)
     pos = othello.game.read(squares + side)
     assert othello.search(pos, TO_THE_END) == (100 * int(score), best[0])
+
+
+@pytest.mark.parametrize("name", ["end", "middle"])
+def test_published_scores_of_connect_four_by_two_workers(name: str) -> None:
+    game = Game(EXAMPLES / "connect_four.py")
+    rows = lines_of(f"connect_four_{name}_easy.txt")
+    positions = [(game.read(moves), int(score)) for moves, score in rows]
+    with supervisor_for(positions[0][0], 2, 16) as supervisor:
+        for position, score in positions:
+            found = search_with(supervisor, position, Limits(depth=42))
+            assert (found.score, found.solved) == (100 * score, True)
+
+
+def test_published_scores_of_othello_by_two_workers() -> None:
+    game = Game(EXAMPLES / "othello.py")
+    boards = {number: (squares + side, int(score)) for number, squares, side, score, *_ in lines_of("ffo.txt")}
+    for number, played in lines_of("ffo_played_on.txt"):
+        board, score = boards[number]
+        position = game.read(board)
+        for at in range(0, len(played), 2):
+            moves = {position.move_text(move): move for move in position.moves()}
+            position, score = position.after(moves[played[at : at + 2]]), -score
+        with supervisor_for(position, 2, 16) as supervisor:
+            found = search_with(supervisor, position, Limits(depth=60))
+        assert (found.score, found.solved) == (100 * score, True), number

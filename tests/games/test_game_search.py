@@ -304,7 +304,6 @@ def test_nodes_and_time_end_a_search() -> None:
 def test_the_function_is_there_whatever_has_been_imported() -> None:
     """No module has its name, which would take its place."""
     import psearch.games
-    import psearch.games.game_report
     import psearch.games.searching
 
     assert callable(psearch.games.search)

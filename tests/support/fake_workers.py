@@ -11,7 +11,7 @@ from chess.engine import Cp
 
 from psearch.batch.positions.position_pool import PositionWorker, WorkerSettings
 from psearch.batch.positions.task import Answer, Line, Outcome, Task
-from psearch.processes.tasks.task_main import Program
+from psearch.processes.tasks import Program
 
 POISON = "4k3/8/8/8/8/8/P7/4K3 w - - 0 1"
 FOUND = Answer("e2e4", [Line(Cp(0), "exact", 1, 1, ["e2e4"])], 1, 0.001, 0, 0, [])

@@ -19,8 +19,8 @@ from psearch.batch.positions.task import Task, from_board
 from psearch.faces.uci.uci_conversation import CurrentPosition
 from psearch.faces.web.game_tree import GameTree
 from psearch.results import Limits, PsearchError
+from psearch.text.epd_text import parse_perft_suite
 from psearch.text.fen import check_position, parse_position, split_position
-from psearch.text.perft_epd import parse_perft_suite
 from psearch.text.source import Source
 
 CASES = DATA / "fen_cases.tsv"
@@ -73,22 +73,11 @@ def test_agrees_with_python_chess(fen: str, verdict: str) -> None:
         refusal(fen)
 
 
-def test_startpos() -> None:
-    assert parse_position("startpos") == chess.Board()
-    assert parse_position(["startpos"]) == chess.Board()
-
-
 def test_words_and_whitespace() -> None:
-    assert parse_position(KIWIPETE.split()) == chess.Board(KIWIPETE)
-    assert parse_position(f"  {KIWIPETE.replace(' ', '   ')}\n") == chess.Board(KIWIPETE)
-    assert parse_position([KIWIPETE]) == chess.Board(KIWIPETE)
-
-
-@pytest.mark.parametrize("counters", ["", " 7", " 7 23"])
-def test_counters_have_defaults(counters: str) -> None:
-    board = parse_position("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - -" + counters)
-    assert board.halfmove_clock == (7 if counters else 0)
-    assert board.fullmove_number == (23 if counters == " 7 23" else 1)
+    for text in ("startpos", ["startpos"]):
+        assert parse_position(text) == chess.Board()
+    for text in (KIWIPETE.split(), f"  {KIWIPETE.replace(' ', '   ')}\n", [KIWIPETE]):
+        assert parse_position(text) == chess.Board(KIWIPETE)
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
@@ -116,11 +105,6 @@ def test_chess960_only_where_castling_needs_it(fen: str, chess960: bool) -> None
     board = parse_position(fen)
     assert board.chess960 is chess960
     assert chess.popcount(board.castling_rights) == (0 if " - - " in fen else 4)
-
-
-def test_x_fen_means_the_outermost_rook() -> None:
-    board = parse_position("2k5/8/8/8/8/8/8/RR2K3 w Q - 0 1")
-    assert board.castling_rights == chess.BB_A1
 
 
 @pytest.mark.parametrize(
@@ -194,6 +178,7 @@ CORNERS = chess.BB_CORNERS
     ("fen", "rights", "chess960"),
     [
         (BOTH_CASTLED, 0, False),
+        ("2k5/8/8/8/8/8/8/RR2K3 w Q - 0 1", chess.BB_A1, False),  # X-FEN means the outermost rook
         (f"{KINGS} w KQkq - 0 1", 0, False),
         ("1nbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2", CORNERS & ~chess.BB_A8, False),
         ("r3k2r/8/8/8/8/8/4K3/R6R w KQkq - 0 1", chess.BB_A8 | chess.BB_H8, False),
@@ -254,6 +239,7 @@ def test_an_en_passant_square_that_cannot_be_true_is_dropped(fen: str, square: i
         ("- -", (0, 1)),
         ("+4 0", (4, 1)),
         ("007 012", (7, 12)),
+        ("", (0, 1)),
         ("5", (5, 1)),
         ("12 40 bm Ke2;", (12, 40)),
         ("hmvc 12; fmvn 40;", (12, 40)),
@@ -293,26 +279,19 @@ def test_what_stands_behind_a_position_is_left_as_it_is(line: str, rest: str) ->
     assert board.board_fen() == (KINGS if KINGS in line else chess.STARTING_BOARD_FEN)
 
 
-def faces() -> dict[str, Callable[[str], chess.Board]]:
-    """Who reads positions, by name."""
+def _by_uci(words: list[str], *, chess960: bool) -> chess.Board:
+    position = CurrentPosition()
+    position.set_up(words, chess960=chess960)
+    return position.board(chess960=chess960)
 
-    def uci(text: str) -> chess.Board:
-        position = CurrentPosition()
-        position.set_up(["fen", *text.split()], chess960=False)
-        return position.board(chess960=False)
 
-    def uci_alone(text: str) -> chess.Board:
-        position = CurrentPosition()
-        position.set_up(text.split(), chess960=True)
-        return position.board(chess960=True)
-
-    return {
-        "python": board_of,
-        "uci": uci,
-        "uci, chess960, without the word fen": uci_alone,
-        "page": lambda text: GameTree.of_fen(text).board(),
-        "batch": lambda text: Task("", text, limits=Limits(depth=1)).board(),
-    }
+FACES: dict[str, Callable[[str], chess.Board]] = {
+    "python": board_of,
+    "uci": lambda text: _by_uci(["fen", *text.split()], chess960=False),
+    "uci, chess960, without the word fen": lambda text: _by_uci(text.split(), chess960=True),
+    "page": lambda text: GameTree.of_fen(text).board(),
+    "batch": lambda text: Task("", text, limits=Limits(depth=1)).board(),
+}
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -324,7 +303,7 @@ def test_every_face_reads_what_is_oddly_written_as_the_same_position(seed: int) 
         if dice.random() < 0.3:
             board.halfmove_clock, board.fullmove_number = 0, 1
         text = oddly_written(board, dice)
-        for name, read in faces().items():
+        for name, read in FACES.items():
             found = read(text)
             # rights are compared as squares: the letters depend on the notation
             facts = [

@@ -1,8 +1,12 @@
-"""Reading PGN: the same games as `chess.pgn.read_game` gives, in linear time, whatever the text holds."""
+"""Reading PGN: the same games as `chess.pgn.read_game` gives, in linear time, whatever the text holds. In files that
+are malformed but countable no game is lost, or has another one's tags."""
+# ruff: noqa: RUF001 (letters of other scripts are meant)
 
 from __future__ import annotations
 
 import io
+import os
+import tempfile
 import time
 from random import Random
 
@@ -11,12 +15,18 @@ import chess.pgn
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from odd_pgn import OddGame, odd_file
 
-from psearch.text.pgn_text import PgnGame, Where, read_games
+from psearch.batch.analysis.games import annotate, judge_game
+from psearch.faces.web.game_tree import GameTree, games_in
+from psearch.text.pgn_text import PgnGame, Where, read_games, split_games
 from psearch.text.source import Source
 
 NAGS = ("$1", "$14", "!", "?", "!?", "??")
 COMMENTS = ("{a}", "{ b c }", "{[%eval 0.30] two\nlines}", "{}", "{ ; ( $1 }")
+MATE = '[SetUp "1"]\n[FEN "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1"]'
+
+OWN_LETTERS = ("KQRBN", "♔♕♖♗♘")
 
 
 def games_of(text: str) -> list[PgnGame]:
@@ -162,3 +172,183 @@ def test_time_is_linear_in_the_text(begin: str, part: str, end: str) -> None:
     while (once := seconds(count)) < 0.01 and count < 100_000:
         count *= 2
     assert seconds(4 * count) < 9 * once + 0.01
+
+
+def source_of(data: bytes) -> Source:
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        return Source("a file", os.dup(file.fileno()))
+
+
+def moves_of(work: PgnGame) -> list[str]:
+    return [move.uci() for move in work.game.mainline_moves()]
+
+
+def facts(work: PgnGame) -> tuple[str, int]:
+    return work.game.headers.get("Event", ""), len(moves_of(work))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32))
+def test_countable_files(seed: int) -> None:
+    """Games, tags and moves are those that were written; so they are in the result, and on the page."""
+    data, games = odd_file(Random(seed))
+    source = source_of(data)
+    works = list(read_games(source))
+    check(works, games, data)
+    text = source.text_between(0, source.size)
+    page = [GameTree.of_pgn(game.text)[0].game for game in games_in(text)]
+    for game, work in zip(page, works, strict=True):
+        assert [move.uci() for move in game.mainline_moves()] == moves_of(work)
+        assert {**game.headers} == {**work.game.headers}
+    again = "".join(annotate(judge_game(work, {}), "psearch") for work in works)
+    for work, written in zip(works, games_of(again), strict=True):
+        assert moves_of(written) == moves_of(work)
+        assert {**written.game.headers, "Result": ""} == {**work.game.headers, "Result": ""}
+
+
+def check(works: list[PgnGame], games: list[OddGame], data: bytes) -> None:
+    assert [work.number for work in works] == list(range(1, len(games) + 1)), data
+    for work, game in zip(works, games, strict=True):
+        cut = work.problem is not None and work.problem.where is Where.MAIN_LINE
+        if game.letters in OWN_LETTERS or not cut:
+            assert moves_of(work) == game.moves, (work.problems, data)
+        else:  # its letters fit two languages, or only English
+            assert moves_of(work) == game.moves[: len(moves_of(work))]
+        written = {name: " ".join(value.split()) for name, value in work.game.headers.items() if name != "Result"}
+        assert written == {name: value for name, value in game.tags.items() if name != "Result"}, data
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('[Event "a"]\n\n\n1. e4 e5 *\n\n[Event "b"]\n\n\n\n1. d4 *\n', [("a", 2), ("b", 1)]),
+        ('[Event "a"]\n\n1. e4 *\n[Event "b"]\n\n1. d4 0-1[Event "c"]\n\n1. c4 *', [("a", 1), ("b", 1), ("c", 1)]),
+        ('[Event "a"]\n\n1. e4 {open 1... e5 *\n\n[Event "b"]\n\n1. d4 {x} *\n', [("a", 1), ("b", 1)]),
+        ('[Event "a"]\n\n1. e4 {open 1... e5 *\n[Event "b"]\n1. d4 *\n', [("a", 1), ("b", 1)]),
+        ("1. e4 {open e5 *\n\n1. d4 d5 *\n\n1. c4 *", [("", 1), ("", 2), ("", 1)]),
+        ('[Event "a"] [White "x"] 1. e4 e5 *\n[Event "b"][White "y"]\n1. d4 *', [("a", 2), ("b", 1)]),
+        ('[Event "a"]\n\n1. e4 *\n\n\ufeff[Event "b"]\n\n1. d4 *\n', [("a", 1), ("b", 1)]),
+        ('[Event "a"]\n\n1. e4 *\ufeff[Event "b"]\n\n1. d4 *\n', [("a", 1), ("b", 1)]),
+        ('  [Event "a"]\n\n1. e4 *\n\n\t[Event "b"]\n\n1. d4 *\n', [("a", 1), ("b", 1)]),
+        ('[Event "a\nb"]\n[Site "x"]\n\n1. e4 *\n', [("a b", 1)]),
+        ('Dear all,\nhere are games.\n\n[Event "a"]\n\n1. e4 *\n\nRegards\n', [("a", 1)]),
+        ('[Event "a"]\n\n1. e4 e5\n\n[Event "b"]\n\n1. d4\n', [("a", 2), ("b", 1)]),
+        ('[Event "a"]\n\n1. e4\n\ne5 2. Nf3\n\n2... Nc6\n\n1-0\n\n[Event "b"]\n\n1. d4 *', [("a", 4), ("b", 1)]),
+        ('[Event "a"]\r\r1. e4 e5 *\r\r[Event "b"]\r\r1. d4 *\r', [("a", 2), ("b", 1)]),
+        ('[Event "a"]\r\r\n\r\r\n1. e4 e5 *\r\r\n', [("a", 2)]),
+        ('[Event "a"]\n1. e4 *\n[Event "b"]\n1. d4 *', [("a", 1), ("b", 1)]),
+        ("1. e4 e5 1-0 1. d4 d5 0-1\n1. c4 *", [("", 2), ("", 2), ("", 1)]),
+        ("1. e4 e5\n\n1. d4 d5 2. c4\n\n1. c4", [("", 2), ("", 3), ("", 1)]),
+        ('[Event "a"]\n\n1. e4 (1. d4 d5 *\n\n[Event "b"]\n\n1. c4 *', [("a", 1), ("b", 1)]),
+        ("1. e4 (1. d4 d5 1-0\n\n1. c4 *", [("", 1), ("", 1)]),
+        ('[Event "a"]\n\n1. e4 } e5 ) 2. Nf3 *', [("a", 3)]),
+        ('[Event "a"]\n\n1. e4 {\n[x]\n\n[Event "no"]\n\n} e5 *', [("a", 2)]),
+        ('[Event "The "big" cup"]\n\n1. e4 *', [('The "big" cup', 1)]),
+        ('[Event "a"]\n\n*\n\n[Event "b"]\n\n[Event "c"]\n\n1. e4 *', [("a", 0), ("b", 0), ("c", 1)]),
+        ('[Event "a"]\n\f\n1. e4 \f e5 *\x0c\n[Event "b"]\n\n1. d4 *\x1a', [("a", 2), ("b", 1)]),
+        ('[Event "a"]\n\n1. e4 e5 1-0 {resigned}\n1-0\n\n{next}\n[Event "b"]\n\n1. d4 *', [("a", 2), ("b", 1)]),
+        ("1. e4 {a {b} c} e5 *", [("", 2)]),
+        ('; remark\n% other\n[Event "a"]\n; more\n\n1. e4 ; one\n% two\n1... e5 *', [("a", 2)]),
+        ('[Event "a"]\n[White "x"\n[Black "y"]\n\n1. e4 *', [("a", 1)]),
+        (f'[Event "a"]\n\n1. e4 e5 0-1\n[Event "b"]\n{MATE}\n\n1. Rd8# 1-0', [("a", 2), ("b", 1)]),
+    ],
+)
+def test_where_games_begin_and_end(text: str, wanted: list[tuple[str, int]]) -> None:
+    assert [facts(work) for work in games_of(text)] == wanted
+    assert "".join(game.text for game in games_in(text)).strip("\ufeff") == text.strip("\ufeff")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ('[Event "a"]\n\n1. e4 {open 1... e5 *\n\n[Event "b"]\n\n1. d4 *\n', 3, "a { without its }"),
+        ('[Event "a"]\n\n1. e4 (1. d4 d5 *\n', 4, "a ( without its )"),
+        ('[Event "a"]\n\n1. e4 } e5 *', 3, "a } without its {"),
+        ('[Event "a"]\n\n1. e4 ) e5 *', 3, "a ) without its ("),
+        ('[Event "a"]\n[White "x"\n[Black "y"]\n\n1. e4 *', 2, "'[White \"x\"' is no PGN"),
+        ('[Event "a"]\n[White "x"]\n[White "y"]\n\n1. e4 *', 3, "the tag White stands there twice"),
+        ('Hello\n\n[Event "a"]\n\n1. e4 *', 1, "'Hello' is no PGN"),
+        ('[Event "a"]\n\n1. e4 *\n\nbye, all\n', 5, "'bye, all' is no PGN"),
+        ("1. e4 {a {b} e5 *", 1, "a { inside a comment"),
+        ("1. e4 e5 2. Nf3\n1. d4 *", 2, "no result before the next game"),
+    ],
+)
+def test_what_is_no_pgn_is_named_and_kept(text: str, line: int, words: str) -> None:
+    work = games_of(text)[0]
+    assert [(problem.text, problem.line, problem.where) for problem in work.problems] == [(words, line, Where.TEXT)]
+    written = "".join(annotate(judge_game(work, {}), "psearch") for work in games_of(text))
+    for kept in ("open 1... e5 *", '[White "x"', "Hello", "bye, all"):
+        assert (kept in written) == (kept in text)
+
+
+@pytest.mark.parametrize("word", ["Sf3", "Cf3", "Xf3", "KxR", "P-K4", "hello", "e4e5e6", "Nf3a", "Pf3"])
+def test_a_word_that_is_no_move_is_refused_and_named(word: str) -> None:
+    (work,) = games_of(f'[Event "a"]\n\n1. e4 Nf6 2. Nc3 Nc6 3. {word} e6 {{so}} 4. Bb5 1-0')
+    assert work.problem is not None
+    assert work.problem.where is Where.MAIN_LINE
+    assert word[-3:] in work.problem.text
+    assert len(moves_of(work)) == 4
+    assert f"{word} e6 (so) 4. Bb5" in work.game.end().comment
+    assert work.game.headers["Result"] == "1-0"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("1. Sf3 Sf6 2. d4 d5 3. Lf4 Lf5 4. Sc3 Dd6", "Nf3 Nf6 d4 d5 Bf4 Bf5 Nc3 Qd6"),  # German
+        ("1. Cf3 Cf6 2. d4 d5 3. Ff4 Ff5 4. Dd3", "Nf3 Nf6 d4 d5 Bf4 Bf5 Qd3"),  # French
+        ("1. Cf3 Cf6 2. d4 d5 3. Af4 Af5 4. Re2", None),  # Spanish: no such move of the king
+        ("1. e4 e5 2. Re2 Re7 3. Cf3 Dd8", None),
+        ("1. e4 e5 2. Re2 Re7 3. Cf3 Cf6", "e4 e5 Ke2 Ke7 Nf3 Nf6"),
+        ("1. Pf3 Pf6 2. d4 e6 3. Lf4 De7", "Nf3 Nf6 d4 e6 Bf4 Qe7"),  # Dutch
+        ("1. Cf3 Cf6 2. e3 e6 3. Bb5 Bb4", "Nf3 Nf6 e3 e6 Bb5 Bb4"),  # Portuguese
+        ("1. Sf3 Sf6 2. e3 e6 3. Gb5 Gb4 4. Hе2", None),
+        ("1. Sf3 Sf6 2. e3 e6 3. Gb5 Gb4 4. He2", "Nf3 Nf6 e3 e6 Bb5 Bb4 Qe2"),  # Polish
+        ("1. Jf3 Jf6 2. e3 e6 3. Sb5 Sb4 4. De2", "Nf3 Nf6 e3 e6 Bb5 Bb4 Qe2"),  # Czech
+        ("1. e4 e5 2. Кf3 Кc6 3. Сb5 Сc5 4. Крe2 Фe7", "e4 e5 Nf3 Nc6 Bb5 Bc5 Ke2 Qe7"),  # Russian
+        ("1. ♘f3 ♞f6 2. ♙e3 ♟e6 3. ♗b5", "Nf3 Nf6 e3 e6 Bb5"),
+        ("1. Sf3 Nf6 2. d4", None),  # two languages
+        ("1. e4 <> 2. d4 -- 3. c4 Z0", "e4 -- d4 -- c4 --"),
+        ("1. e2-e4 e7e5 2. Ng1-f3 Nb8c6 3. Bf1-b6", None),
+        ("1. e2-e4 e7e5 2. Ng1-f3 Nb8c6 3. Bf1-b5", "e4 e5 Nf3 Nc6 Bb5"),
+        ("1.e4,e5 2.Nf3!?,Nc6?! 3 Bb5 ... a6 4.Ba4 = Nf6 5.o-o", "e4 e5 Nf3 Nc6 Bb5 a6 Ba4 Nf6 O-O"),
+        ("1. ... e5", None),
+        ("1. d4 d5 2. Nb d2 Ng f6", "d4 d5 Nd2 Nf6"),
+        ("1. e4 a6 2. e5 d5 3. exd6e.p. a5 4. dxc7 e.p. a4 5. cxb8(Q)", "e4 a6 e5 d5 exd6 a5 dxc7 a4 cxb8=Q"),
+        ("1. e4 a6 2. e5 d5 3. exd6ep a5 4. dxc7 a4 5. cxd8/N", "e4 a6 e5 d5 exd6 a5 dxc7 a4 cxd8=N"),
+    ],
+)
+def test_moves_in_other_forms(text: str, wanted: str | None) -> None:
+    """None: some word is refused, and named."""
+    (work,) = games_of(f'[Event "a"]\n\n{text} *')
+    assert (work.problem is None) == (wanted is not None), work.problem
+    if wanted is not None:
+        board = chess.Board()
+        assert [move.uci() for move in (board.push_san(word) for word in wanted.split())] == moves_of(work)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Standard Chess", "?", "", "normal", "From Position", "chess960 #100", "Chess 960", "Fischerandom", "Freestyle"],
+)
+def test_names_of_variants(name: str) -> None:
+    (work,) = games_of(f'[Event "a"]\n[Variant "{name}"]\n\n1. e4 e5 *')
+    assert work.problem is None
+    assert facts(work) == ("a", 2)
+    assert work.game.headers["Variant"] == name
+    assert work.game.board().chess960 == (name[:2] in ("ch", "Ch", "Fi", "Fr") and name != "From Position")
+    assert f'[Variant "{name}"]' in annotate(judge_game(work, {}), "psearch")
+
+
+def test_lines_of_two_encodings() -> None:
+    data = '[Event "Šahović"]\n\n1. e4 *\n\n'.encode() + '[Event "Müller"]\n\n1. d4 *\n'.encode("latin-1")
+    assert [game.tags["Event"] for game in split_games(source_of(data))] == ["Šahović", "Müller"]
+
+
+def test_remarks_stay() -> None:
+    (work,) = games_of('% for a program\n[Event "a"]\n\n1. e4 ; to the end\n% more\n1... e5 *')
+    written = annotate(judge_game(work, {}), "psearch")
+    assert all(words in written for words in ("% for a program", "to the end", "% more"))
+    assert work.problem is None

@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 import random
 import struct
-import tempfile
 from collections import Counter
 from pathlib import Path
 
 import chess
 import chess.polyglot
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from paths import DATA
 
 from psearch.results import PsearchError
-from psearch.text.polyglot import Book
+from psearch.text.chess_files import Book
 
 LINE = """
 d2d4 d7d5 c2c4 e7e5 d4e5 d5d4 e2e3 f8b4 c1d2 d4e3 d2b4 e3f2 e1e2 f2g1n
@@ -116,34 +112,3 @@ def test_a_book_that_is_cut_short_while_it_is_open(tmp_path: Path) -> None:
     with Book(str(path)) as book:
         path.write_bytes(b"")
         assert book.pick(board, random.Random(1)) is not None
-
-
-@settings(max_examples=200, deadline=None)
-@given(moves=st.lists(st.tuples(st.integers(0, 65535), st.integers(0, 65535)), max_size=6), seed=st.integers(0, 9))
-def test_whatever_a_book_holds_a_legal_move_is_picked(moves: list[tuple[int, int]], seed: int) -> None:
-    board = chess.Board("4k3/P7/8/8/8/8/8/R3K2R w KQ - 0 1")
-    key = chess.polyglot.zobrist_hash(board)
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(b"".join(struct.pack(">QHHI", key, *move, 0) for move in [(0o7060, 0), *moves]))
-        file.flush()
-        with Book(file.name) as book:
-            picked = book.pick(board, random.Random(seed))
-        with chess.polyglot.open_reader(file.name) as reader:
-            known = {entry.move for entry in reader.find_all(board)}
-    assert picked in known if known else picked is None
-
-
-def test_a_large_book_is_checked_to_its_end(tmp_path: Path) -> None:
-    path = tmp_path / "large.bin"
-    entries = np.zeros(200_000, [("key", ">u8"), ("rest", ">u8")])
-    entries["key"] = np.arange(len(entries))
-    for swapped in (65_535, 131_071, len(entries) - 2):  # among them the seams of what is read at once
-        wrong = entries.copy()
-        wrong[[swapped, swapped + 1]] = wrong[[swapped + 1, swapped]]
-        path.write_bytes(wrong.tobytes())
-        with pytest.raises(PsearchError, match="not in the order"):
-            Book(str(path))
-    path.write_bytes(entries.tobytes())
-    with Book(str(path)) as book:
-        assert len(book) == len(entries)
-        assert book.pick(chess.Board(), random.Random(1)) is None

@@ -13,10 +13,18 @@ import pytest
 from paths import DATA
 
 from psearch.results import PsearchError
-from psearch.text.syzygy import RootProber
+from psearch.text.chess_files import RootProber
 
 TABLES = DATA / "syzygy"
-"""all of three pieces, KQvKQ and KRvKR"""
+"""All tables of three pieces, KQvKQ and KRvKR."""
+BOTH = ("KRvK.rtbw", "KRvK.rtbz")
+
+
+def copied(folder: Path, *files: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for file in files:
+        shutil.copy(TABLES / file, folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -55,17 +63,23 @@ def test_a_mating_move_is_the_first(prober: RootProber) -> None:
     assert best(prober, "7k/8/6K1/8/8/8/8/5R2 w - - 99 90") == (2, 1, {"f1f8"})
 
 
-@pytest.mark.parametrize("clock", [0, 30, 60, 74, 80])
-def test_all_moves_that_win_in_time_are_kept(prober: RootProber, clock: int) -> None:
-    """Of a won position those after which the mate comes within fifty moves; where none does, the quickest."""
-    board = chess.Board(f"8/8/8/8/3k4/8/8/3K3R w - - {clock} 80")
+def lengths_after(prober: RootProber, board: chess.Board) -> dict[chess.Move, int]:
+    """The DTZ that the tables have after each move."""
     lengths = {}
     for move in board.legal_moves:
         board.push(move)
         after = prober.probe(board)
         board.pop()
         assert after is not None
-        lengths[move] = 1 - after.dtz
+        lengths[move] = after.dtz
+    return lengths
+
+
+@pytest.mark.parametrize("clock", [0, 30, 60, 74, 80])
+def test_all_moves_that_win_in_time_are_kept(prober: RootProber, clock: int) -> None:
+    """Of a won position those after which the mate comes within fifty moves; where none does, the quickest."""
+    board = chess.Board(f"8/8/8/8/3k4/8/8/3K3R w - - {clock} 80")
+    lengths = {move: 1 - dtz for move, dtz in lengths_after(prober, board).items()}
     found = prober.probe(board)
     assert found is not None
     in_time = {move for move, length in lengths.items() if length + clock < 100}
@@ -104,13 +118,7 @@ def test_losing_side_resists_longest(prober: RootProber, clock: int) -> None:
     found = prober.probe(board)
     assert found is not None
     assert found.wdl == -2
-    lengths = {}
-    for move in board.legal_moves:
-        board.push(move)
-        after = prober.probe(board)
-        board.pop()
-        assert after is not None
-        lengths[move] = after.dtz
+    lengths = lengths_after(prober, board)
     longest = {move for move, length in lengths.items() if length == max(lengths.values())}
     assert set(found.best[: len(longest)]) == longest != set(lengths)
     assert set(found.best) == (longest if clock else set(lengths))
@@ -179,28 +187,25 @@ def test_silent_where_nothing_is_known(prober: RootProber, fen: str) -> None:
 
 def test_a_missing_table_of_a_promotion_is_missed(tmp_path: Path) -> None:
     """KPvK alone cannot judge a promotion."""
-    for suffix in ("rtbw", "rtbz"):
-        shutil.copy(TABLES / f"KPvK.{suffix}", tmp_path)
-    with RootProber(str(tmp_path)) as alone:
+    with RootProber(str(copied(tmp_path, "KPvK.rtbw", "KPvK.rtbz"))) as alone:
         assert alone.probe(chess.Board("8/4P3/8/8/3k4/8/8/3K4 w - - 0 1")) is None
 
 
 def test_several_folders(tmp_path: Path) -> None:
-    for suffix in ("rtbw", "rtbz"):
-        shutil.copy(TABLES / f"KRvK.{suffix}", tmp_path)
-    with RootProber(f"{tmp_path}:{TABLES}") as both:
+    with RootProber(f"{copied(tmp_path, *BOTH)}:{TABLES}") as both:
         assert both.files == 16
         assert both.most_pieces == 4
     both.close()
 
 
 def test_paths_without_tables(tmp_path: Path) -> None:
-    with pytest.raises(PsearchError, match="no Syzygy tables"):
-        RootProber(str(tmp_path))
-    with pytest.raises(PsearchError, match="no Syzygy tables"):
-        RootProber("")
-    with pytest.raises(PsearchError, match="No such file"):
-        RootProber(str(tmp_path / "nowhere"))
+    for path, words in (
+        (tmp_path, "no Syzygy tables"),
+        ("", "no Syzygy tables"),
+        (tmp_path / "nowhere", "No such file"),
+    ):
+        with pytest.raises(PsearchError, match=words):
+            RootProber(str(path))
 
 
 def damage(data: bytes, dice: random.Random) -> bytes:
@@ -256,9 +261,7 @@ def test_pieces_of_another_table_are_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_is_cut_short_while_it_is_open(tmp_path: Path) -> None:
     """A mapped one would end the whole program with SIGBUS."""
-    for suffix in ("rtbw", "rtbz"):
-        shutil.copy(TABLES / f"KRvKR.{suffix}", tmp_path)
-        shutil.copy(TABLES / f"KRvK.{suffix}", tmp_path)
+    copied(tmp_path, *BOTH, "KRvKR.rtbw", "KRvKR.rtbz")
     with RootProber(str(tmp_path)) as cut, RootProber(str(TABLES)) as whole:
         for fen in ("8/8/8/r7/3k4/8/8/R5K1 b - - 0 1", "8/8/8/8/r2k4/8/1R6/6K1 w - - 0 1"):
             assert cut.probe(chess.Board(fen)) == whole.probe(chess.Board(fen)) is not None
@@ -266,16 +269,6 @@ def test_a_file_that_is_cut_short_while_it_is_open(tmp_path: Path) -> None:
                 os.truncate(path, 16)
         with pytest.raises(PsearchError, match="damaged endgame table"):  # KRvK, which is opened only now
             cut.probe(chess.Board("7r/8/8/8/8/5k2/R7/6K1 w - - 0 1"))
-
-
-def copied(folder: Path, *files: str) -> Path:
-    folder.mkdir()
-    for file in files:
-        shutil.copy(TABLES / file, folder)
-    return folder
-
-
-BOTH = ("KRvK.rtbw", "KRvK.rtbz")
 
 
 @pytest.mark.parametrize(
@@ -321,9 +314,7 @@ def test_a_damaged_file_is_one_line(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_pipe_in_the_place_of_a_table_holds_nothing_up(tmp_path: Path) -> None:
-    for suffix in ("rtbw", "rtbz"):
-        shutil.copy(TABLES / f"KRvK.{suffix}", tmp_path)
-    with RootProber(str(tmp_path)) as prober:
+    with RootProber(str(copied(tmp_path, *BOTH))) as prober:
         (tmp_path / "KRvK.rtbw").unlink()
         os.mkfifo(tmp_path / "KRvK.rtbw")
         with pytest.raises(PsearchError, match="not a regular file"):

@@ -14,7 +14,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from psearch.files.append_only import DamagedLine, Journal
+from psearch.files.safe_files import DamagedLine, Journal
 from psearch.text.values import shown
 
 from .game import Complaint, Record, Usage

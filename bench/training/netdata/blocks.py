@@ -31,7 +31,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from psearch.files.json_text import json_value
+from psearch.files.safe_files import json_value
 
 T = TypeVar("T")
 

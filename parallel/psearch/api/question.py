@@ -21,7 +21,7 @@ from psearch.processes.time_manager import GameClock, LagMeter, TimeManager
 from psearch.results import Info, Limits, PsearchError, Result
 from psearch.settings import DEPTH, MATE, MULTIPV, NODES
 from psearch.text.fen import check_position, checked_moves, drop_impossible, parse_position
-from psearch.text.movetext import read_move
+from psearch.text.moves import read_move
 from psearch.text.values import is_real, shown, whole
 from psearch.text.wdl import pov_wdl
 

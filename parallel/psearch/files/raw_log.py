@@ -16,20 +16,19 @@ import platform
 import subprocess
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from psearch.files.append_only import DamagedLine, Journal
-from psearch.files.json_text import json_value
+from psearch.files.safe_files import DamagedLine, Journal, json_value
 from psearch.results import PsearchError
 from psearch.version import __version__
 
 Sample = TypeVar("Sample")
 
 OPENING = b'{"about": {'
-"""how a log begins"""
+"""How a log begins."""
 _LONGEST_LIST = 200
 """Characters of the names of runs in a message."""
 _LONGEST_LINE = 1 << 24
@@ -104,16 +103,9 @@ class RawLog:
 
 
 def split_run(path: Path) -> tuple[Path, str | None]:
-    """Return the file and the run that `FILE#RUN` names; no run where FILE alone is given, or a file has that very
-    name."""
+    """Return the file and the run that `FILE#RUN` names; no run for FILE alone, or where a file has that name."""
     file, mark, run = str(path).rpartition("#")
     return (Path(file), run) if mark and not path.exists() else (path, None)
-
-
-def log_name(path: Path) -> str:
-    """Return what a log is called: its run, or its file without folder and endings."""
-    file, run = split_run(path)
-    return run or Path(file.name.removesuffix(".xz")).stem
 
 
 def read_log(path: Path, make: Callable[..., Sample]) -> tuple[list[Sample], dict[str, Any]]:
@@ -154,21 +146,29 @@ def _check_fields(make: Callable[..., Any], values: dict[str, Any]) -> None:
 
 
 def _lines_of(file: Path, run: str | None) -> list[tuple[int, dict[str, Any]]]:
-    """Number and contents of each line of the run; None: of the only one."""
+    """Number and contents of each line of the run, compressed or not; None: of the only one."""
     by_run: dict[str | None, list[tuple[int, dict[str, Any]]]] = {}
-    for number, line in enumerate(_text_lines(file), start=1):
-        if len(line) == _LONGEST_LINE:
-            raise _not_a_line(file, number)
-        try:
-            values = json_value(line)
-            by_run.setdefault(values.pop("run", None), []).append((number, values))
-        except (ValueError, TypeError, AttributeError):
-            if not line.endswith("\n"):
-                break  # a kill or a full disk has cut it short
-            raise _not_a_line(file, number) from None
+    is_packed = file.suffix == ".xz"
+    try:
+        with lzma.open(file, "rt", encoding="utf-8") if is_packed else file.open(encoding="utf-8") as lines:
+            for number, line in enumerate(iter(lambda: lines.readline(_LONGEST_LINE), ""), start=1):
+                if len(line) == _LONGEST_LINE:
+                    raise _not_a_line(file, number)
+                try:
+                    values = json_value(line)
+                    by_run.setdefault(values.pop("run", None), []).append((number, values))
+                except (ValueError, TypeError, AttributeError):
+                    if not line.endswith("\n"):
+                        break  # a kill or a full disk has cut it short
+                    raise _not_a_line(file, number) from None
+    except OSError as error:
+        raise PsearchError(f"cannot read the log {file}: {error.strerror}") from None
+    except (UnicodeDecodeError, EOFError, lzma.LZMAError):
+        kind = "a complete xz file" if is_packed else "a text file"
+        raise PsearchError(f"cannot read the log {file}: not {kind}") from None
     if run is None and len(by_run) <= 1:
         return next(iter(by_run.values()), [])
-    if run in by_run and run is not None:
+    if run is not None and run in by_run:
         return by_run[run]
     names = textwrap.shorten(", ".join(name for name in by_run if name is not None), _LONGEST_LIST, placeholder=" ...")
     if run is None:
@@ -178,15 +178,3 @@ def _lines_of(file: Path, run: str | None) -> list[tuple[int, dict[str, Any]]]:
 
 def _not_a_line(file: Path, number: int) -> PsearchError:
     return PsearchError(f"{file}, line {number}: not a line of this study's log")
-
-
-def _text_lines(file: Path) -> Iterator[str]:
-    """Yield the lines of a log, compressed or not."""
-    try:
-        with lzma.open(file, "rt", encoding="utf-8") if file.suffix == ".xz" else file.open(encoding="utf-8") as lines:
-            yield from iter(lambda: lines.readline(_LONGEST_LINE), "")
-    except OSError as error:
-        raise PsearchError(f"cannot read the log {file}: {error.strerror}") from None
-    except (UnicodeDecodeError, EOFError, lzma.LZMAError):
-        kind = "a complete xz file" if file.suffix == ".xz" else "a text file"
-        raise PsearchError(f"cannot read the log {file}: not {kind}") from None

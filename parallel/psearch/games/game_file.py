@@ -1,4 +1,4 @@
-"""A file that says what a game is: read, checked, and the functions in it that stay Python."""
+"""A file that says what a game is: what it must be, how it can be wrong, and the functions in it that stay Python."""
 
 from __future__ import annotations
 
@@ -12,9 +12,54 @@ from typing import Any
 
 import numpy as np
 
-from psearch.games.game_limits import MOST_MOVES, POSITION_BYTES, RULES, WORDS
+from psearch.text.values import shown
 from psearch_core.toolchain.kernel_cache import PlugInError
 from psearch_core.toolchain.plug_in_file import compiled, syntax_mistake
+
+POSITION_BYTES = 128
+"""of a position, at most"""
+MOST_MOVES = 256
+"""of a position, at most"""
+LARGEST_MOVE = 65_534
+MOST_SCORE = 10_000
+"""of an ended game or a guess, at most"""
+
+RULES = {
+    "start": ("pos",),
+    "moves": ("pos", "found"),
+    "make": ("pos", "move"),
+    "ended": ("pos",),
+    "result": ("pos",),
+    "evaluate": ("pos",),
+    "key": ("pos",),
+}
+"""Functions that a file must have, compiled, and what they are called with."""
+WORDS = {
+    "move_text": ("pos", "move"),
+    "read_position": ("pos", "text"),
+    "board_text": ("pos",),
+}
+"""Functions that stay Python; all but the first may be left out."""
+
+TOO_MANY_MOVES, NO_MOVES, LARGE_MOVE, LARGE_RESULT, LARGE_EVALUATION = range(1, 6)
+MISTAKES = {
+    TOO_MANY_MOVES: ("moves", f"it has found {{}} moves, of 1 to MOST_MOVES = {{most}} (the most is {MOST_MOVES})"),
+    NO_MOVES: ("moves", "it has found no move in a position of which ended() says that the game goes on"),
+    LARGE_MOVE: ("moves", f"it has found the move {{}}: moves are numbers from 0 to {LARGEST_MOVE}"),
+    LARGE_RESULT: ("result", f"it returned {{}}: scores are from -{MOST_SCORE} to {MOST_SCORE}"),
+    LARGE_EVALUATION: ("evaluate", f"it returned {{}}: guesses are from -{MOST_SCORE - 1} to {MOST_SCORE - 1}"),
+}
+"""What a search can notice: the function, and what is said of it; `{}` stands for the number in question."""
+
+level_dtype = np.dtype(
+    [
+        ("position", "u1", (POSITION_BYTES,)),
+        ("found", "u2", (MOST_MOVES,)),
+        ("count", "i8"),
+        ("cursor", "i8"),  # next move; -1: the moves are not there yet
+    ]
+)
+"""A ply of perft."""
 
 BETWEEN = " ,;\t\n"
 """What may stand between the moves of a position's text."""
@@ -40,25 +85,22 @@ def check_game(names: Mapping[str, Any], file: str) -> None:
         raise PlugInError(f"{file}: a game has {', '.join(WANTED)}; there is no {', '.join(missing)}")
     name, position, most = names["NAME"], names["POSITION"], names["MOST_MOVES"]
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isascii() or not name.isprintable():
-        raise PlugInError(f"{file}: NAME must be a text of 1 to {_LONGEST_NAME} ASCII characters, not {_shown(name)}")
+        raise PlugInError(f"{file}: NAME must be a text of 1 to {_LONGEST_NAME} ASCII characters, not {shown(name)}")
     if not isinstance(position, np.dtype) or position.names is None or position.hasobject:
         raise PlugInError(f'{file}: POSITION must be like np.dtype([("own", "u8"), ("other", "u8")])')
     if position.itemsize > POSITION_BYTES:
         raise PlugInError(f"{file}: POSITION has {position.itemsize} bytes: {POSITION_BYTES} are the most")
     if isinstance(most, bool) or not isinstance(most, int | np.integer) or not 1 <= most <= MOST_MOVES:
-        raise PlugInError(f"{file}: MOST_MOVES must be a whole number from 1 to {MOST_MOVES}, not {_shown(most)}")
+        raise PlugInError(f"{file}: MOST_MOVES must be a whole number from 1 to {MOST_MOVES}, not {shown(most)}")
     for rule, arguments in {**RULES, **WORDS}.items():
-        if rule in names:
-            _check_arguments(rule, names[rule], arguments, file)
-
-
-def _check_arguments(name: str, function: Any, arguments: tuple[str, ...], file: str) -> None:
-    function = getattr(function, "py_func", function)
-    if not inspect.isfunction(function):
-        raise PlugInError(f"{file}: {name} must be a function, not {_shown(function)}")
-    if len(inspect.signature(function).parameters) != len(arguments):
-        words = f"takes {inspect.signature(function)}, and is called with ({', '.join(arguments)})"
-        raise PlugInError(f"{place_of(function)} {words}")
+        if rule not in names:
+            continue
+        function: Any = getattr(names[rule], "py_func", names[rule])
+        if not inspect.isfunction(function):
+            raise PlugInError(f"{file}: {rule} must be a function, not {shown(function)}")
+        if len(inspect.signature(function).parameters) != len(arguments):
+            words = f"takes {inspect.signature(function)}, and is called with ({', '.join(arguments)})"
+            raise PlugInError(f"{place_of(function)} {words}")
 
 
 def run_file(file: str, source: bytes) -> ModuleType:
@@ -89,7 +131,7 @@ def move_text(module: ModuleType, record: Any, move: int, file: str) -> str:
     except Exception as error:  # what a user's code raises
         raise mistake_of(error, file) from error
     if not isinstance(text, str) or not text or " " in text or text.strip(BETWEEN) != text or not text.isprintable():
-        raise PlugInError(f"{place_of(module.move_text)}: it must return a text without blanks, not {_shown(text)}")
+        raise PlugInError(f"{place_of(module.move_text)}: it must return a text without blanks, not {shown(text)}")
     return text
 
 
@@ -99,13 +141,9 @@ def record_of(module: ModuleType, pos: np.ndarray) -> Any:
 
 
 def mistake_of(error: BaseException, file: str) -> PlugInError:
-    """Return what a user is told of an exception that their code has raised: the last place in their file, and what."""
+    """Return the message about an exception that a user's code has raised: the last place in their file, and what."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     place = f"{file}:{own[-1].lineno}" if own else file
     name = f" {own[-1].name}:" if own and own[-1].name.isidentifier() else ""
     words = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_LETTERS]
     return PlugInError(f"{place}:{name} {words}")
-
-
-def _shown(value: object) -> str:
-    return repr(value)[:40]

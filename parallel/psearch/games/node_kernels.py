@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.games.game_limits import (
+from psearch.games.game_file import (
     LARGE_EVALUATION,
     LARGE_MOVE,
     LARGE_RESULT,
@@ -112,15 +112,6 @@ def _mistake(ctx, kind, number):
     stop_all(ctx)
 
 
-@kernel(i64(Context, Position))
-def _result_of(ctx, pos):
-    value = result(address(pos))
-    if abs(value) > MOST_SCORE:
-        _mistake(ctx, LARGE_RESULT, value)
-        return np.int64(0)
-    return value
-
-
 @kernel(boolean(u64, i64, i64, i64))
 def _settles(data, depth, alpha, beta):
     """Whether a result in the table answers a search of this depth and window."""
@@ -143,7 +134,10 @@ def enter(ctx, wk, frame):
     if ply > wk.counters.seldepth:
         wk.counters.seldepth = ply
     if ply > 0 and ended(address(pos)):
-        wk.value = _result_of(ctx, pos)
+        wk.value = result(address(pos))
+        if abs(wk.value) > MOST_SCORE:
+            _mistake(ctx, LARGE_RESULT, wk.value)
+            wk.value = 0
         return DO_RETURN
     begin_node(node, ply)
     node.in_check = 0
@@ -176,12 +170,6 @@ def enter_quiescence(ctx, wk, frame):
     return DO_RETURN
 
 
-@kernel(i64(Learning, Node, i64))
-def _history(learning, node, move):
-    """How well a move has done, for the side to move at the node's ply."""
-    return learning.quiet[node.ply & 1, 0, move & (_HISTORY_SLOTS - 1)]
-
-
 @kernel(void(Context, Worker, Frame))
 def begin_moves(ctx, wk, frame):
     node = frame.node
@@ -205,7 +193,8 @@ def begin_moves(ctx, wk, frame):
         if move > LARGEST_MOVE + 1:
             _mistake(ctx, LARGE_MOVE, move - 1)
             return
-        score = max(np.int64(_history(hd.learning, node, move)) - _PLACE_WEIGHT * i, np.int64(_LEAST_SCORE))
+        history = np.int64(hd.learning.quiet[node.ply & 1, 0, move & (_HISTORY_SLOTS - 1)])
+        score = max(history - _PLACE_WEIGHT * i, np.int64(_LEAST_SCORE))
         if move == node.tt_move:
             tt_move = move
             score = np.int64(_TABLE_MOVE_SCORE)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from types import ModuleType
@@ -11,8 +13,17 @@ from typing import Any
 import numpy as np
 
 from psearch.defaults import MAX_DEPTH
-from psearch.games.game_file import BETWEEN, mistake_of, move_text, place_of, record_of, run_file
-from psearch.games.game_limits import MISTAKES, POSITION_BYTES, RULES
+from psearch.games.game_file import (
+    BETWEEN,
+    MISTAKES,
+    POSITION_BYTES,
+    RULES,
+    mistake_of,
+    move_text,
+    place_of,
+    record_of,
+    run_file,
+)
 from psearch.games.rules_process import Rules, RulesProcess
 from psearch.options import RULE_HOOKS
 from psearch.results import PsearchError
@@ -27,6 +38,19 @@ _ADAPTER = "psearch.games.user_game"
 _KIND_BITS = 8
 _WIDEST = 60
 """Most characters of moves in a message."""
+
+
+@contextmanager
+def _reported(file: str) -> Iterator[None]:
+    """Raise PsearchError for what is wrong with a user's file, or is raised by code in it."""
+    try:
+        yield
+    except PsearchError:
+        raise
+    except PlugInError as error:
+        raise PsearchError(str(error)) from error
+    except Exception as error:
+        raise PsearchError(str(mistake_of(error, file))) from error
 
 
 class Game:
@@ -45,10 +69,8 @@ class Game:
         except (OSError, ValueError) as error:  # ValueError: a null character
             reason = error.strerror if isinstance(error, OSError) else error
             raise PsearchError(f"cannot read the game {shown(name)}: {reason}") from None
-        try:
+        with _reported(self.file):
             self._module = run_file(self.file, source)
-        except PlugInError as error:
-            raise PsearchError(str(error)) from None
         self.name: str = self._module.NAME
         self.kernels = KernelSet(self.file, "", content_hash(source), adapter=_ADAPTER)
         group = self.kernels.group(SEARCH)
@@ -69,54 +91,40 @@ class Game:
         except PlugInError as error:
             raise PsearchError(str(error)) from None
 
-    # -- positions ---------------------------------------------------------------------------------------------------
-
     def start(self) -> GamePosition:
         """Return the starting position."""
-        return GamePosition(self, _bytes_of(self.ask("start")))
+        return GamePosition(self, np.frombuffer(self.ask("start"), np.uint8))
 
     def read(self, text: str) -> GamePosition:
         """Return the position that a text names: moves, or what the file's own `read_position` reads. Raises
         PsearchError."""
         position = self.start()
         if "read_position" in vars(self._module):
-            return self._own_reading(position, text)
+            record = position.record
+            with _reported(self.file):
+                try:
+                    self._module.read_position(record, text)
+                except ValueError as error:  # so a game says that a text is none
+                    raise PsearchError(f"position {shown(text)}: {' '.join(str(error).split())}") from error
+            pos = np.zeros(POSITION_BYTES, np.uint8)
+            pos[: record.nbytes] = np.frombuffer(record.tobytes(), np.uint8)
+            return GamePosition(self, pos)
         rest = text.lstrip(BETWEEN)
         while rest:
             position, rest = position._read_move(text, rest)
         return position
 
-    def _own_reading(self, position: GamePosition, text: str) -> GamePosition:
-        record = position.record
-        try:
-            self._module.read_position(record, text)
-        except ValueError as error:  # so a game says that a text is none
-            raise PsearchError(f"position {shown(text)}: {' '.join(str(error).split())}") from error
-        except Exception as error:  # what else a user's code raises
-            raise PsearchError(str(mistake_of(error, self.file))) from error
-        pos = np.zeros(POSITION_BYTES, np.uint8)
-        pos[: record.nbytes] = np.frombuffer(record.tobytes(), np.uint8)
-        return GamePosition(self, pos)
-
-    # -- the functions that stay Python ------------------------------------------------------------------------------
-
     def move_text(self, position: GamePosition, move: int) -> str:
         """Return a move as people write it. Raises PsearchError."""
-        try:
+        with _reported(self.file):
             return move_text(self._module, position.record, move, self.file)
-        except PlugInError as error:
-            raise PsearchError(str(error)) from error
 
     def board_text(self, position: GamePosition) -> str | None:
         """Return the board for printing, None if the file says nothing of it. Raises PsearchError."""
         if "board_text" not in vars(self._module):
             return None
-        try:
+        with _reported(self.file):
             return str(self._module.board_text(position.record))
-        except Exception as error:  # what a user's code raises
-            raise PsearchError(str(mistake_of(error, self.file))) from error
-
-    # -- what is wrong with it ----------------------------------------------------------------------------------------
 
     def kernels_with(self, policy: KernelSet) -> KernelSet:
         """Return the kernels that search it under a policy's. Raises PsearchError for a file with rules of chess."""
@@ -134,10 +142,6 @@ class Game:
         number = word >> _KIND_BITS
         text = words.format(number, most=int(self._module.MOST_MOVES))
         return PsearchError(f"{place_of(getattr(self._module, name))}: {text}")
-
-
-def _bytes_of(position: bytes) -> np.ndarray:
-    return np.frombuffer(position, np.uint8)
 
 
 def _place_of(module: ModuleType, rule: str) -> str:
@@ -172,14 +176,15 @@ class GamePosition:
         return int(self.game.ask("number", rule, self.pos.tobytes()))
 
     @cached_property
-    def _look(self) -> tuple[int, list[int]]:
+    def _found(self) -> tuple[int, list[int]]:
+        """How many moves there are, and the moves; -1 and none where the game is over."""
         found: tuple[int, list[int]] = self._ask("look")
         return found
 
     @property
     def is_over(self) -> bool:
         """Whether the game has ended."""
-        return self._look[0] < 0
+        return self._found[0] < 0
 
     def result(self) -> int:
         """Return the score of an ended game, for the side to move."""
@@ -189,7 +194,7 @@ class GamePosition:
         """Return the legal moves, best guess first; none where the game is over. Raises PsearchError."""
         if self.is_over:
             return []
-        count, found = self._look
+        count, found = self._found
         if not 1 <= count <= int(self.game._module.MOST_MOVES):
             place = place_of(self.game._module.moves)
             raise PsearchError(f"{place}: it has found {count} moves in a position that has not ended")
@@ -197,7 +202,7 @@ class GamePosition:
 
     def after(self, move: int) -> GamePosition:
         """Return the position after a legal move."""
-        return GamePosition(self.game, _bytes_of(self._ask("after", move)))
+        return GamePosition(self.game, np.frombuffer(self._ask("after", move), np.uint8))
 
     def move_text(self, move: int) -> str:
         """Return a move as people write it."""
@@ -213,7 +218,7 @@ class GamePosition:
 
     def line_text(self, moves: list[int]) -> list[str]:
         """Return a line of play in words; it ends where a move of it cannot be played."""
-        line = [GamePosition(self.game, _bytes_of(pos)) for pos in self._ask("along", moves)]
+        line = [GamePosition(self.game, np.frombuffer(pos, np.uint8)) for pos in self._ask("along", moves)]
         return [position.move_text(move) for position, move in zip(line[:-1], moves, strict=False)]
 
     def perft(self, depth: int) -> int:
@@ -240,8 +245,6 @@ class GamePosition:
             raise PsearchError(f"position {shown(text)}: no move begins {shown(rest)}; there are {legal}")
         best = max(fits, key=len)
         return self.after(words[best]), rest[len(best) :].lstrip(BETWEEN)
-
-    # -- as a `Subject` -----------------------------------------------------------------------------------------------
 
     @property
     def kernels(self) -> KernelSet:

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from psearch.games.game_limits import POSITION_BYTES, RULES, level_dtype
+from psearch.games.game_file import POSITION_BYTES, RULES, level_dtype
 from psearch.processes.child import ChildProcess, Children, end
 from psearch.processes.lifetime import ended_with_parent
-from psearch.processes.patience import LONG_RULE, RULE, Patience
+from psearch.processes.patience import LONG_RULE, RULE
 from psearch.processes.starting import launch_process
 from psearch.scheduler.scheduler_entries import SEARCH
 from psearch_core.toolchain.groups import Group
@@ -33,9 +33,9 @@ _PROCESSOR_S = 1.0
 _ANSWER_S = RULE.look_s * RULE.silent_looks
 """Time of an answer, for a process that gets no processor."""
 _PERFT = "perft"
-_NAMES = (*RULES, _PERFT)
+_NAMES = tuple(RULES)
 _ROOM = 1 << 16
-"""Moves; a rule that finds too many is told, and must not crash before."""
+"""Moves; a rule that finds too many must not crash before that is reported."""
 
 
 class Rules:
@@ -47,28 +47,29 @@ class Rules:
         self.tell = tell
         self._found = np.zeros(_ROOM, np.uint16)
 
-    def _call(self, name: str, *arguments: int) -> int:
+    def _call(self, name: str, position: np.ndarray, argument: int = 0) -> int:
         if self.tell is not None:
             self.tell(name)
-        return int(self._group.function(f"game_{name}")(*arguments))
+        if name == _PERFT:
+            return int(self._group.function("game_perft")(position.ctypes.data, argument))
+        return int(self._group.function("game_rule")(_NAMES.index(name), position.ctypes.data, argument))
 
     def start(self) -> bytes:
         """Return the starting position."""
         pos = np.zeros(POSITION_BYTES, np.uint8)
-        self._call("start", pos.ctypes.data)
+        self._call("start", pos)
         return pos.tobytes()
 
     def number(self, rule: str, position: bytes) -> int:
         """Return what `result`, `evaluate` or `key` says of a position."""
-        pos = _copy_of(position)
-        return self._call(rule, pos.ctypes.data)
+        return self._call(rule, _copy_of(position))
 
     def look(self, position: bytes) -> tuple[int, list[int]]:
         """Return how many moves are found, and the moves; -1 and none where the game is over."""
         pos = _copy_of(position)
-        if self._call("ended", pos.ctypes.data):
+        if self._call("ended", pos):
             return -1, []
-        count = self._call("moves", pos.ctypes.data, self._found.ctypes.data)
+        count = self._call("moves", pos, self._found.ctypes.data)
         return max(count, 0), self._found[: max(count, 0)].tolist()
 
     def along(self, position: bytes, moves: list[int]) -> list[bytes]:
@@ -83,14 +84,14 @@ class Rules:
     def after(self, position: bytes, move: int) -> bytes:
         """Return the position after a legal move."""
         pos = _copy_of(position)
-        self._call("make", pos.ctypes.data, move)
+        self._call("make", pos, move)
         return pos.tobytes()
 
     def perft(self, position: bytes, depth: int) -> int:
         """Return the number of ways to play `depth` moves, -1 where a list of moves is wrong."""
         levels = np.zeros(depth + 1, level_dtype)
         levels[0]["position"] = _copy_of(position)
-        return self._call(_PERFT, levels.ctypes.data, depth)
+        return self._call(_PERFT, levels, depth)
 
 
 def _copy_of(position: bytes) -> np.ndarray:
@@ -110,7 +111,7 @@ class RulesProcess:
         self._running: list[ChildProcess] = []
         """one or none"""
         self._owner = os.getpid()
-        self._wrong: dict[tuple[Any, ...], str] = {}
+        self._wrong: dict[str, str] = {}
         """questions that processes were lost of, and what was said: the search, or a page, asks them again"""
         weakref.finalize(self, _end, self._running, self._owner)
 
@@ -119,7 +120,7 @@ class RulesProcess:
         come back; PsearchError where no process can be had."""
         question = (name, *arguments)
         with self._lock:
-            known = self._wrong.get(_key_of(question))
+            known = self._wrong.get(repr(question))
             if known is not None:
                 raise PlugInError(known)
             if self._owner != os.getpid():  # in a fork: the process is another's
@@ -134,12 +135,13 @@ class RulesProcess:
             except BaseException:  # Ctrl-C: the answer, if it comes, would be taken for the next one
                 _end(self._running, self._owner)
                 raise
-            said = self._wrong[_key_of(question)] = f"{self._place(function)}: {trouble}"
+            said = self._wrong[repr(question)] = f"{self._place(function)}: {trouble}"
             raise PlugInError(said)
 
     def _answer(self, question: tuple[Any, ...], tells: bool) -> tuple[str, str, Any]:
-        """The function that was called last, as far as it was told, what went wrong with it, and the answer."""
-        children = Children()
+        """The function that was called last, as far as the process said so, what went wrong with it, and the answer."""
+        is_limited = question[0] != _PERFT
+        patience, function, children = RULE if is_limited else LONG_RULE, "", Children()
         try:
             is_new = not self._running
             if is_new:
@@ -148,39 +150,29 @@ class RulesProcess:
             children.add(process)
             if is_new:
                 children.send(process, (self._kernels, self._kernels.group(SEARCH).packed()))
-            is_limited = question[0] != _PERFT
-            children.send(process, (tells, _PROCESSOR_S if is_limited else None, question))
-            return self._heard(children, process, RULE if is_limited else LONG_RULE)
+            children.send(process, (tells, _PROCESSOR_S if is_limited else 0, question))
+            process.expect(process.heard)
+            while True:
+                news = children.wait(patience.look_s)
+                for _, messages, has_ended in news:
+                    for is_name, word in messages:
+                        if not is_name:
+                            return "", "", word
+                        function = word
+                    if has_ended:
+                        return function, _ending(process), None
+                if not news and process.why_lost(process.heard, patience) is not None:
+                    return function, f"it did not come back within {_ANSWER_S:.0f} seconds", None
         finally:
             children.close()
-
-    def _heard(self, children: Children, process: ChildProcess, patience: Patience) -> tuple[str, str, Any]:
-        """What comes of a question."""
-        function = ""
-        process.expect(process.heard)
-        while True:
-            news = children.wait(patience.look_s)
-            for _, messages, has_ended in news:
-                for is_told, word in messages:
-                    if not is_told:
-                        return "", "", word
-                    function = word
-                if has_ended:
-                    return function, _ending(process), None
-            if not news and process.why_lost(process.heard, patience) is not None:
-                return function, f"it did not come back within {_ANSWER_S:.0f} seconds", None
-
-
-def _key_of(question: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(tuple(part) if isinstance(part, list) else part for part in question)
 
 
 def _ending(process: ChildProcess) -> str:
     process.join(_ANSWER_S)
-    code = process.exitcode or 0
-    if -code == signal.SIGPROF:
+    number = -(process.exitcode or 0)
+    if number == signal.SIGPROF:
         return f"it did not come back within {_PROCESSOR_S:.0f} s of processor time"
-    return f"it crashes: {signal.Signals(-code).name}" if -code in signal.valid_signals() else f"it {process.ending}"
+    return f"it crashes: {signal.Signals(number).name}" if number in signal.valid_signals() else f"it {process.ending}"
 
 
 def _end(running: list[ChildProcess], owner: int) -> None:
@@ -195,18 +187,14 @@ def main(pipe: Connection, parent: int) -> None:
     """Answer questions until the pipe or the parent ends."""
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     with ended_with_parent(parent, pipe):
-        _serve(pipe)
-
-
-def _serve(pipe: Connection) -> None:
-    kernels, packed = pipe.recv()
-    group = kernels.group(SEARCH)
-    group.take_packed(packed)
-    rules = Rules(group)
-    while True:
-        tells, limit_s, (name, *arguments) = pipe.recv()
-        rules.tell = (lambda function: pipe.send((True, function))) if tells else None
-        signal.setitimer(signal.ITIMER_PROF, limit_s or 0)
-        answer = getattr(rules, name)(*arguments)
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        pipe.send((False, answer))
+        kernels, packed = pipe.recv()
+        group = kernels.group(SEARCH)
+        group.take_packed(packed)
+        rules = Rules(group)
+        while True:
+            tells, limit_s, (name, *arguments) = pipe.recv()
+            rules.tell = (lambda function: pipe.send((True, function))) if tells else None
+            signal.setitimer(signal.ITIMER_PROF, limit_s)
+            answer = getattr(rules, name)(*arguments)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            pipe.send((False, answer))

@@ -1,4 +1,7 @@
-"""Searching a position of a user's game with worker processes, or several for a study."""
+"""Searching a position of a user's game with worker processes, or several for a study; results as text and as JSON.
+
+Scores are in the game's unit, for the side to move.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from psearch.processes.search_reports import centipawns
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError, WorkerStats
 from psearch.settings import HASH, THREADS, checked_limits
+from psearch.text.report import BOUND_MARKS, effort_object, effort_rows, labelled
 from psearch.text.values import shown
 from psearch_core.toolchain.kernel_sets import KernelSet
 
@@ -25,7 +29,7 @@ ASPIRATION = 0
 
 @dataclass(frozen=True)
 class GameResult:
-    """What a search of a game has found; scores are in the game's unit, for the side to move."""
+    """What a search of a game has found."""
 
     bestmove: str | None
     """None when the game is over"""
@@ -178,3 +182,45 @@ def game_kernels(suite: Sequence[GameSuitePosition], policies: Sequence[str]) ->
     policy that is none."""
     game = suite[0].board.game
     return {policy: options_for(game, policy).kernels for policy in ("serial", *policies)}
+
+
+def _score_text(result: GameResult) -> str:
+    return BOUND_MARKS[result.bound] + (f"{result.score:+d}" if result.score else "0")
+
+
+def iteration_text(result: GameResult) -> str:
+    """Return one line for an iteration."""
+    return (
+        f"depth {result.depth}  score {_score_text(result)}  nodes {result.nodes:,}  nps {result.nps:,}  "
+        f"time {result.time_s:.2f}  line {' '.join(result.line)}"
+    ).rstrip()
+
+
+def final_text(position: GamePosition, result: GameResult) -> str:
+    """Return the answer for people."""
+    if result.bestmove is None:
+        return f"the game is over: score {_score_text(result)} for the side to move"
+    end = ", solved: the whole game was searched" if result.solved else ""
+    return labelled(
+        ("game", position.game.name),
+        ("best move", result.bestmove + (", interrupted" if result.interrupted else "")),
+        ("score", f"{_score_text(result)} for the side to move"),
+        ("line", " ".join(result.line)),
+        ("depth", f"{result.depth}{end}"),
+        *effort_rows(result),
+    )
+
+
+def json_object(position: GamePosition, result: GameResult, threads: int) -> dict[str, Any]:
+    """Return what `--json` prints; `bestmove` and `line` in the game's words."""
+    return {
+        "game": position.game.name,
+        "bestmove": result.bestmove,
+        "score": result.score,
+        **({} if result.bound == "exact" else {"bound": result.bound}),
+        "line": result.line,
+        "depth": result.depth,
+        "solved": result.solved,
+        "over": result.bestmove is None,
+        **effort_object(result, threads, result.interrupted),
+    }

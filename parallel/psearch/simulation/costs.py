@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from psearch.files.json_text import json_value
+from psearch.files.safe_files import json_value
 from psearch.results import PsearchError
 from psearch.terminal.streams import printable
 from psearch_core.records import COLD_NODES

@@ -1,18 +1,21 @@
-"""Test suites: EPD or FEN, one position a line, with what is right to play there."""
+"""Suites of EPD or FEN, one position a line: with what is right to play there, or with expected move path counts
+(`FEN ;D1 20 ;D2 400`)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 
 import chess
 
+from psearch.defaults import MAX_DEPTH
 from psearch.results import PsearchError
-from psearch.text.fen import split_position
+from psearch.text.fen import parse_position, split_position
 from psearch.text.moves import choose_moves, parse_move
 from psearch.text.source import Source, parse_lines, read_source
-from psearch.text.values import shown
+from psearch.text.values import quoted, shown
 
 _OPERATION = re.compile(r'\s*([A-Za-z][\w-]*)\s*[:=]?(?:\s*"((?:[^"\\]|\\.)*)(?:"|$)|([^;]*))')
 """An operation: a text in quotes, or anything up to the next semicolon."""
@@ -22,6 +25,9 @@ _REMARK = re.compile(r"\s*(?://|[#%;])")
 _MATE = re.compile(r"[+#M]*(-?)[+#M]*([0-9]{1,3})")
 """A distance to mate: `2`, `#2`, `#-2`"""
 _NUMBER = re.compile(r"[0-9]{1,9}")
+_COUNT = re.compile(r"D([0-9]{1,3})\s+([0-9]{1,40})", re.IGNORECASE)
+_MOST_PIECES = 16
+"""Pieces per side; a position with more can have more moves than a move list holds."""
 _POINTS = re.compile(r"\s*[^\s=,]+(?:=[QRBNqrbn])?[+#]?\s*=\s*[0-9]{1,6}\s*")
 """one of `Nf3=10, e8=Q+=7`: the comment c0 of the Strategic Test Suite"""
 
@@ -81,22 +87,34 @@ def parse_suite(source: Source, refuse: Callable[[str], None] | None = None) -> 
     return found
 
 
+def read_suite(file: str, refuse: Callable[[str], None] | None = None) -> list[SuitePosition]:
+    """Return positions of a file, `-` for standard input, without those that have no legal move.
+
+    refuse: see `read_positions`. Raises PsearchError naming file and line.
+    """
+    positions = parse_suite(read_source(file), refuse)
+    found = [position for position in positions if any(position.board.legal_moves)]
+    if not found:
+        raise PsearchError(f"{file} has no position with a legal move")
+    return found
+
+
 def _parse_line(text: str, number: int) -> SuitePosition:
     """A position and its operations; a FEN's two counters may stand between them."""
     board, rest = split_position(text)
     operations = _operations(rest)
-    mate = _mate(operations["dm"]) if "dm" in operations else None
-    if "bm" in operations and (announced := _MATE.fullmatch(operations["bm"])) and "#" in announced[0]:
-        mate = _mate(operations["bm"]) if mate is None else mate
-        best: tuple[chess.Move, ...] = ()
-    else:
-        best = _moves(board, operations, "bm")
+    announced = _MATE.fullmatch(operations.get("bm", ""))
+    is_mate = announced is not None and "#" in announced[0]
+    given = operations.get("dm", operations.get("bm") if is_mate else None)
+    distance = _MATE.fullmatch(given.strip()) if given is not None else None
+    if given is not None and distance is None:
+        raise ValueError(f"{shown(given)} is no distance to mate")
     return SuitePosition(
         name=operations.get("id") or f"line {number}",
         board=board,
-        best=best,
+        best=() if is_mate else _moves(board, operations, "bm"),
         avoid=_moves(board, operations, "am"),
-        mate=mate,
+        mate=(int(distance[1] + distance[2]) or None) if distance else None,
         points=_read_points(board, operations),
         line=number,
         operations=operations,
@@ -124,13 +142,6 @@ def _operations(text: str) -> dict[str, str]:
         else:
             raise ValueError(f"{shown(text[at:])} is no operation")
     return found
-
-
-def _mate(text: str) -> int | None:
-    match = _MATE.fullmatch(text.strip())
-    if match is None:
-        raise ValueError(f"{shown(text)} is no distance to mate")
-    return int(match[1] + match[2]) or None
 
 
 def _moves(board: chess.Board, operations: dict[str, str], name: str) -> tuple[chess.Move, ...]:
@@ -166,13 +177,96 @@ def _read_points(board: chess.Board, operations: dict[str, str]) -> dict[chess.M
     return {move: int(number) for move, number in zip(moves, numbers, strict=False)}
 
 
-def read_suite(file: str, refuse: Callable[[str], None] | None = None) -> list[SuitePosition]:
-    """Return positions of a file, `-` for standard input, without those that have no legal move.
+@dataclass(frozen=True)
+class PerftCase:
+    """One line of a suite."""
 
-    refuse: see `read_positions`. Raises PsearchError naming file and line.
+    source: str
+    """file and line number, for messages"""
+    board: chess.Board
+    counts: dict[int, int]
+    """expected number of move paths by depth"""
+
+
+class PerftOutcome(Enum):
+    RIGHT = "right"
+    WRONG = "wrong"
+    TOO_BIG = "too big"
+    UNSUPPORTED = "unsupported"
+
+
+@dataclass(frozen=True)
+class PerftCheck:
+    """One expected count, and what became of it."""
+
+    case: PerftCase
+    depth: int
+    outcome: PerftOutcome
+    nodes: int = 0
+    """what perft counted; 0 when it was not run"""
+    seconds: float = 0.0
+
+    @property
+    def failure_line(self) -> str:
+        expected = self.case.counts[self.depth]
+        counts = f"depth {self.depth}, expected {expected}, counted {self.nodes}"
+        return f"FAIL {self.case.source}: {counts}: {self.case.board.fen()}"
+
+
+def read_perft_suite(file: str) -> list[PerftCase]:
+    """Return the cases of a suite file; `-` is standard input. Raises PsearchError naming file and line."""
+    return parse_perft_suite(read_source(file))
+
+
+def parse_perft_suite(source: Source) -> list[PerftCase]:
+    """Return the cases of a suite; lines that are empty or begin with # are left out.
+
+    Raises PsearchError for the first line that is malformed, with its number, and when there is no case.
     """
-    positions = parse_suite(read_source(file), refuse)
-    found = [position for position in positions if any(position.board.legal_moves)]
-    if not found:
-        raise PsearchError(f"{file} has no position with a legal move")
-    return found
+
+    def parse(line: str, number: int) -> PerftCase:
+        position, *operations = line.split(";")
+        counts: dict[int, int] = {}
+        for operation in filter(None, map(str.strip, operations)):
+            match = _COUNT.fullmatch(operation)
+            if match is None:
+                raise PsearchError(f"expected a count like D4 197281, not {quoted(operation, 60)}")
+            depth, count = int(match[1]), int(match[2])
+            if not 1 <= depth <= MAX_DEPTH:
+                raise PsearchError(f"depth {depth} is not in 1 to {MAX_DEPTH}")
+            if counts.setdefault(depth, count) != count:
+                raise PsearchError(f"two different counts for depth {depth}")
+        board = parse_position(position, strict=False)
+        if not counts:
+            raise PsearchError("no expected counts (;D1 20 ;D2 400)")
+        return PerftCase(f"{source.name}, line {number}", board, counts)
+
+    cases = list(parse_lines(source, parse))
+    if not cases:
+        raise PsearchError(f"{source.name} contains no positions")
+    return cases
+
+
+def check_suite(
+    perft: Callable[[chess.Board, int], tuple[dict[chess.Move, int], float]],
+    cases: Iterable[PerftCase],
+    max_nodes: int,
+) -> Iterator[PerftCheck]:
+    """Run every expected count up to `max_nodes`, in the order of lines and depths.
+
+    `perft` gives the counts per root move and the seconds it took. Positions with more than 16 pieces of one
+    colour are reported as unsupported.
+    """
+    for case in cases:
+        board = case.board
+        crowded = any(chess.popcount(board.occupied_co[color]) > _MOST_PIECES for color in chess.COLORS)
+        for depth, expected in sorted(case.counts.items()):
+            if crowded:
+                yield PerftCheck(case, depth, PerftOutcome.UNSUPPORTED)
+            elif expected > max_nodes:
+                yield PerftCheck(case, depth, PerftOutcome.TOO_BIG)
+            else:
+                divide, seconds = perft(board, depth) if any(board.legal_moves) else ({}, 0.0)
+                nodes = sum(divide.values())
+                outcome = PerftOutcome.RIGHT if nodes == expected else PerftOutcome.WRONG
+                yield PerftCheck(case, depth, outcome, nodes, seconds)

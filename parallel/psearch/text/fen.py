@@ -14,10 +14,6 @@ from psearch.text.values import quoted
 _MAX_CLOCK = 10_000
 """Largest half-move clock or move number accepted; no game is longer, and kernels hold these in few bits."""
 
-_RANKS = 8
-_FILES = 8
-_LEAST_FIELDS = 2
-
 _READ_AS = {
     **dict.fromkeys(map(ord, "\"'`´“”„‟‘’‚‛«»‹›[]_"), " "),  # noqa: RUF001  # quotes, and the blanks of an address
     **dict.fromkeys(map(ord, "‐‑‒–—―−﹘﹣－"), "-"),  # noqa: RUF001
@@ -43,7 +39,6 @@ _OPCODE = re.compile(
 """The operations of an EPD. No other word stands behind the fields: it would be a move whose `moves` is missing."""
 _COUNTERS = (("hmvc", 2), ("fmvn", 3))
 _TURNS = {"w": chess.WHITE, "W": chess.WHITE, "b": chess.BLACK, "B": chess.BLACK}
-_KING_HOMES = (chess.E1, chess.E8)
 
 _REASONS = {
     chess.STATUS_NO_WHITE_KING: "White has no king",
@@ -105,21 +100,19 @@ def split_position(text: str, *, strict: bool = True, chess960: bool | None = No
             others = plain[words[1].start() :]
             raise PsearchError(f"bad FEN: startpos stands by itself, not before {quoted(others)}")
         return chess.Board(chess960=bool(chess960)), text[words[1].start() :] if len(words) > 1 else rest
-    if len(words) < _LEAST_FIELDS:
-        word = words[0][0]
-        problem = "has 1 field, not 2 to 6"
-        if word.count("/") == _RANKS - 1:
-            problem = "is not followed by the side to move, w or b"
-        raise PsearchError(f"bad FEN: {quoted(word)} {problem}")
+    if len(words) < 2:
+        is_board = words[0][0].count("/") == 7
+        problem = "is not followed by the side to move, w or b" if is_board else "has 1 field, not 2 to 6"
+        raise PsearchError(f"bad FEN: {quoted(words[0][0])} {problem}")
     board = chess.Board(None, chess960=True)
     _place(board, words[0][0])
     turn = words[1][0]
     if turn not in _TURNS:
         raise PsearchError(f"bad FEN: side to move must be w or b, not {quoted(turn)}")
     board.turn = _TURNS[turn]
-    fields, count = _optional_fields([word[0] for word in words[_LEAST_FIELDS:]])
-    if count < len(words) - _LEAST_FIELDS:
-        rest = text[words[_LEAST_FIELDS + count].start() :]
+    fields, count = _optional_fields([word[0] for word in words[2:]])
+    if count < len(words) - 2:
+        rest = text[words[2 + count].start() :]
     for name, field in _COUNTERS if rest else ():
         if match := re.search(rf"\b{name}\s+([0-9]{{1,30}})\b", rest):
             fields[field] = match[1]
@@ -151,7 +144,9 @@ def check_position(board: chess.Board, *, strict: bool = True) -> None:
     rights that cannot be true are no reason: python-chess does not use them."""
     if type(board).uci_variant != "chess":
         raise PsearchError(f"{type(board).uci_variant} is not supported, only chess and Chess960")
-    check_clocks(board)
+    for name, number in (("half-move clock", board.halfmove_clock), ("move number", board.fullmove_number)):
+        if not 0 <= number <= _MAX_CLOCK:
+            raise PsearchError(f"illegal position: the {name} is not a number from 0 to {_MAX_CLOCK:,}")
     status = board.status() & ~chess.STATUS_BAD_CASTLING_RIGHTS
     if not strict:
         status &= ~_ODD_BUT_PLAYABLE
@@ -160,13 +155,6 @@ def check_position(board: chess.Board, *, strict: bool = True) -> None:
     if status:
         reasons = [reason for flag, reason in _REASONS.items() if status & flag]
         raise PsearchError(f"illegal position: {', '.join(reasons)}")
-
-
-def check_clocks(board: chess.Board) -> None:
-    """Raise PsearchError for a half-move clock or a move number that no game has."""
-    for name, number in (("half-move clock", board.halfmove_clock), ("move number", board.fullmove_number)):
-        if not 0 <= number <= _MAX_CLOCK:
-            raise PsearchError(f"illegal position: the {name} is not a number from 0 to {_MAX_CLOCK:,}")
 
 
 def checked_moves(board: chess.Board, root_moves: Iterable[chess.Move] | None) -> list[chess.Move] | None:
@@ -187,50 +175,43 @@ def _optional_fields(words: Sequence[str]) -> tuple[list[str], int]:
     them stand operations. Raises PsearchError for a word that is neither."""
     found, at = ["-"] * len(_OPTIONAL), 0
     for place, word in enumerate(words):
-        if _is_operation(word, "".join(words[place + 1 : place + 2]), at):
-            return found, place
+        if _OPCODE.fullmatch(word):  # `ce` may be castling, before an en passant square, and `c3` such a square
+            following, is_square = "".join(words[place + 1 : place + 2]), EN_PASSANT.fullmatch(word)
+            is_field = at <= 1 and is_square
+            if at == 0:
+                is_castling = CASTLING.fullmatch(word) and EN_PASSANT.fullmatch(following)
+                is_field = _NUMBER.fullmatch(following) if is_square else is_castling
+            if not is_field:
+                return found, place
         fitting = [number for number in range(at, len(_OPTIONAL)) if _OPTIONAL[number][1].fullmatch(word)]
         if not fitting:
-            wanted = (
-                f"{_OPTIONAL[at][0]}, not {quoted(word)}" if at < len(_OPTIONAL) else f"{quoted(word)} is one too many"
-            )
+            is_last = at == len(_OPTIONAL)
+            wanted = f"{quoted(word)} is one too many" if is_last else f"{_OPTIONAL[at][0]}, not {quoted(word)}"
             raise PsearchError(f"bad FEN: {wanted}")
         found[fitting[0]], at = word, fitting[0] + 1
     return found, len(words)
 
 
-def _is_operation(word: str, following: str, at: int) -> bool:
-    """Whether the operations of an EPD begin with a word, where the field `at` is due: `ce` may be castling, before an
-    en passant square, and `c3` such a square."""
-    if not _OPCODE.fullmatch(word):
-        return False
-    if at == 0 and EN_PASSANT.fullmatch(word):
-        return not _NUMBER.fullmatch(following)
-    if at == 0:
-        return not (CASTLING.fullmatch(word) and EN_PASSANT.fullmatch(following))
-    return at != 1 or not EN_PASSANT.fullmatch(word)
-
-
 def _place(board: chess.Board, placement: str) -> None:
     """Put the pieces on the board. Raises PsearchError, which names row and character."""
     rows = placement.strip("/").split("/")
-    if len(rows) != _RANKS:
+    if len(rows) != 8:
         count = f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
-        raise PsearchError(f"bad FEN: piece placement {quoted(placement)} has {count}, not {_RANKS}")
+        raise PsearchError(f"bad FEN: piece placement {quoted(placement)} has {count}, not 8")
     if placement.isascii():
         with contextlib.suppress(ValueError):
             board.set_board_fen("/".join(rows))
             return
     for number, row in enumerate(rows, start=1):
-        where = f"bad FEN: piece placement, row {number} (rank {_RANKS + 1 - number}), {quoted(row)}"
+        where = f"bad FEN: piece placement, row {number} (rank {9 - number}), {quoted(row)}"
         odd = re.search(r"[^1-8pnbrqkPNBRQK~]|(?<![pnbrqkPNBRQK])~", row)
         if odd is not None:
             raise PsearchError(f"{where}: {quoted(odd[0])} is no piece, and no number from 1 to 8")
         if re.search("[1-8]{2}", row):
             raise PsearchError(f"{where}: two numbers stand side by side")
         squares = sum(int(mark) if mark.isdigit() else 1 for mark in row.replace("~", ""))
-        if squares != _FILES:
-            raise PsearchError(f"{where}: {squares} squares, not {_FILES}")
+        if squares != 8:
+            raise PsearchError(f"{where}: {squares} squares, not 8")
 
 
 def _give_rights(board: chess.Board, letters: str, chess960: bool | None) -> None:
@@ -240,17 +221,17 @@ def _give_rights(board: chess.Board, letters: str, chess960: bool | None) -> Non
         rooks = {letter: _rook_of(board, color, letter) for letter in own}
         is_left_over = not chess960 and not all(rooks[letter] for letter in own & {"k", "q"})
         for letter, rook in rooks.items():
-            if (
-                letter in "kq"
-                and is_left_over
-                and (not rook & chess.BB_CORNERS or board.king(color) not in _KING_HOMES)
-            ):
-                continue
-            board.castling_rights |= rook
+            is_standard = rook & chess.BB_CORNERS and board.king(color) in (chess.E1, chess.E8)
+            if letter not in "kq" or not is_left_over or is_standard:
+                board.castling_rights |= rook
     board.castling_rights = board.clean_castling_rights()
     by_file = not set(letters) & set("KQkq")
+    is_standard = not board.castling_rights & ~chess.BB_CORNERS and all(
+        not board.castling_rights & rank_bb or board.king(color) == home
+        for color, rank_bb, home in ((chess.WHITE, chess.BB_RANK_1, chess.E1), (chess.BLACK, chess.BB_RANK_8, chess.E8))
+    )
     board.chess960 = bool(chess960) or (
-        board.castling_rights != chess.BB_EMPTY and ((chess960 is None and by_file) or not _is_standard(board))
+        board.castling_rights != chess.BB_EMPTY and ((chess960 is None and by_file) or not is_standard)
     )
 
 
@@ -269,14 +250,6 @@ def _rook_of(board: chess.Board, color: chess.Color, letter: str) -> chess.Bitbo
     if not beside:
         return chess.BB_EMPTY
     return chess.BB_SQUARES[chess.lsb(beside) if letter == "q" else chess.msb(beside)]
-
-
-def _is_standard(board: chess.Board) -> bool:
-    """Whether every king and rook with a right stands where standard chess has it."""
-    return not board.castling_rights & ~chess.BB_CORNERS and all(
-        not board.castling_rights & rank_bb or board.king(color) == home
-        for color, rank_bb, home in ((chess.WHITE, chess.BB_RANK_1, chess.E1), (chess.BLACK, chess.BB_RANK_8, chess.E8))
-    )
 
 
 def _counter(word: str, otherwise: int) -> int:

@@ -1,18 +1,142 @@
-"""Moves as the user writes them: UCI or SAN, one after the other, or as they stand in a PGN."""
+"""Moves as users and programs write them: UCI or SAN, one after the other, or as they stand in a PGN.
+
+`TOKEN` parts a text into words; PGN, suites and `--moves` are read by it. A move may be written as other programs and
+people write it, with the letters of another language where only one reading is possible.
+"""
+# ruff: noqa: RUF001 (letters of other scripts are meant)
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import TypeVar
 
 import chess
 
 from psearch.results import PsearchError
-from psearch.text.movetext import ENGLISH, MARK_NAGS, TOKEN, Letters, read_evident, read_move
+from psearch.text.values import shown
+
+T = TypeVar("T")
+Letters = Mapping[str, str]
+"""The English letter for each letter of a piece."""
+
+BLANK = r"\s\x1a\u200b\u2060\ufeff,"
+_WORD = rf"[^{BLANK}{{}}()\[\];$!?]"
+_DASH = "[-\u2010-\u2015\u2212]"
+BLANK_LINE = re.compile(rf"[{BLANK}]*")
+TOKEN = re.compile(
+    rf"""
+    [{BLANK}]*(?:
+    (?:(?P<count>[1-9][0-9]{{0,3}}\.(?:\.\.)?)\ ?)?
+    (?P<san>(?:(?:(?:[KQRBN][a-h]?[1-8]?|[a-h])x?)?[a-h][1-8](?:=?[QRBN])?|O-O(?:-O)?)[+\#]?)(?!{_WORD}|\([^\W\d_]\))
+    |(?P<result>(?:1{_DASH}0|0{_DASH}1|1/2(?:{_DASH}1/2)?|½(?:{_DASH}½)?|\*)(?!{_WORD}))
+    |(?P<number>(?!0000)[0-9]{{1,9}}(?=\s*[.…]|(?![0-9/:\u2010-\u2015\u2212-])))(?:\s*[.…][.…\s]*)?
+    |(?P<comment>\{{)
+    |(?P<rest>;[^\r\n]*)
+    |\$(?P<nag>[0-9]+)
+    |(?P<open>\()
+    |(?P<close>\))
+    |(?P<mark>[!?]+|[.…]+|(?:e\.?p\.?|[+\#†‡]+)(?!{_WORD}))
+    |(?P<tag>\[)
+    |(?P<word>[KQRBN♔-♞](?:[a-h]?[1-8]?x|[a-h1-8])[ \t]+[a-h][1-8](?:=?[QRBN])?[+\#]?(?!{_WORD})
+        |{_WORD}+(?:\([^\W\d_]\){_WORD}*)?|.)
+    |(?P<end>\Z)
+    )
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+"""Matches at every place of a text, with the blanks before, and the number before a move. `word` is whatever is nothing
+else: a move in another form, or no move. `comment` and `tag` are only where they begin."""
+
+MARK_NAGS = {
+    "!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6, "□": 7, "=": 10, "∞": 13, "+=": 14, "+/=": 14, "⩲": 14,
+    "=+": 15, "=/+": 15, "⩱": 15, "+/-": 16, "±": 16, "-/+": 17, "∓": 17, "+-": 18, "-+": 19,
+}  # fmt: skip
+"""Glyphs as words, by the numbers of the PGN standard."""
+
+_MOVE = re.compile(
+    r"""
+    (?P<piece>[^\W\d_]{0,2}?)
+    (?P<origin>[a-h]?[1-8]?)[-x:]?\s*(?P<target>[a-h][1-8])
+    (?:e\.?p\.?|[=/]?\(?(?P<promotion>[^\W\d_]{1,2})\)?)?
+    (?:[+\#†‡]*|\+/?[-=]|[-=]/?\+|[=±∓⩲⩱∞])
+    """,
+    re.VERBOSE,
+)
+_CASTLING = re.compile(r"([O0oОо])-\1(-\1)?[+#†‡]*")
+_NULL = ("--", "Z0", "0000", "@@@@", "<>")
+_SAME = str.maketrans("♔♕♖♗♘♚♛♜♝♞×\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "KQRBNKQRBNx-------", "♙♟")
 
 _TAG = re.compile(r'\[\w+\s+"[^"]*"\s*\]')
 _LONGEST_SHOWN = 40
-"""characters of what is wrong"""
+"""Most characters of a wrong text in a message."""
+
+ENGLISH: Letters = {letter: letter for letter in "KQRBN"}
+_OTHERS: tuple[Letters, ...] = tuple(
+    dict(zip(letters.split(), "KQRBN", strict=True))
+    for letters in (
+        "K D T L S",  # German, Danish, Norwegian, Swedish, Croatian
+        "K D T L P",  # Dutch
+        "R D T F C",  # French
+        "R D T A C",  # Spanish, Italian, Catalan
+        "R D T B C",  # Portuguese
+        "R D T N C",  # Romanian
+        "K H W G S",  # Polish
+        "K D V S J",  # Czech, Slovak
+        "K V B F H",  # Hungarian
+        "K D T L R",  # Finnish
+        "Кр Ф Л С К",  # Russian
+        "Кр Ф Т С К",  # Ukrainian
+        "Ц Д Т О К",  # Bulgarian
+        "К Д Т Л С",  # Serbian
+    )
+)
+_LETTERS = frozenset(ENGLISH).union(*_OTHERS)
+
+
+def letters_of(word: str) -> tuple[str, ...] | None:
+    """Return the letters of pieces in a word that has the form of a move; None for any other word."""
+    word = word.translate(_SAME)
+    if _CASTLING.fullmatch(word) or word in _NULL:
+        return ()
+    match = _MOVE.fullmatch(word)
+    if match is None:
+        return None
+    promotion = match["promotion"] or ""
+    found = tuple(filter(None, (match["piece"], promotion if promotion in _LETTERS else promotion.capitalize())))
+    return found if _LETTERS.issuperset(found) else None
+
+
+def read_move(board: chess.Board, word: str, letters: Letters = ENGLISH) -> chess.Move:
+    """Return the move that a word means: legal, or the null move. Raises ValueError."""
+    plain = word.translate(_SAME)
+    if plain in _NULL:
+        return chess.Move.null()
+    if castling := _CASTLING.fullmatch(plain):
+        return board.parse_san("O-O-O" if castling[2] else "O-O")
+    match, found = _MOVE.fullmatch(plain), letters_of(word)
+    if match is None or found is None or not letters.keys() >= set(found):
+        kind = "a move" if found is None else "a move in English notation"
+        raise ValueError(f"{shown(word)} is not {kind}")
+    piece = letters[match["piece"]] if match["piece"] else ""
+    squares, promotion = match["origin"] + match["target"], letters[found[-1]] if match["promotion"] else ""
+    if not piece and len(match["origin"]) == 2:
+        return board.parse_uci(squares + promotion.lower())  # castling as either form has it
+    return board.parse_san(piece + squares + promotion)
+
+
+def readings(words: Iterable[str]) -> list[Letters]:
+    """Return the languages, except English, in which all words may be moves; of those that agree about them one."""
+    by_word = [letters_of(word) for word in words]
+    letters = sorted({letter for found in by_word for letter in found or ()})
+    if None in by_word or ENGLISH.keys() >= set(letters):
+        return []
+    fitting: dict[tuple[str, ...], Letters] = {}
+    for language in _OTHERS:
+        if language.keys() >= set(letters):
+            fitting.setdefault(tuple(language[letter] for letter in letters), language)
+    return list(fitting.values())
 
 
 def play_moves(board: chess.Board, text: str, where: str) -> None:
@@ -29,7 +153,7 @@ def play_moves(board: chess.Board, text: str, where: str) -> None:
             after.push(parse_move(after, word, f"{where}, move {number}", letters))
         return after.move_stack
 
-    for move in read_evident(words, played):
+    for move in _read_evident(words, played):
         board.push(move)
 
 
@@ -37,7 +161,7 @@ def choose_moves(board: chess.Board, text: str, where: str) -> list[chess.Move]:
     """Return the moves of a text, each legal on the board, each once. Raises PsearchError where one is not, and for
     none."""
     words = list(_words(text, where))
-    moves = read_evident(words, lambda letters: [parse_move(board, word, where, letters) for word in words])
+    moves = _read_evident(words, lambda letters: [parse_move(board, word, where, letters) for word in words])
     if not moves:
         raise PsearchError(f"{where} names no move")
     return list(dict.fromkeys(moves))
@@ -89,3 +213,22 @@ def _words(text: str, where: str) -> Iterator[str]:
         at = end
     if depth:
         raise PsearchError(f"{where}: a ( without its )")
+
+
+def _read_evident(words: Iterable[str], read: Callable[[Letters], T]) -> T:
+    """Return what `read` makes of words in English, or else what it makes of them in the other languages, if that is
+    one thing.
+
+    Raises the PsearchError that `read` raises in English.
+    """
+    try:
+        return read(ENGLISH)
+    except PsearchError:
+        found: list[T] = []
+        for language in readings(words):
+            with suppress(PsearchError):
+                one = read(language)
+                found += [one] if one not in found else []
+        if len(found) == 1:
+            return found[0]
+        raise

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import chess.engine
 
 LABEL_WIDTH = 10
-"""columns of what stands before the blank in a line of the answer"""
+"""Columns of what stands before the blank in a line of the answer."""
 BOUND_MARKS = {"exact": "", "lower": ">=", "upper": "<="}
 
 
@@ -81,35 +81,37 @@ def iteration_line(board: chess.Board, info: Info) -> str:
 def final_report(board: chess.Board, result: Result) -> str:
     """Return the answer to a search for people: what to play, why, and how the work was shared."""
     info = result.info
-    move = result.bestmove
-    best = f"{board.san(move)} ({board.uci(move)})" if move else "none"
+    best = f"{board.san(result.bestmove)} ({board.uci(result.bestmove)})" if result.bestmove else "none"
     side = chess.COLOR_NAMES[board.turn].capitalize()
-    rows = [
+    return labelled(
         ("best move", best + (", interrupted" if result.interrupted else "")),
         ("score", f"{score_text(info.score, board, info.bound)} for {side}"),
         ("pv", san_line(board, info.pv)),
-        *((f"line {other.multipv}", _line_text(board, other)) for other in result.lines[1:]),
+        *(
+            (f"line {line.multipv}", f"{score_text(line.score, board, line.bound)}  {san_line(board, line.pv)}")
+            for line in result.lines[1:]
+        ),
         ("depth", f"{info.depth}/{info.seldepth}"),
-        ("nodes", f"{info.nodes:,} in {info.time_s:.2f} s, {info.nps:,} nps"),
-        ("workers", workers_text(info.workers)),
-    ]
+        *effort_rows(info),
+    )
+
+
+def labelled(*rows: tuple[str, str]) -> str:
+    """Return lines, each with its name before it."""
     return "\n".join(f"{name:<{LABEL_WIDTH}} {text}".rstrip() for name, text in rows)
 
 
-def _line_text(board: chess.Board, info: Info) -> str:
-    return f"{score_text(info.score, board, info.bound)}  {san_line(board, info.pv)}"
+def effort_rows(found: Any) -> list[tuple[str, str]]:
+    """Return what a search has cost, and how its workers shared the work. found: an `Info`, or a game's result."""
+    workers = found.workers
+    splits, joins = (sum(getattr(worker, name) for worker in workers) for name in ("splits", "joins"))
+    shared = f"{len(workers)}, splits {splits:,}, joins {joins:,}, idle {idle_share(workers):.1%}"
+    return [("nodes", f"{found.nodes:,} in {found.time_s:.2f} s, {found.nps:,} nps"), ("workers", shared)]
 
 
 def idle_share(workers: list[WorkerStats]) -> float:
     """Return the share of all workers' time spent without work, 0 to 1."""
     return sum(worker.idle_share for worker in workers) / len(workers) if workers else 0.0
-
-
-def workers_text(workers: list[WorkerStats]) -> str:
-    """Return how many have searched, and how they shared the work."""
-    splits = sum(worker.splits for worker in workers)
-    joins = sum(worker.joins for worker in workers)
-    return f"{len(workers)}, splits {splits:,}, joins {joins:,}, idle {idle_share(workers):.1%}"
 
 
 def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, Any]:
@@ -124,12 +126,7 @@ def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, A
         "pv": uci_line(info.pv),
         "depth": info.depth,
         "seldepth": info.seldepth,
-        "nodes": info.nodes,
-        "nps": info.nps,
-        "time": round(info.time_s, 3),
-        "threads": threads,
-        "workers": [worker_object(worker) for worker in info.workers],
-        "interrupted": result.interrupted,
+        **effort_object(info, threads, result.interrupted),
     }
     if len(result.lines) > 1:
         report["lines"] = [
@@ -152,12 +149,22 @@ def score_object(score: chess.engine.Score, bound: str) -> dict[str, Any]:
     return values if bound == "exact" else {**values, "bound": bound}
 
 
-def worker_object(worker: WorkerStats) -> dict[str, Any]:
-    """Return what JSON has of a worker."""
+def effort_object(found: Any, threads: int, is_interrupted: bool) -> dict[str, Any]:
+    """Return what JSON has of what a search has cost. found: an `Info`, or a game's result."""
     return {
-        "nodes": worker.nodes,
-        "splits": worker.splits,
-        "joins": worker.joins,
-        "aborted": worker.aborted_nodes,
-        "idle": round(worker.idle_share, 4),
+        "nodes": found.nodes,
+        "nps": found.nps,
+        "time": round(found.time_s, 3),
+        "threads": threads,
+        "workers": [
+            {
+                "nodes": worker.nodes,
+                "splits": worker.splits,
+                "joins": worker.joins,
+                "aborted": worker.aborted_nodes,
+                "idle": round(worker.idle_share, 4),
+            }
+            for worker in found.workers
+        ],
+        "interrupted": is_interrupted,
     }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import hashlib
-import io
 import os
 import re
 import select
@@ -16,27 +15,21 @@ import stat
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from psearch.results import PsearchError
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 STANDARD_STREAM = "-"
 
 _BLOCK = 1 << 20
-"""bytes"""
 _LONGEST_LINE = 1 << 24
 """Bytes: some hundred times the longest game of chess. A line is what must fit in memory."""
 _MOST_COPIED = 1 << 32
 """Bytes of a pipe: it can only be read twice from a copy on the disk, and it may never end."""
-
-_LONE_RETURN = re.compile(rb"(?<=\r)(?!\r*\n)")
-"""The end of a line that has no line feed."""
-
+_LINE_ENDS = re.compile(rb"\n|\r+\n?")
+"""The end of a line; returns without a line feed are an end each."""
 _REMARK = re.compile("#")
 
 Parsed = TypeVar("Parsed")
@@ -87,18 +80,30 @@ class Source:
     def lines(self) -> Iterator[TextLine]:
         """Yield the lines, ended by line feeds or carriage returns or both, from the first to the last."""
         offset = 0
-        with io.BufferedReader(_Range(self._descriptor, 0, self.size), _BLOCK) as stream:
-            for block in stream:
-                for data in _LONE_RETURN.split(block) if b"\r" in block.removesuffix(b"\r\n") else (block,):
-                    text, encoding = (data.decode(), "utf-8") if data.isascii() else _decoded(data)
-                    end = offset + len(data)
-                    yield TextLine(offset, text if offset else text.removeprefix("\ufeff"), end, encoding)
-                    offset = end
+        for data in self._encoded_lines():
+            text, encoding = (data.decode(), "utf-8") if data.isascii() else _decoded(data)
+            end = offset + len(data)
+            yield TextLine(offset, text if offset else text.removeprefix("\ufeff"), end, encoding)
+            offset = end
+
+    def _encoded_lines(self) -> Iterator[bytes]:
+        at, rest = 0, b""
+        while block := os.pread(self._descriptor, min(_BLOCK, self.size - at), at):
+            at += len(block)
+            data, begin = rest + block, 0
+            stop = len(data.rstrip(b"\r")) if at < self.size else len(data)  # a line feed may follow
+            for found in _LINE_ENDS.finditer(data, len(rest.rstrip(b"\r")), stop):
+                for end in range(found.end() if found[0][-1:] == b"\n" else found.start() + 1, found.end() + 1):
+                    yield data[begin:end]
+                    begin = end
+            rest = data[begin:]
+        if rest:
+            yield rest
 
     def text_between(self, begin: int, end: int) -> str:
         """Return what stands between two offsets of lines."""
-        with _Range(self._descriptor, begin, end) as stream:
-            return "".join(_decoded(line)[0] for line in stream.readall().splitlines(True))
+        data = os.pread(self._descriptor, min(end, self.size) - begin, begin)
+        return "".join(_decoded(line)[0] for line in data.splitlines(True))
 
 
 def _decoded(data: bytes | bytearray) -> tuple[str, str]:
@@ -135,25 +140,6 @@ class _Examination:
         self.sha256.update(block)
 
 
-class _Range(io.RawIOBase):
-    """Part of a file, read without moving the file's own position."""
-
-    def __init__(self, descriptor: int, begin: int, end: int) -> None:
-        self._descriptor = descriptor
-        self._at = begin
-        self._end = end
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        view = memoryview(buffer).cast("B")
-        data = os.pread(self._descriptor, min(len(view), self._end - self._at), self._at)
-        view[: len(data)] = data
-        self._at += len(data)
-        return len(data)
-
-
 class Stream:
     """The lines of a pipe, each of them once, as somebody writes them.
 
@@ -178,15 +164,12 @@ class Stream:
     def first_lines(self) -> Iterator[str]:
         """Yield what comes first, waited for; it is given out again by what is called next."""
         begin = 0
-        while True:
-            end = self._waiting.find(b"\n", begin)
-            if end >= 0:
-                yield self._text(self._waiting[begin : end + 1])
-                begin = end + 1
-            elif self._is_at_end:
-                if begin < len(self._waiting):
-                    yield self._text(self._waiting[begin:])
-                return
+        while not self._is_at_end or begin < len(self._waiting):
+            end = self._waiting.find(b"\n", begin) + 1
+            if end or self._is_at_end:
+                end = end or len(self._waiting)
+                yield self._text(self._waiting[begin:end])
+                begin = end
             else:
                 self._read()
 
@@ -203,13 +186,15 @@ class Stream:
                     yield self._text(rest)
                 return
             while not self._is_at_end:
-                if not self._can_be_read():
+                poll = select.poll()
+                poll.register(self._descriptor, select.POLLIN)
+                if not poll.poll(0):
                     yield None
                 elif b"\n" in self._read():
                     break
 
     def copied(self) -> Source:
-        """Return all of it, to be read as often as one likes; for who has not asked for `lines`."""
+        """Return all of it, to be read as often as one likes; for callers that have not asked for `lines`."""
         with _readable(self.name), tempfile.TemporaryFile() as copy:
             copy.write(self._waiting)
             while not self._is_at_end:
@@ -221,11 +206,6 @@ class Stream:
             copy.flush()
             return Source(self.name, os.dup(copy.fileno()))
 
-    def _can_be_read(self) -> bool:
-        poll = select.poll()
-        poll.register(self._descriptor, select.POLLIN)
-        return bool(poll.poll(0))
-
     def _read(self) -> bytes:
         """What is there, or comes next; empty at the end."""
         with _readable(self.name):
@@ -236,8 +216,7 @@ class Stream:
         return block
 
     def _text(self, line: bytes | bytearray) -> str:
-        text, _ = _decoded(line)
-        return text.removeprefix("\ufeff") if self._is_first else text
+        return _decoded(line)[0].removeprefix("\ufeff" if self._is_first else "")
 
 
 @contextmanager
@@ -261,19 +240,16 @@ def open_source(file: str) -> Source | Stream:
     """Open a source without reading what is no file that can be read again."""
     name = "standard input" if file == STANDARD_STREAM else file
     with _readable(name):
-        descriptor = _open(file)
+        if file == STANDARD_STREAM and sys.stdin is not None:
+            descriptor = os.dup(sys.stdin.fileno())
+        else:
+            descriptor = os.open(os.devnull if file == STANDARD_STREAM else file, os.O_RDONLY | os.O_CLOEXEC)
         try:
             is_file = stat.S_ISREG(os.fstat(descriptor).st_mode) and os.lseek(descriptor, 0, os.SEEK_CUR) == 0
         except BaseException:
             os.close(descriptor)
             raise
         return Source(name, descriptor) if is_file else Stream(name, descriptor)
-
-
-def _open(file: str) -> int:
-    if file != STANDARD_STREAM:
-        return os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    return os.dup(sys.stdin.fileno()) if sys.stdin is not None else os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def parse_lines(
@@ -284,48 +260,38 @@ def parse_lines(
 ) -> Iterator[Parsed]:
     """Yield what `parse` makes of each line and its number, from 1; lines that are empty or remarks are left out.
 
-    A line that `parse` refuses with a ValueError or PsearchError is left out, and `refuse` is told, with the name of
-    the source and the number. Without `refuse` it raises PsearchError.
+    A line that `parse` refuses with a ValueError or PsearchError is left out, and `refuse` is called with a text that
+    names the source and the number. Without `refuse` it raises PsearchError.
     """
-    parser = _LineParser(source.name, parse, remark, refuse)
-    for line in source.lines():
-        yield from parser.take(line.text)
+    found = _parsed(source.name, (line.text for line in source.lines()), parse, remark, refuse)
+    return (one for one in found if one is not None)
 
 
 def parse_stream(stream: Stream, parse: Callable[[str, int], Parsed]) -> Iterator[Parsed | None]:
     """Parse lines as they come; None where the next is not there yet."""
-    parser = _LineParser(stream.name, parse)
-    for line in stream.lines():
-        if line is None:
+    return _parsed(stream.name, stream.lines(), parse, _REMARK, None)
+
+
+def _parsed(
+    name: str,
+    lines: Iterable[str | None],
+    parse: Callable[[str, int], Parsed],
+    remark: re.Pattern[str],
+    refuse: Callable[[str], None] | None,
+) -> Iterator[Parsed | None]:
+    number = 0
+    for whole in lines:
+        if whole is None:
             yield None
-        else:
-            yield from parser.take(line)
-
-
-class _LineParser(Generic[Parsed]):
-    def __init__(
-        self,
-        name: str,
-        parse: Callable[[str, int], Parsed],
-        remark: re.Pattern[str] = _REMARK,
-        refuse: Callable[[str], None] | None = None,
-    ) -> None:
-        self._name = name
-        self._parse = parse
-        self._remark = remark
-        self._refuse = refuse
-        self._number = 0
-
-    def take(self, whole: str) -> Iterator[Parsed]:
-        """Yield what is in the next line, which may be several to others."""
+            continue
         for line in whole.splitlines():  # other ends of lines than ours, too
-            self._number += 1
+            number += 1
             text = line.strip()
-            if text and not self._remark.match(text):
+            if text and not remark.match(text):
                 try:
-                    yield self._parse(text, self._number)
+                    yield parse(text, number)
                 except (PsearchError, ValueError) as error:
-                    problem = f"{self._name}, line {self._number}: {error}"
-                    if self._refuse is None:
+                    problem = f"{name}, line {number}: {error}"
+                    if refuse is None:
                         raise PsearchError(problem) from None
-                    self._refuse(problem)
+                    refuse(problem)

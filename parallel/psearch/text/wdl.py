@@ -24,7 +24,7 @@ Wdl = tuple[int, int, int]
 
 _PAWN_UNITS = ((chess.PAWN, 1), (chess.KNIGHT, 3), (chess.BISHOP, 3), (chess.ROOK, 5), (chess.QUEEN, 9))
 _LARGEST_EXPONENT = 700.0
-"""exp() of more overflows"""
+"""The exponential of more overflows."""
 
 
 def material(board: chess.Board) -> int:
@@ -35,19 +35,6 @@ def material(board: chess.Board) -> int:
     )
 
 
-def _parameters(pawn_units: int) -> tuple[float, float]:
-    """a and b in centipawns; constant beyond the outermost knots."""
-    units = min(max(pawn_units, MATERIAL_KNOTS[0]), MATERIAL_KNOTS[-1])
-    right = max(1, bisect.bisect_left(MATERIAL_KNOTS, units))
-    low, high = MATERIAL_KNOTS[right - 1], MATERIAL_KNOTS[right]
-    share = (units - low) / (high - low)
-
-    def between(values: tuple[float, ...]) -> float:
-        return math.exp((1 - share) * math.log(values[right - 1]) + share * math.log(values[right]))
-
-    return between(DRAW_MARGIN_CP), between(SPREAD_CP)
-
-
 def _logistic(x: float) -> float:
     return 1 / (1 + math.exp(min(-x, _LARGEST_EXPONENT)))
 
@@ -55,7 +42,14 @@ def _logistic(x: float) -> float:
 def probabilities(score_cp: float, pawn_units: int) -> tuple[float, float, float]:
     """Return P(win), P(draw), P(loss) for the side to move. score_cp: its score; pawn_units: `material` of the
     position."""
-    margin, spread = _parameters(pawn_units)
+    units = min(max(pawn_units, MATERIAL_KNOTS[0]), MATERIAL_KNOTS[-1])  # constant beyond the outermost knots
+    right = max(1, bisect.bisect_left(MATERIAL_KNOTS, units))
+    low, high = MATERIAL_KNOTS[right - 1], MATERIAL_KNOTS[right]
+    share = (units - low) / (high - low)
+    margin, spread = (
+        math.exp((1 - share) * math.log(values[right - 1]) + share * math.log(values[right]))
+        for values in (DRAW_MARGIN_CP, SPREAD_CP)
+    )
     win = _logistic((score_cp - margin) / spread)
     loss = _logistic((-score_cp - margin) / spread)
     return win, max(0.0, 1 - win - loss), loss

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from psearch.files.atomic_file import AtomicFile
+from psearch.files.safe_files import AtomicFile
 from psearch.results import PsearchError
 from psearch.trace.timeline import Slice
 

@@ -25,7 +25,7 @@ from psearch.faces.uci.turn import (
 )
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.results import Info, PsearchError, WorkerStats
-from psearch.text.syzygy import RootProbe
+from psearch.text.chess_files import RootProbe
 from psearch_core.chess.chess_entries import PERFT
 
 KRK = "8/8/8/8/8/2k5/8/K6R w - - 0 1"
@@ -75,8 +75,8 @@ def stand_in_wdl(score_cp: int, board: chess.Board) -> tuple[int, int, int]:
 
 @pytest.fixture
 def talk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Talk]:
-    monkeypatch.setattr("psearch.text.syzygy.RootProber", StandInProber)
-    monkeypatch.setattr("psearch.text.polyglot.Book", StandInBook)
+    monkeypatch.setattr("psearch.text.chess_files.RootProber", StandInProber)
+    monkeypatch.setattr("psearch.text.chess_files.Book", StandInBook)
     monkeypatch.setattr("psearch.text.wdl.wdl", stand_in_wdl)
     with Talk() as conversation:
         yield conversation

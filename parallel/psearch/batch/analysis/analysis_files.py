@@ -21,9 +21,7 @@ from typing import Any, NamedTuple
 import chess
 
 from psearch.batch.positions.task import Answer, Task, uci_words
-from psearch.files.append_only import DamagedLine, Journal
-from psearch.files.atomic_file import AtomicFile
-from psearch.files.json_text import json_object
+from psearch.files.safe_files import AtomicFile, DamagedLine, Journal, json_object
 from psearch.results import Limits, PsearchError
 from psearch.settings import DEPTH, MOVETIME, MULTIPV, NODES, Option
 from psearch.terminal.streams import is_terminal, printable

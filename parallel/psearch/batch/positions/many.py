@@ -395,7 +395,7 @@ def analyse_many(
     limits = limits_of(limit)
     threads = THREADS.of_value(threads_per_position, "threads_per_position")
     if cluster is not None:
-        from psearch.remote.address import cluster_address
+        from psearch.remote.cluster_processes import cluster_address
 
         if not isinstance(cluster, str):
             raise PsearchError(f"cluster must be an address, as 'auto', not {shown(cluster)}")
@@ -404,7 +404,7 @@ def analyse_many(
         workers = MAX_THREADS if cluster is not None else max(1, usable_cores() // threads)
     workers = THREADS.of_value(workers, "workers")
     if syzygy and cluster is None:
-        from psearch.text.syzygy import RootProber
+        from psearch.text.chess_files import RootProber
 
         with RootProber(syzygy) as prober:
             for problem in prober.problems:

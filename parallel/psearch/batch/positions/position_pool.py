@@ -35,7 +35,7 @@ from psearch.version import __version__
 
 if TYPE_CHECKING:
     from psearch.remote.cluster_processes import ClusterProcesses
-    from psearch.text.syzygy import RootProber
+    from psearch.text.chess_files import RootProber
 
 _LOOK_INTERVAL_S = 0.1
 """Time between two looks at what the program has sent: threads that may be used, a wish to stop."""
@@ -86,7 +86,7 @@ class PositionWorker:
         self._is_searching = False
         self._prober: RootProber | None = None
         if settings.syzygy:
-            from psearch.text.syzygy import RootProber
+            from psearch.text.chess_files import RootProber
 
             self._prober = RootProber(settings.syzygy)
         self._comparer = Comparer(settings.options)

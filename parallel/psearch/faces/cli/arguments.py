@@ -20,7 +20,7 @@ from psearch.text.values import quoted
 if TYPE_CHECKING:
     from psearch.options import SearchOptions
     from psearch.results import Limits
-    from psearch.text.syzygy import RootProber
+    from psearch.text.chess_files import RootProber
 
 _MOST_SEED = 2**63 - 1
 _DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}")
@@ -193,7 +193,7 @@ def add_json(parser: argparse.ArgumentParser, instead_of: str = "text") -> None:
 def open_tables(path: str) -> RootProber:
     """Return the tables of `--syzygy`; a line says what is wrong with some of them. Raises PsearchError when there are
     none."""
-    from psearch.text.syzygy import RootProber
+    from psearch.text.chess_files import RootProber
 
     prober = RootProber(path)
     for problem in prober.problems:

@@ -20,7 +20,7 @@ from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.searcher.notices import Notices
 from psearch.searcher.searcher import Searcher, Size
-from psearch.text import polyglot, syzygy
+from psearch.text import chess_files
 from psearch.trace.recorder import Abandoned
 from psearch.trace.trace_file import check_trace
 from psearch_core.toolchain.groups import Progress
@@ -113,7 +113,7 @@ class Resources:
         self._network = FileOption("EvalFile", network_digest, notices)
         self._policy = FileOption("Policy", lambda policy: self._compiled(policy, ""), notices)
         self._rules = FileOption("Rules", lambda path: self._compiled(DEFAULT_POLICY, path), notices)
-        self.book = FileOption("BookFile", lambda path: polyglot.Book(path), notices, lambda book: book.close())
+        self.book = FileOption("BookFile", lambda path: chess_files.Book(path), notices, lambda book: book.close())
         self.lag = LagMeter()
         """of the game's moves"""
         self.dice = random.Random()
@@ -148,9 +148,9 @@ class Resources:
             kernels = STANDARD if own is None else own.kernels
             self.searcher.settle(Size(threads, hash_mb, self._trace.value is not None, kernels=kernels))
 
-    def _open_tables(self, path: str) -> syzygy.RootProber:
+    def _open_tables(self, path: str) -> chess_files.RootProber:
         """Return endgame tables; what is wrong with some of them is reported. Raises PsearchError for none."""
-        prober = syzygy.RootProber(path)
+        prober = chess_files.RootProber(path)
         for problem in prober.problems:
             self._notices.tell(f"SyzygyPath: {problem}")
         return prober

@@ -23,8 +23,8 @@ from psearch.processes.time_manager import GameClock, TimeManager, fixed_time, t
 from psearch.results import Info, Limits, Result
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.searcher.searcher import search_here
+from psearch.text.chess_files import LOSS, WIN, RootProbe
 from psearch.text.report import idle_share, uci_line
-from psearch.text.syzygy import LOSS, WIN, RootProbe
 from psearch.text.wdl import Wdl, wdl_of_score
 from psearch_core.chess.chess_entries import PERFT
 

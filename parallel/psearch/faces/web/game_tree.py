@@ -18,9 +18,8 @@ import chess.pgn
 
 from psearch.results import PsearchError
 from psearch.text.fen import parse_position
-from psearch.text.movetext import read_move
-from psearch.text.pgn_split import split_games
-from psearch.text.pgn_text import Where, read_games
+from psearch.text.moves import read_move
+from psearch.text.pgn_text import Where, read_games, split_games
 from psearch.text.report import relative_text
 from psearch.text.source import Source
 from psearch.text.values import shown

@@ -13,7 +13,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
-from psearch.files.json_text import json_value
+from psearch.files.safe_files import json_value
 from psearch.results import PsearchError
 from psearch.settings import Option
 from psearch.text.values import number, shown, whole

@@ -41,9 +41,8 @@ from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH, MAX_THREADS, STUDY_DRIVE
 from psearch.faces.web.connection import Connection
 from psearch.faces.web.game_board import GameBoard
 from psearch.faces.web.messages import Payload, choice_of, text_of, whole_of
-from psearch.games.game_report import final_text, iteration_text
 from psearch.games.own_game import Game, GamePosition
-from psearch.games.searching import GameResult, options_for, search_with, supervisor_for
+from psearch.games.searching import GameResult, final_text, iteration_text, options_for, search_with, supervisor_for
 from psearch.lab.watching.job import BackgroundJob
 from psearch.lab.watching.laboratory import LEAST_NODES, MOST_CHARACTERS, MOST_NODES, MOST_WORKERS
 from psearch.lab.watching.node_lines import GameLines, chess_lines

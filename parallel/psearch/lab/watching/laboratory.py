@@ -18,7 +18,7 @@ from typing import Any
 import chess
 
 from psearch.defaults import STUDY_DRIVERS
-from psearch.files.json_text import json_value
+from psearch.files.safe_files import json_value
 from psearch.lab.studies.depths import is_decided, nearest_depth
 from psearch.lab.studies.prediction_study import bins_of
 from psearch.lab.studies.pruning_counts import collect, stats_object

@@ -70,8 +70,14 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         if drawn is None:
             refuse("the game does not draw its board: its file has no function board_text")
         print(drawn)
-    from psearch.games.game_report import final_text, iteration_text, json_object
-    from psearch.games.searching import options_for, search_with, supervisor_for
+    from psearch.games.searching import (
+        final_text,
+        iteration_text,
+        json_object,
+        options_for,
+        search_with,
+        supervisor_for,
+    )
     from psearch.scheduler.scheduler_entries import SEARCH
 
     def show(result: GameResult) -> None:

@@ -17,7 +17,7 @@ from psearch.text.values import counted
 if TYPE_CHECKING:
     import chess
 
-    from psearch.text.perft_epd import PerftCheck
+    from psearch.text.epd_text import PerftCheck
 
 DEFAULT_MAX_NODES = 10_000_000
 
@@ -81,7 +81,7 @@ def _divide(depth: int, fen: list[str], threads: int) -> int:
 
 
 def _check_suite(options: argparse.Namespace) -> int:
-    from psearch.text.perft_epd import PerftOutcome, check_suite, read_perft_suite
+    from psearch.text.epd_text import PerftOutcome, check_suite, read_perft_suite
 
     cases = read_perft_suite(options.epd)
     max_nodes = options.max_nodes or DEFAULT_MAX_NODES

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from psearch.options import SearchOptions
     from psearch.processes.supervisor import Supervisor
     from psearch.results import Info, Result
-    from psearch.text.syzygy import RootProbe
+    from psearch.text.chess_files import RootProbe
 
 _VERDICTS = {
     2: "won",

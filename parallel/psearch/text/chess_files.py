@@ -1,35 +1,103 @@
-"""Endgame tables at the root: which moves keep the result within the fifty-move rule.
+"""Binary files of chess, read by python-chess: opening books in Polyglot's format, and Syzygy tables at the root.
 
-Probing itself is python-chess's (`chess.syzygy`). What is added here is what a table cannot know: the half-move clock,
-the repetitions of the game so far, and mate; and what is wrong with a file or a folder. Inside the search nothing is
-probed.
+What is added here is what python-chess does not check in a file, and what a table cannot know: the half-move clock, the
+repetitions of the game so far, and mate. Inside the search nothing is probed.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import stat
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any
 
 import chess
+import chess.polyglot
 import chess.syzygy
+import numpy as np
 
 from psearch.results import WON_CP, Info, PsearchError, Result
-from psearch.text.file_bytes import file_bytes
 
+_COPIED = 64 << 20
+"""Files up to this size are copied: all books, and all tables of five men."""
+_ENTRY_BYTES = 16
 _FIFTY_MOVES = 100
-"""plies without capture or pawn move after which the game is drawn"""
+"""Plies without capture or pawn move after which the game is drawn."""
 
 WIN, CURSED_WIN, DRAW, BLESSED_LOSS, LOSS = 2, 1, 0, -1, -2
 """Cursed: won but for the fifty-move rule; blessed: lost but for it."""
 
 _REST_OF_64 = 16
-"""of the bytes of any table"""
+"""The size of any table, modulo 64."""
 _MOST_NAMED = 4
 
 _DTZ_OF_ZEROING = {WIN: 1, CURSED_WIN: 101, DRAW: 0, BLESSED_LOSS: -101, LOSS: -1}
-"""by convention, DTZ beyond 100 says that the fifty-move rule takes the result away"""
+"""By convention, DTZ beyond 100 says that the fifty-move rule takes the result away."""
+
+
+def _file_bytes(path: str) -> mmap.mmap:
+    """Return the bytes of a regular file, as python-chess's readers take them. Raises OSError.
+
+    A mapped file that is cut short while it is in use, or that the disk fails to give, ends the whole program (SIGBUS).
+    So small files are copied into memory; larger ones are mapped.
+    """
+    # a pipe without a writer would not even let itself be opened otherwise
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("it is not a regular file")
+        if status.st_size > _COPIED:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        data = file.read()
+    if not data:
+        raise OSError("it is empty")
+    copy = mmap.mmap(-1, len(data))
+    copy[:] = data
+    return copy
+
+
+class Book(chess.polyglot.MemoryMappedReader):
+    """An open book; a context manager. Raises PsearchError when the file is not one."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            self.mmap = _file_bytes(path)
+        except (OSError, ValueError) as error:  # ValueError: a name with a null character
+            raise PsearchError(f"cannot read the book {path!r}: {getattr(error, 'strerror', None) or error}") from None
+        problem = ""
+        if len(self.mmap) % _ENTRY_BYTES:
+            problem = f"{len(self.mmap):,} bytes are no whole number of entries"
+        elif not _is_in_order(self.mmap):
+            problem = "its entries are not in the order of their keys"
+        if problem:
+            self.close()
+            raise PsearchError(f"{path} is not a Polyglot book: {problem}")
+
+    def __len__(self) -> int:
+        """Entries: moves, not positions."""
+        return len(self.mmap) // _ENTRY_BYTES
+
+    def pick(self, board: chess.Board, random: Random) -> chess.Move | None:
+        """Return a legal move of the book, drawn in proportion to the weights, or None. Moves of weight 0 are never
+        drawn."""
+        try:
+            return self.weighted_choice(board, random=random).move
+        except IndexError:
+            return None
+
+    def expected(self, board: chess.Board) -> chess.Move | None:
+        """Return the move that the book gives most weight, or None."""
+        entry = self.get(board)
+        return None if entry is None else entry.move
+
+
+def _is_in_order(entries: mmap.mmap) -> bool:
+    """Whether a binary search finds what is there."""
+    keys = np.frombuffer(entries, ">u8")[::2]
+    return bool((keys[1:] >= keys[:-1]).all())
 
 
 @dataclass(frozen=True)
@@ -111,7 +179,7 @@ class _CheckedTable(chess.syzygy.Table):
 
     def init_mmap(self) -> None:
         if self.data is None:
-            data = file_bytes(self.path)
+            data = _file_bytes(self.path)
             if len(data) % 64 != _REST_OF_64:
                 data.close()
                 raise OSError(f"{self.path}: {len(data):,} bytes are no size of a table")
@@ -129,9 +197,8 @@ class _WdlTable(_CheckedTable, chess.syzygy.WdlTable):
     """Win, draw or loss."""
 
     def init_table_wdl(self) -> None:
-        is_new = not self.initialized
-        super().init_table_wdl()
-        if is_new:
+        if not self.initialized:
+            super().init_table_wdl()
             by_file = [self.pieces] if not self.has_pawns else [file.pieces for file in self.files]
             self.check_pieces(order for orders in by_file for order in orders.values())
 
@@ -140,9 +207,8 @@ class _DtzTable(_CheckedTable, chess.syzygy.DtzTable):
     """Plies to the next capture or pawn move."""
 
     def init_table_dtz(self) -> None:
-        is_new = not self.initialized
-        super().init_table_dtz()
-        if is_new:
+        if not self.initialized:
+            super().init_table_dtz()
             self.check_pieces([self.pieces] if not self.has_pawns else [file.pieces for file in self.files])
 
 
@@ -155,14 +221,13 @@ class _Tables(chess.syzygy.Tablebase):
 
     def _open_table(self, hashtable: Any, Table: Any, path: str) -> int:
         is_wdl = Table is chess.syzygy.WdlTable
-        magic = chess.Board.tbw_magic if is_wdl else chess.Board.tbz_magic
         try:
             with open(path, "rb") as file:
                 begin, size = file.read(4), os.fstat(file.fileno()).st_size
         except OSError as error:
             self.problems.append(f"endgame table {path} is left out: {error.strerror}")
             return 0
-        if begin != magic or size % 64 != _REST_OF_64:
+        if begin != (chess.Board.tbw_magic if is_wdl else chess.Board.tbz_magic) or size % 64 != _REST_OF_64:
             self.problems.append(f"damaged endgame table {path} is left out")
             return 0
         return super()._open_table(hashtable, _WdlTable if is_wdl else _DtzTable, path)
@@ -183,30 +248,26 @@ class RootProber:
             try:
                 found = self._tables.add_directory(folder)
             except (OSError, ValueError) as error:
-                reason = error.strerror if isinstance(error, OSError) else error
-                reasons.append(f"cannot read endgame tables in {folder}: {reason}")
+                reasons.append(f"cannot read endgame tables in {folder}: {getattr(error, 'strerror', None) or error}")
                 continue
             self.files += found
             if not found:
                 reasons.append(f"no Syzygy tables (.rtbw, .rtbz) in {folder!r}")
-        self.problems = [*self._tables.problems, *reasons, *self._halves()]
-        """what is wrong, a line each; the rest is used"""
-        if not self.files:
-            self.close()
-            raise PsearchError(self.problems[0] if self.problems else "no Syzygy tables: no folder is named")
-        self.most_pieces = max(len(name.replace("v", "")) for name in (*self._tables.wdl, *self._tables.dtz))
-        """pieces on the board, kings and pawns too, in the largest table that was found"""
-
-    def _halves(self) -> Iterator[str]:
-        """A line about the tables of which one of the two files is missing."""
         wdl, dtz = self._tables.wdl, self._tables.dtz
         for missing, there, kind in ((dtz, wdl, ".rtbz (DTZ)"), (wdl, dtz, ".rtbw (WDL)")):
             alone = [table.path for key, table in there.items() if key not in missing]
             names = sorted({os.path.basename(path).partition(".")[0] for path in alone})
             if names:
                 shown = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
-                count = f"{len(names):,} endgame tables have" if len(names) > 1 else "1 endgame table has"
-                yield f"{count} no {kind} and {'are' if len(names) > 1 else 'is'} not used: {shown}"
+                have, are = ("tables have", "are") if len(names) > 1 else ("table has", "is")
+                reasons.append(f"{len(names):,} endgame {have} no {kind} and {are} not used: {shown}")
+        self.problems = self._tables.problems + reasons
+        """what is wrong, a line each; the rest is used"""
+        if not self.files:
+            self.close()
+            raise PsearchError(self.problems[0] if self.problems else "no Syzygy tables: no folder is named")
+        self.most_pieces = max(len(name.replace("v", "")) for name in (*wdl, *dtz))
+        """pieces on the board, kings and pawns too, in the largest table that was found"""
 
     def __enter__(self) -> RootProber:
         return self
@@ -248,8 +309,7 @@ class RootProber:
 
     def _outcome(self, position: chess.Board, move: chess.Move) -> _Outcome:
         """What a legal move leads to."""
-        fresh = position.halfmove_clock == 0
-        zeroing = position.is_zeroing(move)
+        clock, zeroing = position.halfmove_clock, position.is_zeroing(move)
         position.push(move)
         try:
             if position.is_checkmate():
@@ -264,7 +324,12 @@ class RootProber:
             if after == 0:
                 return _Outcome(move, DRAW, 0)
             dtz = 1 - after if after < 0 else -1 - after
-            wdl = _under_fifty_moves(dtz, position.halfmove_clock - 1, fresh)
+            # Tables may be one ply out, but not where it would change the verdict for a fresh clock. So of a sum of
+            # exactly 100 nothing is known once the clock runs: a win is claimed, and a loss given up, only when it is
+            # certain.
+            total = abs(dtz) + clock
+            in_time = total < _FIFTY_MOVES or (clock == 0 and total == _FIFTY_MOVES)
+            wdl = (WIN if in_time else CURSED_WIN) if dtz > 0 else (LOSS if in_time else BLESSED_LOSS)
             return _Outcome(move, wdl, dtz, repeats=position.is_repetition(2))
         finally:
             position.pop()
@@ -280,16 +345,3 @@ def _has_repeated(board: chess.Board) -> bool:
             return True
         seen.add(position.epd())
     return False
-
-
-def _under_fifty_moves(dtz: int, clock: int, fresh: bool) -> int:
-    """WDL from a root move's DTZ, the half-move clock at the root, and whether that clock has just begun.
-
-    Tables may be one ply out, but not where it would change the verdict for a fresh clock. So of a sum of exactly 100
-    nothing is known once the clock runs: a win is claimed, and a loss given up, only when it is certain.
-    """
-    total = abs(dtz) + clock
-    in_time = total < _FIFTY_MOVES or (fresh and total == _FIFTY_MOVES)
-    if dtz > 0:
-        return WIN if in_time else CURSED_WIN
-    return LOSS if in_time else BLESSED_LOSS
