@@ -17,10 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from psearch.files.raw_log import log_name, read_log
-from psearch.lab.studies.comparisons import paired, speedups
-from psearch.lab.studies.depths import depth_rule
+from psearch.lab.studies.comparisons import Row, paired, speedups, summarise
 from psearch.lab.studies.plots import check_plot, plot_simulation
-from psearch.lab.studies.speedup_study import Row, summarise
+from psearch.lab.studies.tree_sizes import depth_rule
 from psearch.results import PsearchError
 from psearch.simulation.simulator import VirtualSample
 from psearch.terminal.table import text_table

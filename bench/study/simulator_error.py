@@ -22,7 +22,8 @@ import numpy as np
 from psearch.defaults import JOB_HASH_MB
 from psearch.faces.cli.arguments import add_hash
 from psearch.files.raw_log import read_log
-from psearch.lab.studies.speedup_study import Sample, mean_interval
+from psearch.lab.studies.comparisons import mean_interval
+from psearch.lab.studies.speedup_study import Sample
 from psearch.lab.studies.virtual_study import Study, run_study
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample

@@ -20,8 +20,7 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
 from psearch.defaults import MAX_DEPTH, MAX_THREADS, POLICY_NAMES
-from psearch.lab.studies.comparisons import fit_lines, fit_times, non_negative_pair
-from psearch.lab.studies.speedup_study import Row
+from psearch.lab.studies.comparisons import Row, fit_lines, fit_times, non_negative_pair
 from psearch.lab.studies.virtual_study import Study, find_depths, run_study
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError

@@ -262,7 +262,7 @@ def test_how_much_is_compiled_for_each_group():
 import json
 from importlib import import_module
 import psearch_core.chess.chess_entries, psearch.scheduler.scheduler_entries
-import psearch.lab.studies.study_entries, psearch.simulation.simulation_entries
+import psearch.lab.studies.prediction_study, psearch.lab.studies.soundness, psearch.lab.studies.uniform_tree
 from psearch_core.toolchain import groups, jit
 from psearch_core.toolchain.compiler.dependencies import closure
 found = {}

@@ -9,7 +9,8 @@ import pytest
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import perturb_history
-from psearch.lab.studies.depths import (
+from psearch.lab.studies.comparisons import Row, summarise
+from psearch.lab.studies.tree_sizes import (
     depth_rule,
     history_seed,
     is_decided,
@@ -18,7 +19,6 @@ from psearch.lab.studies.depths import (
     sample_seed,
     survey_seed,
 )
-from psearch.lab.studies.speedup_study import Row, compare
 from psearch.simulation.simulator import VirtualSample
 
 WANTED = 1e6
@@ -63,7 +63,7 @@ def measured(survey_is_base: bool, speed: float) -> Row:
     trees = Trees(seed=1)
     base, many = trees.search(), trees.search(speed)
     depths = chosen(base if survey_is_base else trees.search())
-    return compare(samples(many, depths, 8), samples(base, depths, 1))
+    return summarise([*samples(many, depths, 8), *samples(base, depths, 1)])[0]
 
 
 @pytest.mark.parametrize("speed", [1.0, 20.0])
@@ -84,7 +84,7 @@ def test_repeats_are_worth_more_positions() -> None:
         sides = []
         for threads in (1, 8):
             sides.append([s for repeat in range(repeats) for s in samples(trees.search(), depths, threads, repeat)])
-        row = compare(sides[1], sides[0])
+        (row,) = summarise([*sides[0], *sides[1]])
         assert row.low is not None and row.high is not None and row.low <= 1.0 <= row.high
         widths.append(math.log(row.high / row.low))
     assert widths[1] == pytest.approx(widths[0] / 2, rel=0.1)

@@ -9,7 +9,8 @@ import chess
 import pytest
 from positions import KIWIPETE
 
-from psearch.lab.studies.speedup_study import Sample, hardware_ceiling, legend, measure, summarise, table
+from psearch.lab.studies.comparisons import legend, summarise, table
+from psearch.lab.studies.speedup_study import Sample, hardware_ceiling, measure
 from psearch.results import PsearchError
 from psearch.text.epd_text import SuitePosition
 

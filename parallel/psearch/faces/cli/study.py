@@ -200,7 +200,7 @@ def recording(
     kernels: of files, by policy: a log has a hash of each. The first line of the log has every argument that changes
     the figures, and the facts.
     """
-    from psearch.lab.studies.depths import depth_rule, rule_name
+    from psearch.lab.studies.tree_sizes import depth_rule, rule_name
 
     about: dict[str, Any] = {"study": study, "command": ["psearch", *sys.argv[1:]], "arguments": _arguments(options)}
     about |= {"depths": rule_name(options.depth), **facts}
@@ -246,7 +246,7 @@ def _left_out(suite: Sequence[SuitePosition | GameSuitePosition], samples: Seque
 def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
     """Read a raw log with samples of a kind; returns what was found, and what the log says besides."""
     from psearch.files.raw_log import read_log
-    from psearch.lab.studies.depths import depth_rule
+    from psearch.lab.studies.tree_sizes import depth_rule
 
     samples, facts = read_log(path, kind)
     about = facts.get("about")
@@ -258,8 +258,15 @@ def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
 
 def show(options: argparse.Namespace, found: StudyFound) -> int:
     """Print the table, write `--plot`; returns the most workers that share a tree."""
-    from psearch.lab.studies.comparisons import fit_lines, fit_times, pair_lines, pair_objects
-    from psearch.lab.studies.speedup_study import legend, summarise, table
+    from psearch.lab.studies.comparisons import (
+        fit_lines,
+        fit_times,
+        legend,
+        pair_lines,
+        pair_objects,
+        summarise,
+        table,
+    )
     from psearch.lab.studies.tree_sizes import scale, scale_line, searched, warnings
 
     rows = summarise(found.samples)

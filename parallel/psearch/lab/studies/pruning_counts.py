@@ -64,13 +64,9 @@ def collect(arena: Arena) -> SearchStats:
     beginning."""
     merge_now(arena.context)
     pruned = arena.worker["pruned"].sum(axis=0)
-    techniques = [
-        TechniqueCount(name, int(pruned[number, 0]), int(pruned[number, 1]))
-        for number, name in enumerate(TECHNIQUE_NAMES)
-    ]
+    techniques = [TechniqueCount(name, *pruned[number].tolist()) for number, name in enumerate(TECHNIQUE_NAMES)]
     if arena.kernels.file:
-        tried, changed = pruned[OWN_RULE].tolist()
-        techniques.append(TechniqueCount(Path(arena.kernels.file).name, tried, changed))
+        techniques.append(TechniqueCount(Path(arena.kernels.file).name, *pruned[OWN_RULE].tolist()))
     prediction = arena.header[0]["prediction"]
     types = []
     for kind, name in enumerate(TYPE_NAMES):
@@ -78,11 +74,6 @@ def collect(arena: Arena) -> SearchStats:
         seen, cut = (prediction[field][kind].sum(axis=(0, 1)) for field in ("all_seen", "all_cut"))
         types.append(TypeOutcome(name, int(seen[0]), int(cut[0]), int(cut[0] - cut[1])))
     return SearchStats(techniques, types)
-
-
-def _share(part: int, whole: int) -> str:
-    """In percent; of nothing none."""
-    return f"{part / whole:.1%}" if whole else "-"
 
 
 _LEGEND = glossary(
@@ -98,29 +89,25 @@ _LEGEND = glossary(
 
 def stats_table(stats: SearchStats) -> str:
     """Return the counters as text, without the techniques that never came up."""
+
+    def share(part: int, whole: int) -> str:
+        return f"{part / whole:.1%}" if whole else "-"
+
     techniques = [
-        [one.name, f"{one.tried:,}", f"{one.pruned:,}", _share(one.pruned, one.tried), _counted(one.name)]
+        [one.name, f"{one.tried:,}", f"{one.pruned:,}", share(one.pruned, one.tried), _counted(one.name)]
         for one in stats.techniques
         if one.tried
     ]
-    types = [
-        [
-            one.expected,
-            f"{one.nodes:,}",
-            f"{one.right:,}",
-            _share(one.right, one.nodes),
-            f"{one.first_move_cuts:,}",
-            _share(one.first_move_cuts, one.cut),
-        ]
-        for one in stats.types
-    ]
+    types = []
+    for one in stats.types:
+        right = [f"{one.nodes:,}", f"{one.right:,}", share(one.right, one.nodes)]
+        types.append([one.expected, *right, f"{one.first_move_cuts:,}", share(one.first_move_cuts, one.cut)])
     head = ["expected", "nodes", "right", "share", "cut by 1st move", "share"]
     counted = text_table(["technique", "tried", "pruned", "share", "what is counted"], techniques, left=(0, 4))
     return f"{counted}\n\n{text_table(head, types)}\n\n{_LEGEND}"
 
 
 def _counted(technique: str) -> str:
-    """What is tried and what is pruned."""
     words = TECHNIQUES.get(technique, _OWN)
     return f"{words.tried}: {words.pruned}"
 
@@ -129,12 +116,7 @@ def stats_object(stats: SearchStats) -> dict[str, Any]:
     """Return the counters as plain data, for JSON."""
     return {
         "techniques": [
-            {
-                **asdict(one),
-                "share": round(one.share, 6),
-                "counted": _counted(one.name),
-            }
-            for one in stats.techniques
+            {**asdict(one), "share": round(one.share, 6), "counted": _counted(one.name)} for one in stats.techniques
         ],
         "types": [{**asdict(one), "right": one.right} for one in stats.types],
     }
@@ -143,13 +125,8 @@ def stats_object(stats: SearchStats) -> dict[str, Any]:
 def parameters_object() -> list[dict[str, Any]]:
     """Return every parameter of selective search: meaning, least and greatest value, and the value in each mode."""
     return [
-        {
-            "name": name,
-            "meaning": meaning,
-            "least": least,
-            "most": most,
-            "values": {mode: getattr(pruning, name) for mode, pruning in MODES.items()},
-        }
+        {"name": name, "meaning": meaning, "least": least, "most": most}
+        | {"values": {mode: getattr(pruning, name) for mode, pruning in MODES.items()}}
         for name, (meaning, least, most) in PARAMETERS.items()
     ]
 

@@ -15,10 +15,9 @@ from typing import Any
 import chess
 
 from psearch.defaults import STUDY_DRIVERS
-from psearch.lab.studies.depths import is_decided, nearest_depth
 from psearch.lab.studies.prediction_study import bins_of
 from psearch.lab.studies.pruning_counts import collect, stats_object
-from psearch.lab.studies.tree_sizes import warnings
+from psearch.lab.studies.tree_sizes import is_decided, nearest_depth, warnings
 from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError

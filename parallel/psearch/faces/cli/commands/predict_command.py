@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from psearch.defaults import DEFAULT_POLICY
@@ -59,16 +60,14 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     positions = read_positions(options)
 
     how = search_options(options, policy=DEFAULT_POLICY)
-    from psearch.lab.studies.prediction_study import RULES
+    from psearch.lab.studies.prediction_study import ONE_TREE, RULES, WORKERS, legend, study, table
 
     files = kernels_of(policies(options.policy) if options.policy else [])
     rules = (*RULES, *files)
     own = kernels_of(rules, options.with_)
-    from psearch.lab.studies.study_entries import ONE_TREE
     from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH
 
     prepare_kernels(PREDICTION, ONE_TREE, *(each.group(base) for each in own.values() for base in (SEARCH, ONE_TREE)))
-    from psearch.lab.studies.prediction_study import WORKERS, as_json, legend, study, table
     from psearch.lab.studies.tree_sizes import scale, scale_line, warnings
     from psearch.terminal.status import StatusLine
     from psearch.text.values import counted
@@ -93,7 +92,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     nodes = reports[0].tree_nodes if reports else 0.0
     if options.json:
         facts = {"depth": options.depth, "positions": len(positions), "tree_nodes": nodes, "pruning": pruned}
-        print_json({**facts, "rules": as_json(reports), "interrupted": interrupted})
+        print_json({**facts, "rules": [asdict(report) for report in reports], "interrupted": interrupted})
     elif reports:
         searched = f"{scale_line(len(positions), nodes)}, depth {options.depth}"
         print_table(table(reports), searched, f"pruning {pruned}", legend())

@@ -81,10 +81,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.text.epd_text import read_suite
 
     suite = read_suite(options.epd, complain)[: options.positions]
-    from psearch.lab.studies.study_entries import SHADOW
+    from psearch.lab.studies.soundness import SHADOW, SoundnessSummary, verify
 
     prepare_kernels(SHADOW)
-    from psearch.lab.studies.soundness import SoundnessSummary, verify
     from psearch.terminal.status import StatusLine
     from psearch_core.terms import REST_BOUND
 
