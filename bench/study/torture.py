@@ -37,8 +37,7 @@ from chaos import Tormentor
 
 from psearch.arena import setup
 from psearch.arena.arena import Arena
-from psearch.arena.setup import write_search
-from psearch.arena.subject import board_text
+from psearch.arena.setup import board_text, write_search
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.defaults import PREDICTING_POLICIES
 from psearch.files.append_only import Journal

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import chess.engine
 
-from psearch.arena.owner import Owner
+from psearch.arena.system_calls import Owner
 from psearch.processes.control import SearchControl
 from psearch.results import Result
 

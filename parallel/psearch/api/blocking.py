@@ -16,7 +16,7 @@ from psearch.api.analysis_result import Analysis, OnEnd, OnFound
 from psearch.api.api_log import LOG
 from psearch.api.checked_arguments import Place, RootMoves
 from psearch.api.question import Question, ask
-from psearch.arena.owner import Owner
+from psearch.arena.system_calls import Owner
 from psearch.options import Options, Settings, clears_hash
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo

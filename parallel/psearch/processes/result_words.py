@@ -10,7 +10,7 @@ import chess.engine
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.arena.subject import Subject
+from psearch.arena.setup import Subject
 from psearch.processes.line_completion import whole_line
 from psearch.results import WON_CP, Info
 from psearch_core.chess.board.bridge import to_chess_move

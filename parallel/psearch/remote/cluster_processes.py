@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, TypeVar
 
-from psearch.arena.owner import Owner
+from psearch.arena.system_calls import Owner
 from psearch.processes.tasks.task_messages import Alive, Give, ProcessJoined
 from psearch.processes.tasks.task_sharing import share_out_to
 from psearch.remote.address import AUTO, CLIENT, LOCAL, cluster_address, explain

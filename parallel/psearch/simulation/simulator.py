@@ -9,8 +9,7 @@ import chess
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import perturb_history, write_search
-from psearch.arena.subject import Subject, board_text
+from psearch.arena.setup import Subject, board_text, perturb_history, write_search
 from psearch.arena.validate import describe, violations
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError

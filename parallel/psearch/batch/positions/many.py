@@ -21,7 +21,7 @@ from psearch.api.asynchronous import in_thread
 from psearch.api.checked_arguments import Place, RootMoves, board_of, check_cluster, moves_of
 from psearch.api.question import bounded, to_limits
 from psearch.arena.control_groups import usable_cores
-from psearch.arena.owner import Owner
+from psearch.arena.system_calls import Owner
 from psearch.batch.positions.position_pool import make_pool, rounds
 from psearch.batch.positions.position_result import PositionResult
 from psearch.batch.positions.position_worker import WorkerSettings

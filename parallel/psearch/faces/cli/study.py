@@ -237,7 +237,7 @@ def _raw_log(path: Path | None, about: dict[str, Any]) -> AbstractContextManager
 
 def _left_out(suite: Sequence[SuitePosition | GameSuitePosition], samples: Sequence[Any]) -> list[str]:
     """Return names of the positions that a finished study has not searched: a mate or draw ends them at any depth."""
-    from psearch.arena.subject import board_text
+    from psearch.arena.setup import board_text
 
     searched = {sample.fen for sample in samples}
     return [position.name for position in suite if board_text(position.board) not in searched]

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import chess
 
-from psearch.arena.setup import perturb_history
-from psearch.arena.subject import Subject, board_text
+from psearch.arena.setup import Subject, board_text, perturb_history
 from psearch.lab.studies import StudyProgress
 from psearch.lab.studies.tree_sizes import nearest_depth, sample_seed, survey_seed
 from psearch.options import SearchOptions, options_with

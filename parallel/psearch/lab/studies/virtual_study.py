@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from psearch.arena.subject import board_text
+from psearch.arena.setup import board_text
 from psearch.games.searching import GameSuitePosition
 from psearch.lab.studies import StudyProgress
 from psearch.lab.studies.tree_sizes import is_decided, nearest_depth, sample_seed, survey_seed

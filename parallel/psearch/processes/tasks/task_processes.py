@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from psearch.arena.owner import Owner
+from psearch.arena.system_calls import Owner
 from psearch.processes.child import ChildProcess, Children, end, reap
 from psearch.processes.patience import DEATH_S, END_S, LOST_STARTS, TASK, TASK_IN_SILENCE, TASK_START, Patience
 from psearch.processes.starting.launcher import launch_process
