@@ -27,7 +27,7 @@ from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.trace.recorder import Recorder
-from psearch.trace.timeline import Slice
+from psearch.trace.trace_file import Slice
 from psearch_core.chess.board.bridge import to_chess_move
 from psearch_core.constants import TYPE_NAMES
 

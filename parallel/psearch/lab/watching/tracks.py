@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells
-from psearch.trace.timeline import Event, each, split_name
+from psearch.trace.recorder import Event, each, split_name
 from psearch_core.records import TRACE_ABORT, TRACE_IDLE, TRACE_JOIN, TRACE_TAKE
 
 MOST_SEGMENTS = 48
