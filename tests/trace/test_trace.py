@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import random
 import signal
 import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.trace.recorder import Abandoned, Recorder, trace_capacity
-from psearch.trace.trace_file import OPENING, check_trace, replacing
+from psearch.trace.trace_file import OPENING, Slice, check_trace, on_lanes, replacing
 from psearch_core.constants import BOUND_EXACT, CLOSED_CUTOFF
 from psearch_core.records import (
     CACHE_LINE,
@@ -63,16 +64,6 @@ def kernels() -> None:
 
 
 # -- reading a trace -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Slice:
-    """A complete event, in whole nanoseconds."""
-
-    name: str
-    begin: int
-    end: int
-    args: dict[str, Any]
 
 
 class Trace:
@@ -201,14 +192,35 @@ def end_of(sample: VirtualSample) -> int:
     return round(sample.seconds * 1e12) // 1000
 
 
-def simulate(
-    path: Path, workers: int, depth: int, policy: str = "calibrated", costs: Costs | None = None, room: int = 1 << 16
-) -> tuple[Trace, VirtualSample, Simulator]:
-    simulator = Simulator(workers, 4, costs or Costs(), trace_events=room)
-    sample = simulator.search("x", chess.Board(KIWIPETE), depth, SearchOptions(policy=policy), seed=3)
-    assert simulator.recorder is not None
-    simulator.recorder.write(path, {"policy": policy})
-    return Trace(path.read_text()), sample, simulator
+Simulate = Callable[..., tuple[Trace, VirtualSample, Simulator]]
+
+
+@pytest.fixture
+def simulate(tmp_path: Path) -> Iterator[Simulate]:
+    """Gives what searches in virtual time, and the trace of the search; the simulators are closed at the end."""
+    made: list[Simulator] = []
+
+    def search(
+        workers: int, depth: int, policy: str = "calibrated", costs: Costs | None = None, room: int = 1 << 16
+    ) -> tuple[Trace, VirtualSample, Simulator]:
+        made.append(Simulator(workers, 4, costs or Costs(), trace_events=room))
+        sample = made[-1].search("x", chess.Board(KIWIPETE), depth, SearchOptions(policy=policy), seed=3)
+        return written(made[-1].recorder, tmp_path), sample, made[-1]
+
+    yield search
+    for simulator in made:
+        simulator.close()
+
+
+def written(recorder: Recorder | None, folder: Path) -> Trace:
+    """The trace of the last search, written and read again."""
+    assert recorder is not None
+    recorder.write(folder / "t.json", {})
+    return Trace((folder / "t.json").read_text())
+
+
+def end_of_tracks(trace: Trace) -> int:
+    return max(part.end for part in trace.worker(0))
 
 
 @pytest.mark.parametrize("costs", [Costs(), replace(Costs(), jitter=0.5)])
@@ -223,8 +235,10 @@ def simulate(
         (8, "root", 6),
     ],
 )
-def test_the_trace_is_what_the_workers_did(tmp_path: Path, workers: int, policy: str, depth: int, costs: Costs) -> None:
-    trace, sample, simulator = simulate(tmp_path / "t.json", workers, depth, policy, costs)
+def test_the_trace_is_what_the_workers_did(
+    simulate: Simulate, workers: int, policy: str, depth: int, costs: Costs
+) -> None:
+    trace, sample, simulator = simulate(workers, depth, policy, costs)
     end = end_of(sample)
     assert trace.workers == workers
     check_tracks(trace, end)
@@ -243,11 +257,10 @@ def test_the_trace_is_what_the_workers_did(tmp_path: Path, workers: int, policy:
     assert depths == sorted(depths) and set(depths) == set(range(1, depth + 1))
     assert [part.args["depth"] for part in trace.iterations if part.args["bound"] == "exact"] == [*range(1, depth + 1)]
     assert trace.iterations[-1].args["score"] == sample.score
-    simulator.arena.close()
 
 
-def test_what_is_thrown_away_is_shown(tmp_path: Path) -> None:
-    trace, sample, simulator = simulate(tmp_path / "t.json", 8, 8, costs=Costs().without_sharing())
+def test_what_is_thrown_away_is_shown(simulate: Simulate) -> None:
+    trace, sample, _ = simulate(8, 8, costs=Costs().without_sharing())
     assert sample.aborted_nodes > 0
     aborted = [part for number in range(8) for part in trace.within(number, "aborted work")]
     assert {part.args["cause"] for part in aborted} == {"unwound", "value came too late"}
@@ -258,12 +271,11 @@ def test_what_is_thrown_away_is_shown(tmp_path: Path) -> None:
             low, high = part.args["nodes"] * Costs().node, part.args["nodes"] * Costs().qnode + Costs().join + 150
             assert low - 1 <= part.end - part.begin <= high or part.begin == part.end
     assert max(part.args.get("nodes", 0) for part in aborted) > 10
-    simulator.close()
 
 
 @pytest.mark.parametrize("policy", ["lazy", "abdada"])
-def test_every_worker_has_a_root_where_nothing_is_split(tmp_path: Path, policy: str) -> None:
-    trace, sample, simulator = simulate(tmp_path / "t.json", 4, 6, policy)
+def test_every_worker_has_a_root_where_nothing_is_split(simulate: Simulate, policy: str) -> None:
+    trace, sample, simulator = simulate(4, 6, policy)
     check_tracks(trace, end_of(sample))
     check_counters(trace, simulator.arena)
     assert trace.lives == {}
@@ -277,21 +289,19 @@ def test_every_worker_has_a_root_where_nothing_is_split(tmp_path: Path, policy: 
         ]
         assert (len(roots) > 3) == (number > 0)  # those of worker 0 are the iterations
     assert trace.iterations[-1].args == {**trace.iterations[-1].args, "depth": 6, "bound": "exact"}
-    simulator.close()
 
 
 @pytest.mark.parametrize("policy", ["serial", "calibrated"])
-def test_one_worker_searches_all_the_time(tmp_path: Path, policy: str) -> None:
-    trace, sample, simulator = simulate(tmp_path / "t.json", 1, 5, policy)
+def test_one_worker_searches_all_the_time(simulate: Simulate, policy: str) -> None:
+    trace, sample, _ = simulate(1, 5, policy)
     (only,) = [part for part in trace.worker(0) if part.end > part.begin]
     assert (only.name, only.begin, only.end) == ("search", 0, end_of(sample))
     assert trace.lives == {} and len(trace.iterations) >= 5
-    simulator.close()
 
 
 @pytest.mark.parametrize(("workers", "policy"), [(1, "serial"), (8, "calibrated"), (64, "ybw"), (4, "lazy")])
-def test_recording_does_not_change_the_search(tmp_path: Path, workers: int, policy: str) -> None:
-    _, traced, simulator = simulate(tmp_path / "t.json", workers, 6, policy)
+def test_recording_does_not_change_the_search(simulate: Simulate, workers: int, policy: str) -> None:
+    _, traced, simulator = simulate(workers, 6, policy)
     plain = Simulator(workers, 4, Costs())
     assert plain.recorder is None and plain.arena.trace_logs is None
     assert int(plain.arena.context_array[0]["trace"]) == 0
@@ -300,7 +310,6 @@ def test_recording_does_not_change_the_search(tmp_path: Path, workers: int, poli
         assert not plain.arena.frames["trace"][name].any()
     assert simulator.arena.frames["trace"]["entered"].any()
     plain.close()
-    simulator.close()
 
 
 def test_the_same_bytes_every_time(tmp_path: Path) -> None:
@@ -342,17 +351,16 @@ def test_a_move_that_has_no_words_here_is_a_number(monkeypatch: pytest.MonkeyPat
     assert position.name_of(9) == "8"
 
 
-def test_1024_workers(tmp_path: Path) -> None:
-    trace, sample, simulator = simulate(tmp_path / "t.json", 1024, 7, room=trace_capacity(1024))
+def test_1024_workers(simulate: Simulate) -> None:
+    trace, sample, simulator = simulate(1024, 7, room=trace_capacity(1024))
     check_tracks(trace, end_of(sample))
     check_counters(trace, simulator.arena)
     assert trace.workers == 1024
-    simulator.close()
 
 
-def test_a_full_log_says_so(tmp_path: Path) -> None:
-    trace, sample, simulator = simulate(tmp_path / "t.json", 8, 7, room=20)
-    _, unlimited, other = simulate(tmp_path / "other.json", 8, 7)
+def test_a_full_log_says_so(simulate: Simulate) -> None:
+    trace, sample, simulator = simulate(8, 7, room=20)
+    _, unlimited, other = simulate(8, 7)
     assert sample == unlimited
     end = end_of(sample)
     dropped = 0
@@ -367,19 +375,15 @@ def test_a_full_log_says_so(tmp_path: Path) -> None:
     assert dropped == trace.facts["dropped_events"] == sum(simulator.recorder.dropped.values()) > 100
     logged = [int(each.arena.trace_logs["head"]["count"].sum()) for each in (simulator, other)]  # type: ignore[index]
     assert logged[0] == 8 * 20 and logged[0] + dropped == logged[1]
-    simulator.close()
-    other.close()
 
 
-def test_a_log_that_is_just_big_enough(tmp_path: Path) -> None:
-    whole, _, simulator = simulate(tmp_path / "t.json", 2, 6)
+def test_a_log_that_is_just_big_enough(simulate: Simulate) -> None:
+    whole, _, simulator = simulate(2, 6)
     counts = simulator.arena.trace_logs["head"]["count"]  # type: ignore[index]
-    fits, _, tight = simulate(tmp_path / "tight.json", 2, 6, room=int(counts.max()))
+    fits, _, _ = simulate(2, 6, room=int(counts.max()))
     assert (fits.top, fits.nested, fits.facts) == (whole.top, whole.nested, whole.facts)
-    short, _, shorter = simulate(tmp_path / "short.json", 2, 6, room=int(counts.max()) - 1)
+    short, _, _ = simulate(2, 6, room=int(counts.max()) - 1)
     assert short.facts["dropped_events"] >= 1
-    for each in (simulator, tight, shorter):
-        each.close()
 
 
 def test_a_search_cut_short_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -396,8 +400,7 @@ def test_a_search_cut_short_is_written(tmp_path: Path, monkeypatch: pytest.Monke
 
     with pytest.raises(KeyboardInterrupt):
         simulator.search("x", chess.Board(KIWIPETE), 12, SearchOptions(), watch=interrupt)
-    simulator.recorder.write(tmp_path / "t.json", {})
-    trace = Trace((tmp_path / "t.json").read_text())
+    trace = written(simulator.recorder, tmp_path)
     check_tracks(trace, int(simulator.simulation[0]["now"]) // 1000)
     assert trace.facts["finished"] is False
     assert trace.iterations[-1].args["bound"] == "unfinished"
@@ -410,14 +413,13 @@ def test_a_search_cut_short_is_written(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_each_search_has_a_trace_of_its_own(tmp_path: Path) -> None:
     simulator = Simulator(8, 4, Costs(), trace_events=4096)
-    assert simulator.recorder is not None
     texts = []
     for depth in (6, 4, 6):
         sample = simulator.search("x", chess.Board(KIWIPETE), depth, SearchOptions())
-        simulator.recorder.write(tmp_path / "t.json", {})
+        trace = written(simulator.recorder, tmp_path)
         texts.append((tmp_path / "t.json").read_text())
-        check_tracks(Trace(texts[-1]), end_of(sample))
-        check_counters(Trace(texts[-1]), simulator.arena)
+        check_tracks(trace, end_of(sample))
+        check_counters(trace, simulator.arena)
     assert texts[0] == texts[2] != texts[1]
     simulator.close()
 
@@ -444,8 +446,7 @@ def by_hand(tmp_path: Path) -> Iterator[Callable[[int, list[dict[str, int]]], Tr
             log["events"][number] = event
         log["head"]["count"] = len(events)
         recorder.end(end * 1000)
-        recorder.write(tmp_path / "t.json", {})
-        return Trace((tmp_path / "t.json").read_text())
+        return written(recorder, tmp_path)
 
     yield write
     arena.close()
@@ -534,6 +535,21 @@ def test_lives_that_overlap_lie_on_different_tracks(by_hand: Any) -> None:
     }
 
 
+def test_lanes_are_as_few_as_possible_and_nothing_overlaps_on_one() -> None:
+    dice = random.Random(7)
+    for _ in range(200):
+        spans = sorted((begin, begin + dice.randrange(8)) for begin in (dice.randrange(40) for _ in range(30)))
+        placed = [(lane, part.begin, part.end) for lane, part in on_lanes(Slice("", *span, {}) for span in spans)]
+        assert [span for _, *span in placed] == [list(span) for span in spans]
+        for number in {lane for lane, _, _ in placed}:
+            ends = [0]
+            for begin, end in (span for lane, *span in placed if lane == number):
+                assert begin >= ends[-1]
+                ends.append(end)
+        most = max(sum(begin <= at < max(end, begin + 1) for begin, end in spans) for at in range(48))
+        assert len({lane for lane, _, _ in placed}) <= most
+
+
 def test_room() -> None:
     assert frame_dtype.itemsize % (2 * CACHE_LINE) == CACHE_LINE
     for workers in (1, 2, 64, 1024):
@@ -559,9 +575,8 @@ def test_real_processes(tmp_path: Path, threads: int, method: str) -> None:
         apart: list[float] = []
         for depth in (5, 7, 12):
             result = engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=depth)))
-            engine.recorder.write(tmp_path / "t.json", {})
-            trace = Trace((tmp_path / "t.json").read_text())
-            end = max(part.end for part in trace.worker(0))
+            trace = written(engine.recorder, tmp_path)
+            end = end_of_tracks(trace)
             check_tracks(trace, end)
             check_counters(trace, engine.arena)
             assert trace.workers == threads and trace.facts["clock"] == "real"
@@ -587,9 +602,8 @@ def test_a_search_that_is_stopped(tmp_path: Path) -> None:
             request = SearchRequest(chess.Board(KIWIPETE), Limits(), control=control, on_info=stop)
             engine.forget()
             engine.search(request)
-            engine.recorder.write(tmp_path / "t.json", {})  # type: ignore[union-attr]
-            trace = Trace((tmp_path / "t.json").read_text())
-            check_tracks(trace, max(part.end for part in trace.worker(0)))
+            trace = written(engine.recorder, tmp_path)
+            check_tracks(trace, end_of_tracks(trace))
             assert [len(trace.joins(number)) for number in range(3)] == (
                 engine.arena.worker["counters"]["joins"].tolist()
             )
@@ -612,8 +626,7 @@ def test_a_worker_is_halted_and_killed(tmp_path: Path) -> None:
         engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(), control=control, on_info=halt))
         engine.settle()
         assert engine.pool.is_broken
-        engine.recorder.write(tmp_path / "t.json", {})
-    trace = Trace((tmp_path / "t.json").read_text())
+        trace = written(engine.recorder, tmp_path)
     assert trace.facts["finished"] is False
     assert trace.workers == 3 and len(trace.iterations) > 3
     end = trace.worker(0)[-1].end
@@ -634,20 +647,16 @@ def test_a_death_begins_the_trace_anew(tmp_path: Path) -> None:
         result = engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(movetime_ms=1500), on_info=kill))
         assert "new workers go on" in result.notes[0]
         engine.settle()
-        assert engine.recorder is not None
-        engine.recorder.write(tmp_path / "t.json", {})
-    trace = Trace((tmp_path / "t.json").read_text())
+        trace = written(engine.recorder, tmp_path)
     assert 0.1e9 < trace.worker(0)[-1].end < (result.info.time_s - died_s[0] + 0.05) * 1e9
 
 
 def test_several_best_moves(tmp_path: Path) -> None:
     """One trace for all lines of a search: each search of the root says which line it was for."""
     with Supervisor(2, 16, trace=True) as engine:
-        assert engine.recorder is not None
         result = engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=6), multipv=3))
-        engine.recorder.write(tmp_path / "t.json", {})
-        trace = Trace((tmp_path / "t.json").read_text())
-        check_tracks(trace, max(part.end for part in trace.worker(0)))
+        trace = written(engine.recorder, tmp_path)
+        check_tracks(trace, end_of_tracks(trace))
         check_counters(trace, engine.arena)
     exact = [part for part in trace.iterations if part.args["bound"] == "exact"]
     lines = ["", ", line 2", ", line 3"]
@@ -794,9 +803,8 @@ def test_an_empty_file_may_become_a_trace(tmp_path: Path) -> None:
     with Supervisor(1, 16, trace=True) as engine:
         assert engine.recorder is not None
         engine.search(SearchRequest(chess.Board(), Limits(depth=2)))
-        engine.recorder.write(path, {})
+        assert written(engine.recorder, tmp_path).workers == 1
     check_trace(path)
-    assert Trace(path.read_text()).workers == 1
 
 
 def test_a_game_that_is_over(tmp_path: Path, run: Callable[..., tuple[int, str, str]]) -> None:
