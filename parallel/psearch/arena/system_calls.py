@@ -1,7 +1,7 @@
 """System calls that a Python may have been built without, what a refusal by the system means, and who made what.
 
-A Python has `os.memfd_create` and the like only if the machine that built it had them: many conda builds have not,
-though the kernel below does. The C library is called then; what neither has raises OSError with ENOSYS, as an old
+The C library is called, for a Python has `os.memfd_create` and the like only if the machine that built it had them:
+many conda builds have not, though the kernel below does. What the library has not raises OSError with ENOSYS, as an old
 kernel does.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import signal
 
 from psearch.results import PsearchError
 
@@ -66,24 +65,17 @@ def _call(name: str, *arguments: int | bytes) -> int:
 
 def memfd_create(name: str, flags: int) -> int:
     """Return a descriptor of anonymous memory, as `os.memfd_create`."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create(name, flags)
     return _call("memfd_create", name.encode(), flags)
 
 
 def pidfd_open(pid: int) -> int:
     """Return a descriptor that becomes readable when the process ends, as `os.pidfd_open`."""
-    if hasattr(os, "pidfd_open"):
-        return os.pidfd_open(pid)
     return _call("syscall", _PIDFD_OPEN, pid, 0)
 
 
 def pidfd_send_signal(descriptor: int, number: int) -> None:
     """Send a signal, as `signal.pidfd_send_signal`."""
-    if hasattr(signal, "pidfd_send_signal"):
-        signal.pidfd_send_signal(descriptor, number)
-    else:
-        _call("syscall", _PIDFD_SEND_SIGNAL, descriptor, number, 0, 0)
+    _call("syscall", _PIDFD_SEND_SIGNAL, descriptor, number, 0, 0)
 
 
 def set_parent_death_signal(number: int) -> None:

@@ -6,6 +6,7 @@ called while workers run.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -79,11 +80,8 @@ def _worker_violations(arena: Arena) -> Iterator[str]:
 
 def _node_violations(arena: Arena) -> Iterator[str]:
     nodes = arena.frames["node"]
-    inside: dict[int, int] = {}
-    for number in _visited_frames(arena):
-        home = int(arena.frames[number]["visit"]["home"])
-        if nodes[home]["open"]:
-            inside[home] = inside.get(home, 0) + 1
+    homes = (int(arena.frames[number]["visit"]["home"]) for number in _visited_frames(arena))
+    inside = Counter(home for home in homes if nodes[home]["open"])
     live = {
         int(home)
         for number in np.flatnonzero(arena.stack["state"] != STACK_FREE)
@@ -93,8 +91,8 @@ def _node_violations(arena: Arena) -> Iterator[str]:
         node = nodes[home]
         if node["lock"]:
             yield f"node {home} is locked between steps"
-        if int(node["inside"]) != inside.get(home, 0):
-            yield f"node {home} counts {node['inside']} inside, there are {inside.get(home, 0)}"
+        if int(node["inside"]) != inside[home]:
+            yield f"node {home} counts {node['inside']} inside, there are {inside[home]}"
         if node["open_parent"] >= 0 and not nodes[node["open_parent"]]["open"]:
             yield f"node {home} has the open parent {node['open_parent']}, which is not open"
     for number, plies in _all_offers(arena):

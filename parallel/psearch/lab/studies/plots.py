@@ -98,14 +98,12 @@ def plot_simulation(path: Path, rows: Sequence[Row], title: str, notes: Sequence
         axis.set_major_locator(FixedLocator(counts))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(ScalarFormatter())
-    upper.set_ylabel("speedup against one worker")
-    upper.set_title(title)
+    upper.set(ylabel="speedup against one worker", title=title)
     upper.legend(loc="upper left")
-    upper.grid(alpha=0.3)
-    lower.set_xlabel("virtual workers")
-    lower.set_ylabel("node overhead (solid)")
-    lower.set_ylim(bottom=min(1.0, *(row.node_overhead for row in rows)) if rows else 1.0)
-    lower.grid(alpha=0.3)
+    lower.set(xlabel="virtual workers", ylabel="node overhead (solid)")
+    lower.set_ylim(bottom=min([1.0, *(row.node_overhead for row in rows)]))
+    for axes in (upper, lower):
+        axes.grid(alpha=0.3)
     idle.set_ylabel("idle share (dotted)")
     idle.set_ylim(bottom=0)
     idle.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -117,11 +115,11 @@ def plot_speedup(
 ) -> None:
     """Draw a bar with its 95% interval for each policy and worker count, a dot a position, and the ceilings of the
     hardware, by worker count."""
+    from psearch.lab.studies.comparisons import speedups
+
     figure, axes = _figure(max(7.0, 1.6 + 1.1 * len(rows)), 5)
     counts, policies = sorted({row.threads for row in rows}), list(dict.fromkeys(row.policy for row in rows))
     ceilings = {count: value for count, value in ceilings.items() if count in counts and 0 < value < math.inf}
-    from psearch.lab.studies.comparisons import speedups
-
     dots = {group: [math.exp(log) for log in logs.values()] for group, logs in speedups(samples).items()}
     spread = sorted(speedup for of_row in dots.values() for speedup in of_row)
     # a dot beyond, of a twentieth of the positions, lies on the edge
@@ -146,12 +144,9 @@ def plot_speedup(
         place = counts.index(count)
         axes.hlines(ceilings[count], place - 0.45, place + 0.45, label=label, **_IDEAL)
     axes.set_xticks(range(len(counts)), [str(count) for count in counts])
-    axes.set_xlim(-0.6, len(counts) - 0.4)
-    axes.set_ylim(0, top)
-    axes.set_xlabel("worker processes")
-    several = any(row.low is not None for row in rows)
-    axes.set_ylabel("speedup against one worker" + (" (95% interval)" if several else ""))
-    axes.set_title(title)
+    several = " (95% interval)" if any(row.low is not None for row in rows) else ""
+    axes.set(xlabel="worker processes", ylabel=f"speedup against one worker{several}", title=title)
+    axes.set(xlim=(-0.6, len(counts) - 0.4), ylim=(0, top))
     axes.legend(loc="upper left", fontsize="small")
     axes.grid(axis="y", alpha=0.3)
     _save(figure, path, policies, notes)

@@ -76,15 +76,13 @@ def collect(arena: Arena) -> SearchStats:
     return SearchStats(techniques, types)
 
 
-_LEGEND = glossary(
-    [
-        ("tried, pruned", "how often each technique was asked, and how often it left out, reduced or extended"),
-        ("expected", "the type a node was expected to have; nodes: those searched to their end at depth 1 or more"),
-        ("right", "nodes that turned out so: CUT failed high, PV and ALL did not"),
-        ("cut by 1st move", "nodes that failed high on their first move; share: of those that failed high"),
-    ]
+_LEGEND = (
+    ("tried, pruned", "how often each technique was asked, and how often it left out, reduced or extended"),
+    ("expected", "the type a node was expected to have; nodes: those searched to their end at depth 1 or more"),
+    ("right", "nodes that turned out so: CUT failed high, PV and ALL did not"),
+    ("cut by 1st move", "nodes that failed high on their first move; share: of those that failed high"),
 )
-"""What the columns are."""
+"""Columns, and what they are."""
 
 
 def stats_table(stats: SearchStats) -> str:
@@ -104,7 +102,7 @@ def stats_table(stats: SearchStats) -> str:
         types.append([one.expected, *right, f"{one.first_move_cuts:,}", share(one.first_move_cuts, one.cut)])
     head = ["expected", "nodes", "right", "share", "cut by 1st move", "share"]
     counted = text_table(["technique", "tried", "pruned", "share", "what is counted"], techniques, left=(0, 4))
-    return f"{counted}\n\n{text_table(head, types)}\n\n{_LEGEND}"
+    return f"{counted}\n\n{text_table(head, types)}\n\n{glossary(_LEGEND)}"
 
 
 def _counted(technique: str) -> str:

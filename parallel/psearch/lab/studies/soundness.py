@@ -27,8 +27,6 @@ from psearch_core.records import MAX_PLY
 from psearch_core.terms import REST_BOUND
 from psearch_core.toolchain.groups import Group
 
-_HASH_MB = 1
-"""No table is used, and every arena has one."""
 _BURSTS_PER_CALL = 1 << 13
 """Bursts of the search between two chances for Ctrl-C."""
 
@@ -132,7 +130,7 @@ class ModeComparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether value and best moves are the same, as far as they are known."""
+        """Tell whether value and best moves are the same, as far as they are known."""
         if self.plain is None or self.sound is None:
             return True
         return (self.plain.value, self.plain.best) == (self.sound.value, self.sound.best)
@@ -156,7 +154,7 @@ class SoundnessSummary:
     differences: list[ModeComparison] = field(default_factory=list)
 
     def add(self, compared: ModeComparison, most_examples: int) -> None:
-        """Take one position in."""
+        """Add one position."""
         self.positions += 1
         self.checked += compared.checked
         self.violations += compared.violations
@@ -173,12 +171,12 @@ class SoundnessSummary:
 
     @property
     def saving(self) -> float:
-        """Share of the plain nodes that sound mode does without."""
+        """Return the share of the plain nodes that sound mode does without."""
         return 1 - self.sound_nodes / self.plain_nodes if self.plain_nodes else 0.0
 
     @property
     def sound(self) -> bool:
-        """Whether nothing speaks against it."""
+        """Tell whether nothing speaks against it."""
         return self.violations == 0 and self.different_roots == 0
 
 
@@ -209,7 +207,7 @@ class Verifier(AbstractContextManager["Verifier"]):
     """
 
     def __init__(self, pruning: Pruning = SOUND, bound: int = REST_BOUND, max_nodes: int | None = None) -> None:
-        self._arena = Arena(1, _HASH_MB)
+        self._arena = Arena(1, hash_mb=1)  # no table is used, and every arena has one
         self._arena.tables["rest_bound"] = bound
         self._max_nodes = max_nodes
         self._options = replace(SearchOptions.plain(policy="serial"), pruning=pruning)

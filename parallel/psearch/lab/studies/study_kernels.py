@@ -159,35 +159,30 @@ def _check(ctx, wk, frame, alpha, value):
     shadow.violations += 1
 
 
-@kernel(i64(Level, i64, i64))
-def _outcome(level, value, cut):
-    """The type that a node turned out to be."""
-    if cut:
-        return CUT_NODE
-    return ALL_NODE if value <= level.alpha_at_entry else PV_NODE
-
-
-@kernel(boolean(Level, i64))
-def _is_right(level, value):
-    """Whether a value, exact or a bound, agrees with what was dealt out."""
-    if value <= level.alpha_at_entry:
-        return level.value <= value
-    if value >= level.beta:
-        return level.value >= value
-    return level.value == value
-
-
 @kernel(i64(Uniform, Level, i64))
-def _judge(un, level, outcome):
+def _judge(un, level, value):
+    """Return the type that a node turned out to be; count the rules that expected another one, and a value, exact or a
+    bound, that does not agree with what was dealt out."""
+    outcome = PV_NODE
+    is_right = level.value == value
+    if value >= level.beta:
+        outcome = CUT_NODE
+        is_right = level.value >= value
+    elif value <= level.alpha_at_entry:
+        outcome = ALL_NODE
+        is_right = level.value <= value
     for rule in range(RULES):
         if level.expected[rule] != outcome:
             un.wrong[rule] += 1
+    if not is_right:
+        un.misvalued += 1
     return outcome
 
 
 @kernel(i64(Uniform, Level, i64))
 def _skip(un, level, first):
-    """Count the children from `first` on that a cutoff leaves out, and who expects what of them."""
+    """Count the children from `first` on that a cutoff leaves out, and the rules that expect another type of them than
+    Knuth's."""
     un.skipped += un.breadth - first
     for rule in range(RULES):
         for index in range(first, un.breadth):
@@ -241,19 +236,16 @@ def search_uniform(address, budget):
         level = level_at(un.levels + ply * LEVEL_SIZE)
         if ply == un.depth:
             value = np.int64(level.value)
-            un.leaves[_judge(un, level, _outcome(level, value, value >= level.beta))] += 1
+            un.leaves[_judge(un, level, value)] += 1
         elif level.best >= level.beta or level.index == un.breadth:
             value = np.int64(level.best)
-            cut = value >= level.beta
-            if cut:
+            if value >= level.beta:
                 _skip(un, level, np.int64(level.index))
-            un.inner[_judge(un, level, _outcome(level, value, cut))] += 1
+            un.inner[_judge(un, level, value)] += 1
         else:
             _enter(un, level, level_at(un.levels + (ply + 1) * LEVEL_SIZE))
             ply += 1
             continue
-        if not _is_right(level, value):
-            un.misvalued += 1
         ply -= 1
         if ply < 0:
             un.found = value

@@ -6,8 +6,8 @@ one, ties among them, and the value of any node is known before it is searched.
 
 On the way each rule of the policies says what it expects of every child, with what a search has to go by in such a
 tree: the number of the move, and whether it is searched with the full window (the first move of a PV node) or a scout.
-There is no table and no kind of move: the picker of every node is in its quiet stage. Rules that ask for these say here
-what they say without. The search itself is in `study_kernels.py`; to call it needs no numba.
+Without a table and kinds of moves the picker of every node is in its quiet stage. The search itself is in
+`study_kernels.py`; to call it needs no numba.
 
 The leaves that it must visit, in a tree of breadth b and depth n, are
 
