@@ -82,7 +82,7 @@ class Arena:
             raise PsearchError(f"threads must be between 1 and {MAX_THREADS}, not {workers}")
         if hash_mb < 1:
             raise PsearchError(f"hash must be at least 1 MB, not {hash_mb}")
-        self._set_layout(workers, hash_mb, stacks or 0, trace_events, kernels)
+        self._set_layout(kernels, workers, hash_mb, stacks or 0, trace_events)
         self._check_memory(with_table=True)
         with ExitStack() as taken:  # given back when something fails
             self._table = SharedBlock(hash_mb * MIB)
@@ -93,7 +93,7 @@ class Arena:
             self._take_control_block()
             taken.pop_all()
 
-    def _set_layout(self, workers: int, hash_mb: int, stacks: int, trace_events: int, kernels: KernelSet) -> None:
+    def _set_layout(self, kernels: KernelSet, workers: int, hash_mb: int, stacks: int, trace_events: int) -> None:
         self.workers = workers
         self.hash_mb = hash_mb
         self.stacks = stacks or stack_pool_size(workers)
@@ -165,7 +165,7 @@ class Arena:
         PsearchError when the memory is not there, MemoryShortage when it may be soon: this arena stays as it is.
         """
         renewed = Arena.__new__(Arena)
-        renewed._set_layout(workers, self.hash_mb, 0, self.trace_events, kernels)
+        renewed._set_layout(kernels, workers, self.hash_mb, 0, self.trace_events)
         renewed._check_memory(with_table=False)
         renewed._table = self._table
         renewed._is_table_taken = True
@@ -190,26 +190,20 @@ class Arena:
 
     def _map(self) -> None:
         """Make the arrays and this process's context record."""
-
-        def array(name: str) -> np.ndarray:
-            offset, dtype, count = self._offsets[name]
-            return np.frombuffer(self._block.map, dtype, count, offset)
-
-        self.header = array("header")
-        self.worker = array("worker")
-        self.stack = array("stack")
-        self.tables = array("tables")
-        self.frames = array("frames")
+        block = self._block.map
+        self.header, self.worker, self.stack, self.tables, self.frames, plug_in = (
+            np.frombuffer(block, dtype, count, offset) for offset, dtype, count in self._offsets.values()
+        )
         self.tt = np.frombuffer(self._table.map, np.uint64)
         self.context_array = np.zeros(1, context_dtype)
         self.context = int(self.context_array.ctypes.data)
         """address of the context record: the first argument of every driver entry"""
         record = self.context_array[0]
         places = {"header": self.header, "workers": self.worker, "stacks": self.stack, "frames": self.frames}
-        for name, block in {**places, "tables": self.tables, "tt": self.tt}.items():
-            record[name] = block.ctypes.data
+        for name, array in {**places, "tables": self.tables, "tt": self.tt}.items():
+            record[name] = array.ctypes.data
         record["tt_clusters"] = self.hash_mb * MIB // CLUSTER_BYTES
-        self.use_memory(array("plug_in"))
+        self.use_memory(plug_in)
         self.trace_logs: np.ndarray | None = None
         if self._trace is not None:
             log = np.dtype([("head", trace_log_dtype), ("events", trace_event_dtype, (self.trace_events,))])
@@ -269,14 +263,8 @@ class Arena:
 
     def layout(self) -> dict[str, Any]:
         """Return what `attach` must know besides the descriptors: these travel, and addresses are made again."""
-        return {
-            "workers": self.workers,
-            "hash_mb": self.hash_mb,
-            "stacks": self.stacks,
-            "trace_events": self.trace_events,
-            "is_table_taken": int(self._is_table_taken),
-            "kernels": astuple(self.kernels),
-        }
+        sizes = (self.workers, self.hash_mb, self.stacks, self.trace_events)
+        return {"sizes": sizes, "is_table_taken": int(self._is_table_taken), "kernels": astuple(self.kernels)}
 
     def descriptors(self) -> list[int]:
         """Return the blocks' descriptors as `attach` takes them: arena, transposition table, trace if there is one."""
@@ -284,28 +272,20 @@ class Arena:
 
     @classmethod
     def attach(
-        cls,
-        workers: int,
-        hash_mb: int,
-        stacks: int,
-        trace_events: int,
-        is_table_taken: int,
-        kernels: Sequence[Any],
-        descriptors: Sequence[int],
+        cls, sizes: Sequence[int], is_table_taken: int, kernels: Sequence[Any], descriptors: Sequence[int]
     ) -> Arena:
         """Map memory that another process has taken; takes over the descriptors. Raises PsearchError."""
         arena = cls.__new__(cls)
         *fields, beside = kernels  # `beside` has come as a list
-        chosen = replace(KernelSet(*fields), beside=tuple(beside))
-        arena._set_layout(workers, hash_mb, stacks, trace_events, chosen)
+        arena._set_layout(replace(KernelSet(*fields), beside=tuple(beside)), *sizes)
         arena._is_table_taken = bool(is_table_taken)
         with ExitStack() as taken:
             for descriptor in descriptors:
                 taken.callback(os.close, descriptor)
             arena._block = SharedBlock(arena._size, descriptors[0])
-            arena._table = SharedBlock(hash_mb * MIB, descriptors[1])
+            arena._table = SharedBlock(arena.hash_mb * MIB, descriptors[1])
             arena._table.advise_table()
-            arena._trace = SharedBlock(arena._trace_bytes, descriptors[2]) if trace_events else None
+            arena._trace = SharedBlock(arena._trace_bytes, descriptors[2]) if arena.trace_events else None
             arena._map()
             taken.pop_all()
         return arena

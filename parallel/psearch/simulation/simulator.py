@@ -216,15 +216,13 @@ class Simulator:
         self._run_virtual = arena.driver.function("run_virtual")
 
     def _run(self, validate: bool, watch: Callable[[], None] | None) -> None:
-        while True:
+        done = False
+        while not done:
             done = self._advance(1 if validate else _EVENTS_PER_CALL)
-            found = violations(self.arena) if validate else []
-            if found:
+            if found := violations(self.arena) if validate else []:
                 raise PsearchError("invariant violated: " + "; ".join(found) + "\n" + describe(self.arena))
             if watch:
                 watch()
-            if done:
-                return
 
     def _advance(self, events: int, pause: int = 0) -> bool:
         """Run this many events more, or all that begin before the clock shows `pause`; returns whether the search is

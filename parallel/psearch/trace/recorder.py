@@ -18,7 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import chess
 import numpy as np
@@ -64,7 +64,10 @@ _ANY_CASTLING = chess.Board(None, chess960=True)
 """A board for moves that are written without a position at hand: castling as king takes rook."""
 MoveName = Callable[[int], str]
 """A move of the search in words."""
-_Item = TypeVar("_Item")
+
+
+def _chess_move_name(code: int) -> str:
+    return to_chess_move(code, _ANY_CASTLING).uci()
 
 
 class Abandoned(Exception):
@@ -120,10 +123,6 @@ def _node_args(event: Event) -> dict[str, Any]:
     return {"split": split_name(event.split), "depth": event.depth, "ply": event.frame % MAX_PLY}
 
 
-def _probability(event: Event) -> float:
-    return round(event.p_needed / CERTAIN, 4)
-
-
 def _root_name(depth: int, better_lines: int) -> str:
     """Name a search of the root; better_lines: how many of several best moves were found before."""
     return f"depth {depth}, line {better_lines + 1}" if better_lines else f"depth {depth}"
@@ -167,7 +166,7 @@ class WorkerTrack:
             self.switch(at, "search", _node_args(event))
         elif kind == TRACE_JOIN:
             args = {**_node_args(event), "move": self._move_name(event.move)}
-            self.switch(event.begin, "join", {**args, "p_needed": _probability(event)})
+            self.switch(event.begin, "join", {**args, "p_needed": round(event.p_needed / CERTAIN, 4)})
             self.switch(at, "search", args)
         elif kind == TRACE_ABORT:
             self._abort(event)
@@ -192,10 +191,6 @@ class WorkerTrack:
         """Yield all slices; the last one lasts until the search ended."""
         self.switch(end, "idle", {})
         yield from self._done
-
-
-def _chess_move_name(code: int) -> str:
-    return to_chess_move(code, _ANY_CASTLING).uci()
 
 
 class TraceStart(NamedTuple):
@@ -277,7 +272,7 @@ class Recorder:
             **facts,
             "clock": "virtual" if self.is_virtual else "real",
             "workers": self.arena.workers,
-            "finished": self._is_finished,
+            "finished": bool(self.arena.header[0]["done"]),
             "dropped_events": sum(self.dropped.values()),
         }
         workers = map(self.slices_of, range(self.arena.workers))
@@ -308,7 +303,7 @@ class Recorder:
             part.begin = max(part.begin, last_end)
             last_end = part.end = max(part.begin, part.end)
             yield part
-        if not self._is_finished:
+        if not self.arena.header[0]["done"]:
             entered = int(self._times(self.arena.frames["trace"]["entered"][:1])[0])
             root = self.arena.stack[0]
             depth = int(root["root_depth"])
@@ -319,20 +314,16 @@ class Recorder:
         """Yield each open node that a helper joined, from its opening until the last one had left it, or up to now if
         the workers were killed."""
         events = list(each(self._of_kind(TRACE_SPLIT)))
-        if not self._is_finished:
+        if not self.arena.header[0]["done"]:
             known = {event.split for event in events}
             events += [event for event in self._open_nodes() if event.split not in known]
         for event in sorted(events, key=lambda event: (event.begin, event.split)):
             kind = TYPE_NAMES[event.type]
-            args = {**_node_args(event), "type": kind, "p_needed": _probability(event), "helpers": event.helpers}
-            args["outcome"] = _OUTCOMES[event.outcome]
+            args = {**_node_args(event), "type": kind, "p_needed": round(event.p_needed / CERTAIN, 4)}
+            args |= {"helpers": event.helpers, "outcome": _OUTCOMES[event.outcome]}
             yield Slice(f"{kind} node", event.begin, max(event.begin, event.time), args)
 
-    @property
-    def _is_finished(self) -> bool:
-        return bool(self.arena.header[0]["done"])
-
-    def _while_wanted(self, items: Iterable[_Item]) -> Iterator[_Item]:
+    def _while_wanted(self, items: Iterable[Any]) -> Iterator[Any]:
         for number, item in enumerate(items):
             if number % _ITEMS_PER_LOOK == 0 and not self._is_wanted():
                 raise Abandoned

@@ -16,7 +16,7 @@ import chess
 
 from psearch.defaults import STUDY_DRIVERS
 from psearch.lab.studies.prediction_study import bins_of
-from psearch.lab.studies.pruning_counts import collect, stats_object
+from psearch.lab.studies.pruning_counts import collect
 from psearch.lab.studies.tree_sizes import is_decided, nearest_depth, warnings
 from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
 from psearch.options import SearchOptions, pruning_named
@@ -176,7 +176,7 @@ def _search(
             "workers": workers,
             **timeline(recorder),
             **_predictions(simulator),
-            "techniques": stats_object(collect(arena))["techniques"],
+            "techniques": collect(arena)["techniques"],
         }
     finally:
         simulator.close()

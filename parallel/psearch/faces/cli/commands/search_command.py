@@ -219,10 +219,10 @@ def _print_json(
     if found is not None:
         report["syzygy"] = table_object(board, found)
     if options.stats:
-        from psearch.lab.studies.pruning_counts import collect, stats_object
+        from psearch.lab.studies.pruning_counts import collect
 
         report |= {"policy": options.policy, "driver": options.driver}
-        report |= {"pruning": search_options(options).pruning_words, "stats": stats_object(collect(engine.arena))}
+        report |= {"pruning": search_options(options).pruning_words, "stats": collect(engine.arena)}
     print_json(report)
 
 
