@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import chess
 import numpy as np
@@ -427,24 +426,33 @@ def test_each_search_has_a_trace_of_its_own(tmp_path: Path) -> None:
 # -- events that seldom come, made by hand ---------------------------------------------------------------------------
 
 
+KINDS = {"join": TRACE_JOIN, "idle": TRACE_IDLE, "take": TRACE_TAKE, "abort": TRACE_ABORT}
+KINDS |= {"split": TRACE_SPLIT, "root": TRACE_ROOT}
+ByHand = Callable[[int, str], Trace]
+
+
 @pytest.fixture
-def by_hand(tmp_path: Path) -> Iterator[Callable[[int, list[dict[str, int]]], Trace]]:
-    """Writes events into the log of worker 0 of two, and gives the trace that ends at some time."""
+def by_hand(tmp_path: Path) -> Iterator[ByHand]:
+    """Writes events into the log of worker 0 of two, and gives the trace that ends at some time.
+
+    Events are words with commas between them: the kind, when it began if that is not all, the time, other fields.
+    """
     arena = Arena(2, 1, trace_events=64)
     recorder = Recorder(arena, virtual=True)
 
-    def write(end: int, events: list[dict[str, int]]) -> Trace:
+    def write(end: int, events: str) -> Trace:
         recorder.begin()
         arena.header["done"] = 1
         log = arena.trace_logs[0]  # type: ignore[index]
-        for number, fields in enumerate(events):
+        for number, (kind, *words) in enumerate(map(str.split, events.split(","))):
+            times = [1000 * int(word) for word in words if "=" not in word]
             event = np.zeros(1, trace_event_dtype)[0]
-            for name, value in {"frame": 5, "split": 1 << 10, "begin": fields["time"], **fields}.items():
-                event[name] = value
-            event["time"] *= 1000
-            event["begin"] *= 1000
+            event["kind"], event["begin"], event["time"] = KINDS[kind], times[0], times[-1]
+            event["frame"], event["split"] = 5, 1 << 10
+            for name, value in (word.split("=") for word in words if "=" in word):
+                event[name] = int(value)
             log["events"][number] = event
-        log["head"]["count"] = len(events)
+        log["head"]["count"] = number + 1
         recorder.end(end * 1000)
         return written(recorder, tmp_path)
 
@@ -452,86 +460,44 @@ def by_hand(tmp_path: Path) -> Iterator[Callable[[int, list[dict[str, int]]], Tr
     arena.close()
 
 
-def spans(parts: list[Slice]) -> list[tuple[str, int, int]]:
-    return [(part.name, part.begin, part.end) for part in parts]
+def spans(parts: list[Slice]) -> str:
+    return ", ".join(f"{part.name} {part.begin} {part.end}" for part in parts)
 
 
-def test_an_abort_reaches_back_over_adopted_stacks_but_not_over_idle_time(by_hand: Any) -> None:
-    trace = by_hand(
-        1000,
-        [
-            {"kind": TRACE_JOIN, "begin": 100, "time": 110},
-            {"kind": TRACE_IDLE, "time": 200},
-            {"kind": TRACE_JOIN, "begin": 300, "time": 310},
-            {"kind": TRACE_TAKE, "time": 400},
-            {"kind": TRACE_ABORT, "begin": 50, "time": 500, "value": 7},
-            {"kind": TRACE_IDLE, "time": 510},
-        ],
+def test_an_abort_reaches_back_over_adopted_stacks_but_not_over_idle_time(by_hand: ByHand) -> None:
+    trace = by_hand(1000, "join 100 110, idle 200, join 300 310, take 400, abort 50 500 value=7, idle 510")
+    assert spans(trace.worker(0)) == (
+        "idle 0 100, join 100 110, search 110 200, idle 200 300, join 300 310, search 310 400, search 400 510, "
+        "idle 510 1000"
     )
-    assert spans(trace.worker(0)) == [
-        ("idle", 0, 100),
-        ("join", 100, 110),
-        ("search", 110, 200),
-        ("idle", 200, 300),
-        ("join", 300, 310),
-        ("search", 310, 400),
-        ("search", 400, 510),
-        ("idle", 510, 1000),
-    ]
     aborted = trace.within(0, "aborted work")
-    assert spans(aborted) == [("aborted work", 310, 400), ("aborted work", 400, 500)]
+    assert spans(aborted) == "aborted work 310 400, aborted work 400 500"
     assert sum(part.args.get("nodes", 0) for part in aborted) == 7
 
 
-def test_aborts_nest(by_hand: Any) -> None:
-    trace = by_hand(
-        1000,
-        [
-            {"kind": TRACE_TAKE, "time": 0},
-            {"kind": TRACE_ABORT, "begin": 100, "time": 200, "value": 1},
-            {"kind": TRACE_ABORT, "begin": 50, "time": 300, "value": 2},
-            {"kind": TRACE_ABORT, "begin": 250, "time": 400, "value": 3},
-        ],
-    )
+def test_aborts_nest(by_hand: ByHand) -> None:
+    trace = by_hand(1000, "take 0, abort 100 200 value=1, abort 50 300 value=2, abort 250 400 value=3")
     found = [(part.begin, part.end, part.args["nodes"]) for part in trace.within(0, "aborted work")]
     assert found == [(50, 300, 2), (100, 200, 1), (300, 400, 3)]
 
 
-def test_clocks_that_disagree_leave_a_track_in_order(by_hand: Any) -> None:
+def test_clocks_that_disagree_leave_a_track_in_order(by_hand: ByHand) -> None:
     """Time stamp counters of two sockets may differ: nothing may begin before the start or end before it begins."""
-    trace = by_hand(
-        1000,
-        [
-            {"kind": TRACE_JOIN, "begin": -50, "time": -20},
-            {"kind": TRACE_IDLE, "time": 300},
-            {"kind": TRACE_JOIN, "begin": 280, "time": 290},
-            {"kind": TRACE_ABORT, "begin": 2000, "time": 250, "value": 1},
-            {"kind": TRACE_SPLIT, "begin": 700, "time": 600, "helpers": 2, "outcome": CLOSED_CUTOFF},
-            {"kind": TRACE_ROOT, "begin": 900, "time": 100, "frame": 0, "depth": 3, "outcome": BOUND_EXACT},
-            {"kind": TRACE_IDLE, "time": 1500},
-        ],
-    )
-    assert spans(trace.worker(0)) == [
-        ("join", 0, 0),
-        ("search", 0, 300),
-        ("join", 300, 300),
-        ("search", 300, 1000),
-    ]
+    events = "join -50 -20, idle 300, join 280 290, abort 2000 250 value=1, "
+    events += f"split 700 600 helpers=2 outcome={CLOSED_CUTOFF}, root 900 100 frame=0 depth=3 outcome={BOUND_EXACT}"
+    trace = by_hand(1000, f"{events}, idle 1500")
+    assert spans(trace.worker(0)) == "join 0 0, search 0 300, join 300 300, search 300 1000"
     assert [(life.begin, life.end) for life in trace.lives.values()] == [(700, 700)]
 
 
-def test_lives_that_overlap_lie_on_different_tracks(by_hand: Any) -> None:
-    spans_of = [(0, 50), (10, 20), (20, 60), (30, 40), (60, 70)]
-    events = [
-        {"kind": TRACE_SPLIT, "begin": begin, "time": end, "split": (number + 1) << 10}
-        for number, (begin, end) in enumerate(spans_of)
-    ]
-    trace = by_hand(100, events)
-    tracks = {tid: spans(parts) for (pid, tid), parts in trace.top.items() if pid == SPLITS_PID}
-    assert {tid: [(begin, end) for _, begin, end in parts] for tid, parts in tracks.items()} == {
-        FIRST_SPLITS: [(0, 50), (60, 70)],
-        FIRST_SPLITS + 1: [(10, 20), (20, 60)],
-        FIRST_SPLITS + 2: [(30, 40)],
+def test_lives_that_overlap_lie_on_different_tracks(by_hand: ByHand) -> None:
+    lives = enumerate([(0, 50), (10, 20), (20, 60), (30, 40), (60, 70)], start=1)
+    trace = by_hand(100, ", ".join(f"split {begin} {end} split={number << 10}" for number, (begin, end) in lives))
+    tracks = {tid: parts for (pid, tid), parts in trace.top.items() if pid == SPLITS_PID}
+    assert {tid - FIRST_SPLITS: [(part.begin, part.end) for part in parts] for tid, parts in tracks.items()} == {
+        0: [(0, 50), (60, 70)],
+        1: [(10, 20), (20, 60)],
+        2: [(30, 40)],
     }
 
 

@@ -30,11 +30,8 @@ _LONGEST_NAME = 100
 """Characters that are shown: a file may say anything."""
 QUIET_LOAD = 0.5
 """Mean number of jobs in the last minute from which on a machine is not quiet."""
-_FAR = 5
 _HOT = ("leave", "lock", "abort")
 """Costs measured in a hot cache; the defaults are raised to what they cost in a cold one."""
-_ONE = 1 << 16
-"""A share of 1."""
 _HOLDS = ("hold_value", "hold_move", "hold_new_moves", "hold_learn", "hold_join")
 SHARING = (*_HOLDS, "handover", "transfer", "poll_line", "cold", "crowd")
 """Costs of locks, polls and cache lines when they are shared."""
@@ -97,7 +94,7 @@ class Costs:
 
     @property
     def join_in_nodes(self) -> int:
-        """What a join costs, in nodes, half of them of quiescence; at least 1."""
+        """Return what a join costs, in nodes, half of them of quiescence; at least 1."""
         return max(1, round(2 * self.join / (self.node + self.qnode)))
 
     def seconds_of(self, nodes: float) -> float:
@@ -124,9 +121,9 @@ class Costs:
         for field in fields(self):
             if field.type == "float" and field.default and field.name != "side_by_side":
                 share = getattr(self, field.name) / field.default
-                if share > _FAR:
+                if share > 5:
                     words.append(f"{field.name} is {share:,.0f} times the default")
-                elif share < 1 / _FAR and field.name not in _HOT:
+                elif share < 1 / 5 and field.name not in _HOT:
                     words.append(f"{field.name} is {share:.2f} of the default")
         return words
 
@@ -134,7 +131,7 @@ class Costs:
         """Fill the costs of a `simulation_dtype` record with ticks; a poll of a pool of this size."""
         costs = record["costs"]
         for name in costs.dtype.names or ():
-            costs[name] = int(getattr(self, name) * (_ONE if name in _SHARES else _TICKS_PER_NS))
+            costs[name] = int(getattr(self, name) * ((1 << 16) if name in _SHARES else _TICKS_PER_NS))
         costs["poll"] = int((self.poll + self.poll_stack * stacks) * _TICKS_PER_NS)
         cold = int(self.cold * _TICKS_PER_NS)
         record["cold"] = [(cold << 32) // math.isqrt(number << 64) for number in range(1, COLD_NODES + 1)]
