@@ -85,7 +85,7 @@ class _TaskSearcher:
         self._on_trace = on_trace
         self._simulator: Simulator | None = None
 
-    def search(self, task: StudyTask) -> VirtualSample | int:
+    def __call__(self, task: StudyTask) -> VirtualSample | int:
         """Return the search, or the depth if that is to be found; 0: the position is to be left out."""
         study = self._study
         count, policy, number, depth, repeat = task
@@ -182,14 +182,9 @@ def _perform(
     """Yield every task's place in the list and its result, in the order they finish."""
     # a user's kernels may crash, or never return: that ends a process, and not this one
     if share is not None or jobs > 1 or (study.kernels and on_trace is None):
-        make = partial(_begin_job, study)
+        make = partial(_TaskSearcher, study)
         yield from share(make, tasks) if share is not None else share_out(make, tasks, jobs)
         return
     with closing(_TaskSearcher(study, on_trace)) as searcher:
         for place, task in enumerate(tasks):
-            yield place, searcher.search(task)
-
-
-def _begin_job(study: Study) -> Callable[[StudyTask], VirtualSample | int]:
-    """Return what searches in a process of several."""
-    return _TaskSearcher(study).search
+            yield place, searcher(task)
