@@ -14,8 +14,8 @@ from positions import KIWIPETE, absurd, sample
 from reports import cp, moves
 
 from psearch.arena.arena import Arena
-from psearch.arena.reading import StoredResult, TableReader
 from psearch.arena.setup import write_search
+from psearch.arena.shared_results import StoredResult, TableReader
 from psearch.options import SearchOptions
 from psearch.processes.line_completion import whole_line
 from psearch.processes.request import SearchRequest

@@ -100,9 +100,12 @@ def test_a_search_after_an_interrupted_one_is_as_any_other(simulators: dict[int,
 
 @pytest.mark.parametrize("policy", OTHERS)
 @pytest.mark.parametrize("workers", [2, 8, 64])
-def test_twice_the_same(simulators: dict[int, Simulator], policy: str, workers: int) -> None:
+def test_twice_the_same_and_idle_for_a_share_of_the_time(
+    simulators: dict[int, Simulator], policy: str, workers: int
+) -> None:
     first = search(simulators[workers], KIWIPETE, 6, policy)
-    search(simulators[workers], MIDDLE_GAME, 5, policy)
+    assert 0 <= first.idle_share <= 1
+    assert 0 <= search(simulators[workers], MIDDLE_GAME, 6, policy).idle_share <= 1
     assert search(simulators[workers], KIWIPETE, 6, policy) == first
     fresh = Simulator(workers, 4, Costs())
     assert search(fresh, KIWIPETE, 6, policy) == first
@@ -279,12 +282,6 @@ def test_every_invariant_after_every_event(policy: str) -> None:
     sample = jittery.search("x", chess.Board(KIWIPETE), 2, options, seed=3, validate=True)
     assert sample.nodes > 0
     jittery.close()
-
-
-@pytest.mark.parametrize("workers", [2, 8, 64])
-@pytest.mark.parametrize("policy", ["calibrated", "ybw", "lazy"])
-def test_idle_share_is_a_share(simulators: dict[int, Simulator], workers: int, policy: str) -> None:
-    assert 0 <= search(simulators[workers], MIDDLE_GAME, 6, policy).idle_share <= 1
 
 
 def test_there_is_one_greatest_number_of_workers() -> None:

@@ -12,8 +12,8 @@ import chess.engine
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.arena.reading import InfoRing
 from psearch.arena.setup import Progress, Subject
+from psearch.arena.shared_results import InfoRing
 from psearch.processes.result_words import words_of
 from psearch.results import Info, Result, WorkerStats
 from psearch_core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY

@@ -126,6 +126,7 @@ def check_trace(path: Path) -> None:
         raise PsearchError("a trace goes to a file: standard output is for the answer")
     target = Path(os.path.realpath(path))
     folder = target.parent
+    reason = ""
     if target.is_dir():
         reason = "it is a folder"
     elif not folder.is_dir():
@@ -134,9 +135,8 @@ def check_trace(path: Path) -> None:
         reason = "permission denied"
     elif not _is_special(target) and not os.access(folder, os.W_OK | os.X_OK):
         reason = f"permission denied in {folder}"
-    else:
-        return
-    raise PsearchError(f"cannot write the trace {path}: {reason}")
+    if reason:
+        raise PsearchError(f"cannot write the trace {path}: {reason}")
 
 
 @contextlib.contextmanager

@@ -264,10 +264,11 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
         legend,
         pair_lines,
         pair_objects,
+        searched,
         summarise,
         table,
     )
-    from psearch.lab.studies.tree_sizes import scale, scale_line, searched, warnings
+    from psearch.lab.studies.tree_sizes import scale, scale_line, warnings
 
     rows = summarise(found.samples)
     is_real = found.ceilings is not None

@@ -65,6 +65,12 @@ def _groups(samples: Samples) -> dict[tuple[int, str], list[Sample | VirtualSamp
     return groups
 
 
+def searched(samples: Samples) -> tuple[int, float]:
+    """Return positions that one worker has searched, and the mean of the nodes that it needed: the size of a tree."""
+    alone = [sample for sample in samples if sample.threads == 1]
+    return len({sample.fen for sample in alone}), sum(sample.nodes for sample in alone) / max(len(alone), 1)
+
+
 def speedups(samples: Samples, field: str = "seconds") -> dict[tuple[int, str], Speedups]:
     """Return, by worker count and policy, how much less `field` is than with one worker to the same depth: means over
     repeats. The policies are in the order of the samples."""

@@ -11,17 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from psearch.defaults import MAX_DEPTH
 from psearch.terminal.streams import printable
 from psearch.text.values import counted
 from psearch_core import DEFAULT_PRUNING
-
-if TYPE_CHECKING:
-    from psearch.lab.studies.speedup_study import Sample
-    from psearch.simulation.simulator import VirtualSample
 
 _UNDECIDED, _NEAREST, _GIVEN = "nearest undecided", "nearest", "given"
 """The rules as logs name them; logs without a name are older than the perturbed histories. With the second rule
@@ -128,12 +124,6 @@ def size_text(nodes: float) -> str:
         if nodes >= 0.9995 * unit:
             return f"{nodes / unit:.3g}{name}"
     return f"{nodes:.0f}"
-
-
-def searched(samples: Sequence[Sample | VirtualSample]) -> tuple[int, float]:
-    """Return positions that one worker has searched, and the mean of the nodes that it needed: the size of a tree."""
-    alone = [sample for sample in samples if sample.threads == 1]
-    return len({sample.fen for sample in alone}), sum(sample.nodes for sample in alone) / max(len(alone), 1)
 
 
 def scale(positions: int, nodes: float) -> str:
