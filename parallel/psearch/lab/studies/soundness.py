@@ -7,7 +7,6 @@ search finds with the bound. Sound mode then must find the same value and the sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
@@ -268,21 +267,3 @@ def _violation(board: chess.Board, record: np.void) -> Violation:
     scores = {name: int(record[name]) for name in ("value", "bound", "exact", "alpha")}
     skipped = walk.uci(to_chess_move(int(record["move"]), walk))
     return Violation(walk.fen(), skipped, line, **scores)
-
-
-def verify(
-    suite: Sequence[SuitePosition],
-    depth: int,
-    bound: int = REST_BOUND,
-    max_nodes: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Iterator[ModeComparison]:
-    """Compare both modes on position after position; `progress` gets how many are done, and the moves checked."""
-    checked = 0
-    with Verifier(bound=bound, max_nodes=max_nodes) as verifier:
-        for number, position in enumerate(suite):
-            if progress:
-                progress(number, checked)
-            compared = verifier.compare(position, depth)
-            checked += compared.checked
-            yield compared
