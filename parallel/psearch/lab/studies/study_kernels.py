@@ -1,14 +1,9 @@
 """The kernels of studies: stand-ins for kernels of the search and of the scheduler, and alpha-beta over a uniform tree.
 
-`psearch predict` has one tree for all rules: nodes open as under `kannan`, whatever types the policy expects. Types
-have no influence on what one worker searches, but on which nodes several workers share, and so on the tree that they
-search together. Every node has its type by Kannan's rule, too (`kannan_type`, for reductions). Where nodes open by that
-one, all rules are asked about the same nodes.
-
-`psearch verify-sound` has a search in which sound futility skips nothing: what it would skip is searched, and its bound
-checked. The kernels of `SHADOWED` in `soundness.py` call those that they stand in for. The memory for plug-ins has a
-`shadow_dtype` for each worker, and behind them a `shadow_visit_dtype` for each frame.
-
+`psearch predict` replaces `may_open` and `open_priority`: nodes open by the type that each has by Kannan's rule, too
+(`kannan_type`, for reductions), whatever types the policy expects. `psearch verify-sound` replaces the kernels of
+`SHADOWED` in `soundness.py`, and calls them: what sound futility would skip is searched, and its bound checked. The
+memory for plug-ins has a `shadow_dtype` for each worker, and behind them a `shadow_visit_dtype` for each frame.
 `psearch leaves` searches the artificial tree of `uniform_tree.py`, and notes what each rule says on the way.
 """
 
