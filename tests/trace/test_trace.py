@@ -49,6 +49,7 @@ from psearch_core.records import (
     trace_event_dtype,
 )
 
+Run = Callable[..., tuple[int, str, str]]
 NS_PER_US = 1000
 TIC_TAC_TOE = str(REPOSITORY / "docs" / "examples" / "tic_tac_toe.py")
 SEARCH_PID, WORKERS_PID, SPLITS_PID = 1, 2, 3
@@ -60,6 +61,12 @@ OUTCOMES = {"exhausted", "cutoff", "aborted"}
 @pytest.fixture(scope="module", autouse=True)
 def kernels() -> None:
     load_kernels()
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> str:
+    (tmp_path / "suite.epd").write_text(f"{KIWIPETE}\n{MIDDLE_GAME}\n")
+    return str(tmp_path / "suite.epd")
 
 
 # -- reading a trace -------------------------------------------------------------------------------------------------
@@ -311,13 +318,11 @@ def test_recording_does_not_change_the_search(simulate: Simulate, workers: int, 
     plain.close()
 
 
-def test_the_same_bytes_every_time(tmp_path: Path) -> None:
-    suite = tmp_path / "suite.epd"
-    suite.write_text(KIWIPETE + "\n")
+def test_the_same_bytes_every_time(tmp_path: Path, suite: str) -> None:
     found = set()
     for name in ("first.json", "second.json"):
-        words = ["--workers", "8", "--suite", str(suite), "--depth", "6", "--jitter", "0.3", "--seed", "5"]
-        words += ["--trace", str(tmp_path / name), "--log", str(tmp_path / "log.jsonl")]
+        words = ["--workers", "8", "--suite", suite, "--positions", "1", "--depth", "6", "--jitter", "0.3"]
+        words += ["--seed", "5", "--trace", str(tmp_path / name), "--log", str(tmp_path / "log.jsonl")]
         assert run_here("simulate", *words).returncode == 0
         found.add((tmp_path / name).read_bytes())
     (text,) = found
@@ -668,14 +673,19 @@ def test_search_command(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["trace.json"]
 
 
+def searching(words: list[str]) -> subprocess.Popen[str]:
+    """A command that has begun to search."""
+    process = subprocess.Popen([*PSEARCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline().startswith("depth 1")
+    return process
+
+
 def test_ctrl_c_writes_the_trace(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     words = ["--threads", "2", "--movetime", "100000", "--trace", str(path), KIWIPETE]
 
     def search() -> str:
-        process = subprocess.Popen([*PSEARCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("depth 1")
+        process = searching(words)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
@@ -689,40 +699,25 @@ def test_ctrl_c_writes_the_trace(tmp_path: Path) -> None:
 def test_a_killed_worker_leaves_a_trace(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     words = ["--threads", "2", "--movetime", "1500", "--trace", str(path), KIWIPETE]
-    process = subprocess.Popen([*PSEARCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline().startswith("depth 1")
+    process = searching(words)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(int(children[-1]), signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert err.splitlines() == [
-        "psearch: worker 1 was killed by signal 9; new workers go on",
-        f"trace: {path}",
-    ]
+    assert err == f"psearch: worker 1 was killed by signal 9; new workers go on\ntrace: {path}\n"
     assert Trace(path.read_text()).worker(0)[-1].end < 1.5e9, "of the time since then"
 
 
-def test_a_trace_that_cannot_be_written(
-    tmp_path: Path, run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trace_that_cannot_be_written(tmp_path: Path, suite: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def unexpected(*arguments: object, **names: object) -> None:
         raise AssertionError("searched before looking at the path")
 
     monkeypatch.setattr("psearch.processes.supervisor.Supervisor.__init__", unexpected)
     monkeypatch.setattr("psearch.simulation.simulator.Simulator.__init__", unexpected)
-    suite = tmp_path / "suite.epd"
-    suite.write_text(KIWIPETE)
-    for path, reason in (
-        (tmp_path / "none" / "t.json", "there is no folder"),
-        (tmp_path, "it is a folder"),
-        ("-", "standard output"),
-        (suite / "t.json", "there is no folder"),
-    ):
-        for words in (
-            ["--depth", "3", "startpos"],
-            ["simulate", "--workers", "2", "--suite", str(suite), "--depth", "3"],
-        ):
+    commands = ["--depth", "3", "startpos"], ["simulate", "--workers", "2", "--suite", suite, "--depth", "3"]
+    places = {tmp_path / "none" / "t.json": "there is no folder", tmp_path: "it is a folder", "-": "standard output"}
+    for path, reason in {**places, f"{suite}/t.json": "there is no folder"}.items():
+        for words in commands:
             status, out, err = run(*words, "--trace", str(path))
             assert (status, out) == (2, "") and reason in err and err.count("\n") == 1
 
@@ -737,7 +732,7 @@ def test_no_permission(tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
 
 
-def test_the_disk_is_full(run: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_disk_is_full(run: Run) -> None:
     done = run_here("--threads", "1", "--depth", "5", "--json", "--trace", "/dev/full", KIWIPETE)
     assert done.returncode == 1
     assert json.loads(done.stdout)["depth"] == 5  # the answer is not lost
@@ -773,7 +768,7 @@ def test_an_empty_file_may_become_a_trace(tmp_path: Path) -> None:
     check_trace(path)
 
 
-def test_a_game_that_is_over(tmp_path: Path, run: Callable[..., tuple[int, str, str]]) -> None:
+def test_a_game_that_is_over(tmp_path: Path, run: Run) -> None:
     status, out, err = run("--trace", str(tmp_path / "t.json"), MATED)
     assert status == 0 and out.startswith("checkmate")
     assert "no trace" in err and err.count("\n") == 1
@@ -790,12 +785,8 @@ def test_a_game_that_is_over(tmp_path: Path, run: Callable[..., tuple[int, str, 
         (["--workers", "2", "--positions", "1", "--jobs", "2"], "leave out --jobs"),
     ],
 )
-def test_simulate_traces_one_search(
-    tmp_path: Path, run: Callable[..., tuple[int, str, str]], words: list[str], reason: str
-) -> None:
-    suite = tmp_path / "suite.epd"
-    suite.write_text(f"{KIWIPETE}\n{MIDDLE_GAME}\n")
-    words = [*words, "--depth", "3", "--suite", str(suite), "--log", str(tmp_path / "log"), "--trace"]
+def test_simulate_traces_one_search(tmp_path: Path, suite: str, run: Run, words: list[str], reason: str) -> None:
+    words = [*words, "--depth", "3", "--suite", suite, "--log", str(tmp_path / "log"), "--trace"]
     status, out, err = run("simulate", *words, str(tmp_path / "t.json"))
     assert (status, out) == (2, "") and reason in err and err.count("\n") == 1
     assert {entry.name for entry in tmp_path.iterdir()} == {"suite.epd"}
@@ -803,14 +794,10 @@ def test_simulate_traces_one_search(
     assert status == 2 and "leave out --trace" in err
 
 
-def test_simulate_tells_of_a_full_log(
-    tmp_path: Path, run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_simulate_tells_of_a_full_log(tmp_path: Path, suite: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psearch.lab.studies.virtual_study.trace_capacity", lambda workers: 10)
-    suite = tmp_path / "suite.epd"
-    suite.write_text(f"{KIWIPETE}\n")
     path = tmp_path / "t.json"
-    words = ["--workers", "1,4", "--depth", "6", "--suite", str(suite), "--log", str(tmp_path / "log")]
+    words = ["--workers", "1,4", "--depth", "6", "--suite", suite, "--positions", "1", "--log", str(tmp_path / "log")]
     status, out, err = run("simulate", *words, "--trace", str(path))
     assert status == 0 and "calibrated" in out
     trace = Trace(path.read_text())
