@@ -155,7 +155,7 @@ class Arena:
             taken.pop_all()
 
     def renew(self, workers: int, kernels: KernelSet) -> Arena:
-        """Return an arena with a control block of its own, for other workers, and with the transposition table of this
+        """Return an arena with a new control block, for other workers, and with the transposition table of this
         one, when a worker was lost.
 
         Nothing in the old control block can be trusted then, and whoever is not dead yet may go on writing there. The
@@ -214,7 +214,7 @@ class Arena:
     def take_table(self, index: int) -> None:
         """Take the pages of the transposition table, and map all of them for this process: no search waits for them.
 
-        All workers do this at once: each begins with a part of its own, and finds the rest taken. When there are more
+        All workers do this at once: each begins with another part, and finds the rest taken. When there are more
         of them than cores each takes its part only: hundreds of maps of the same pages would take a minute to make, and
         seconds to drop when the processes end. Those that take the place of others map pages as they touch them: the
         search is waiting.

@@ -52,6 +52,7 @@ from psearch_core.records import (
     trace_event_dtype,
 )
 
+_RING_EVENTS_OF_A_WORKER = 1 << 12
 _ITEMS_PER_LOOK = 1 << 10
 """Items written between two looks at whether the trace is still wanted: some milliseconds of work."""
 _TICKS_PER_NS = 1000
@@ -82,7 +83,7 @@ def trace_capacity(workers: int) -> int:
 def ring_capacity(workers: int) -> int:
     """Return the capacity of a log where only what happened last is kept: 256 KiB of them at most, 32 MiB for all
     together."""
-    return min(1 << 12, (1 << 19) // workers)
+    return min(_RING_EVENTS_OF_A_WORKER, (1 << 19) // workers)
 
 
 class Event(NamedTuple):

@@ -199,7 +199,7 @@ class Shadow:
 
 
 class Verifier(AbstractContextManager["Verifier"]):
-    """Searches for the comparison, in an arena of its own, which goes when the context ends.
+    """Searches for the comparison, in a separate arena, which goes when the context ends.
 
     bound: B in centipawns, of the evaluation and of what rests on it; max_nodes: of one search, None for no limit. A
     board full of queens has captures without end, and plain mode leaves none out.

@@ -1,7 +1,7 @@
 """The speedup study: time to depth with real processes, worker counts alternating.
 
 For each position the depth is the one that takes one worker about `seconds`, in a search apart (`tree_sizes`). Each
-measurement starts with an empty table and a history of its own. What two cores are worth at most is measured too:
+measurement starts with an empty table and another history. What two cores are worth at most is measured too:
 independent one-worker searches side by side.
 """
 
@@ -105,7 +105,7 @@ def measure(
     """Search every position with every policy and worker count, alternating within each repeat.
 
     With `depth` every position is searched to it; otherwise to the depth that takes one worker about `seconds`, and
-    positions without such a depth are left out. Every search has a history of its own, drawn from `seed`. `on_sample`
+    positions without such a depth are left out. Every search has another history, drawn from `seed`. `on_sample`
     gets each search when it is finished: what a caller keeps when this is interrupted. options: of all searches, but
     for the policy; kernels: by policy, of files.
     """

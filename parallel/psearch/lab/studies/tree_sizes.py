@@ -1,8 +1,8 @@
 """To which depth a position is searched, with what luck, and whether what was searched is enough to mean anything.
 
 A depth that is chosen because one worker was lucky there, or unlucky, and then measured by that very search makes
-every speedup wrong. So the depth comes from a search of its own, with a history of its own; each search that is
-measured has again another one; and of all depths the nearest is taken, not the first one beyond nor the last one below
+every speedup wrong. So the depth comes from a separate search, with another history; each search that is measured
+has again another one; and of all depths the nearest is taken, not the first one beyond nor the last one below
 (docs/decisions/016-unbiased-depths.md). The bounds of `warnings` are those of docs/studies/study.md, "How large a tree
 must be".
 """
@@ -73,7 +73,7 @@ def is_decided(sizes: Mapping[int, float], so_far: float, wanted: float) -> bool
 
 
 def history_seed(*parts: object) -> int:
-    """Return a seed from 1 to 2**63 - 1 of its own for each combination of the parts, told apart by their text.
+    """Return a seed from 1 to 2**63 - 1, another one for each combination of the parts, which differ by their text.
 
     >>> history_seed(0, "calibrated", 8) == history_seed(0, "calibrated", 8) != history_seed(0, "calibrated", 9)
     True

@@ -119,7 +119,7 @@ class Count:
 
 
 def count_uniform(breadth: int, depth: int, seed: int = 1) -> Iterator[Count]:
-    """Search a tree of its own for each seed; gives the count so far now and then, and at last the whole.
+    """Search a tree, another one for each seed; gives the count so far now and then, and at last the whole.
 
     Takes time and visits `least_leaves(breadth, depth)`; memory is one record a ply. Kernels must be loaded.
     """

@@ -45,7 +45,7 @@ class Study:
     """What to search: every position by one serial worker, then by each count above one with each policy.
 
     Either all to the same `depth`, or each to the depth at which one worker has searched about `tree_nodes` nodes: that
-    of a search apart (`tree_sizes`). Every search has a history of its own, drawn from `seed`.
+    of a search apart (`tree_sizes`). Every search has another history, drawn from `seed`.
     """
 
     suite: Sequence[SuitePosition | GameSuitePosition]
