@@ -247,9 +247,9 @@ FUNCTIONS = {
     "perft": (1, 44),
     "search": (6, 438),
     "prediction": (1, 13),
-    "virtual": (4, 455),
-    "uniform_tree": (1, 14),
-    "one_tree": (4, 443),
+    "virtual": (4, 446),
+    "uniform_tree": (1, 12),
+    "one_tree": (4, 434),
     "shadow": (3, 438),
 }
 """Entries of each group, and functions compiled for it. What a first search waits for is `chess` and `search`: a number
