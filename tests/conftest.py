@@ -14,7 +14,7 @@ from round_robin_entries import ROUND_ROBIN
 
 from psearch.defaults import POLICY_NAMES
 from psearch.faces.cli import main as cli
-from psearch.lab.studies.study_entries import UNIFORM_TREE
+from psearch.lab.studies.uniform_tree import UNIFORM_TREE
 from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH, load_kernels
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch_core.chess.chess_entries import CHESS, PERFT

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from psearch.files.raw_log import read_log, split_run
-from psearch.lab.studies.comparisons import paired, speedups
-from psearch.lab.studies.depths import depth_rule
+from psearch.lab.studies.comparisons import Row, paired, speedups, summarise
 from psearch.lab.studies.plots import check_plot, plot_simulation
-from psearch.lab.studies.speedup_study import Row, Sample, summarise
+from psearch.lab.studies.speedup_study import Sample
+from psearch.lab.studies.tree_sizes import depth_rule
 from psearch.results import PsearchError
 from psearch.simulation.simulator import VirtualSample
 from psearch.terminal.streams import text_table

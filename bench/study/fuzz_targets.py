@@ -37,7 +37,8 @@ from psearch.faces.web.game_tree import games_in
 from psearch.files.raw_log import read_log
 from psearch.games import Game
 from psearch.games.game_file import run_file
-from psearch.lab.studies.speedup_study import Sample, summarise, table
+from psearch.lab.studies.comparisons import summarise, table
+from psearch.lab.studies.speedup_study import Sample
 from psearch.options import pruning_named
 from psearch.processes.task_processes import share_out
 from psearch.processes.time_manager import GameClock, allot

@@ -25,9 +25,8 @@ from typing import Any
 from pack_logs import Line, Runs, read_packed, write_packed
 
 from psearch.files.raw_log import RawLog, read_log
-from psearch.lab.studies.depths import depth_rule, rule_name
-from psearch.lab.studies.speedup_study import summarise
-from psearch.lab.studies.tree_sizes import scale
+from psearch.lab.studies.comparisons import summarise
+from psearch.lab.studies.tree_sizes import depth_rule, rule_name, scale
 from psearch.lab.studies.virtual_study import Study, run_study
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError

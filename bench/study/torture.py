@@ -38,8 +38,7 @@ from processes import family
 
 from psearch.arena import setup
 from psearch.arena.arena import Arena
-from psearch.arena.setup import write_search
-from psearch.arena.subject import board_text
+from psearch.arena.setup import board_text, write_search
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.defaults import PREDICTING_POLICIES
 from psearch.files.safe_files import Journal

@@ -157,14 +157,14 @@ def test_memory_is_what_system_and_group_leave(tree: Tree) -> None:
 
 
 def test_memory_that_may_be_used_is_the_least_limit_whatever_is_in_use(tree: Tree) -> None:
-    machine = control_groups.usable_memory(tree.root)
+    machine = control_groups.usable_memory_mb(tree.root)
     tree.process("0::/a/b", V2_MOUNT)
-    assert control_groups.usable_memory(tree.root) == machine > 300 << 20
+    assert control_groups.usable_memory_mb(tree.root) == machine > 300
     tree.limit("/sys/fs/cgroup/a", 300 << 20, 200 << 20)
     tree.limit("/sys/fs/cgroup/a/b", 400 << 20)
-    assert control_groups.usable_memory(tree.root) == 300 << 20
-    tree.limit("/sys/fs/cgroup/a", machine * 2)
-    assert control_groups.usable_memory(tree.root) == 400 << 20
+    assert control_groups.usable_memory_mb(tree.root) == 300
+    tree.limit("/sys/fs/cgroup/a", machine << 21)
+    assert control_groups.usable_memory_mb(tree.root) == 400
 
 
 def test_kills_for_want_of_memory_are_counted(tree: Tree) -> None:

@@ -20,8 +20,7 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers
 from psearch.defaults import POLICY_NAMES
-from psearch.lab.studies.soundness import ModeComparison, Shadow, Verifier
-from psearch.lab.studies.study_entries import SHADOWED, work_in_shadow
+from psearch.lab.studies.soundness import SHADOWED, ModeComparison, Shadow, Verifier, work_in_shadow
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels, work

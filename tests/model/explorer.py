@@ -113,25 +113,20 @@ def _sort_workers(words, workers):
 
 
 @inner
+def _key(state, frame):
+    node, visit = state.node[frame], state.visit[frame]
+    return node.id, node.open, node.lock, node.cursor, visit.home_id, visit.move
+
+
+@inner
 def _comes_before(state, a, b):
     """Whether stack a is to stand before stack b."""
     if state.stack[a] != state.stack[b]:
         return state.stack[a] < state.stack[b]
     for ply in range(PLIES):
-        one, other = state.node[a * PLIES + ply], state.node[b * PLIES + ply]
-        if one.id != other.id:
-            return one.id < other.id
-        if one.open != other.open:
-            return one.open < other.open
-        if one.lock != other.lock:
-            return one.lock < other.lock
-        if one.cursor != other.cursor:
-            return one.cursor < other.cursor
-        mine, others = state.visit[a * PLIES + ply], state.visit[b * PLIES + ply]
-        if mine.home_id != others.home_id:
-            return mine.home_id < others.home_id
-        if mine.move != others.move:
-            return mine.move < others.move
+        one, other = _key(state, a * PLIES + ply), _key(state, b * PLIES + ply)
+        if one != other:
+            return one < other
     return False
 
 
@@ -266,109 +261,113 @@ def _can_end(froms, tos, steps_made, ends, count):
     return can
 
 
+@inner
+def _numbered(keys, numbers, words, count):
+    """Return the number of a state; of one that is new it is `count`."""
+    key = _hash(words)
+    at = _place(keys, key)
+    if keys[at] == 0:
+        keys[at], numbers[at] = key, count
+    return numbers[at]
+
+
+@inner
+def _act(state, c, action, made):
+    """Make one step, and all after it that go unseen; BLOCKED if it is not possible now."""
+    who, choice = action // CHOICES, action % CHOICES
+    if who == _SUPERVISOR:
+        result = interrupt(state, c) if choice == 0 else found.BLOCKED
+    elif who >= c.workers:
+        result = found.BLOCKED
+    else:
+        made[state.worker[who].pc] = True
+        result = advance(state, who, choice, c)
+    return settle(state, c, made) if result == found.DONE else result
+
+
+@inner
+def _alone(state, c):
+    """Return the worker that moves before all others; -1: any may be next."""
+    alone = -1
+    for w in range(c.workers):
+        if chooses_alone(state, w):
+            alone = w
+    return alone
+
+
 @entry
 def _search(c, state, words, beginnings):
     """Outcome, number of the state it was found in, action that led from there; then states, steps, the way back.
 
     state, words: one state as a record, and the same memory as words; beginnings: first states, as words.
     """
-    keys = np.zeros(1 << 16, np.uint64)
-    numbers = np.zeros(1 << 16, np.int32)
-    parents = np.zeros(1 << 15, np.int32)
-    actions = np.zeros(1 << 15, np.int16)
+    keys, numbers = np.zeros(1 << 16, np.uint64), np.zeros(1 << 16, np.int32)
+    parents, actions = np.zeros(1 << 15, np.int32), np.zeros(1 << 15, np.int16)
     ends = np.zeros(1 << 15, np.bool_)
-    froms = np.zeros(1 << 16, np.int32)
-    tos = np.zeros(1 << 16, np.int32)
+    froms, tos = np.zeros(1 << 16, np.int32), np.zeros(1 << 16, np.int32)
     made = np.zeros(steps.LOCAL, np.bool_)
-    queue = np.zeros((1 << 12, _WORDS), np.uint64)
-    later = np.zeros((1 << 12, _WORDS), np.uint64)
-    count = waiting = steps_made = 0
+    queue, later = np.zeros((1 << 12, _WORDS), np.uint64), np.zeros((1 << 12, _WORDS), np.uint64)
+    count = steps_made = 0
     outcome, where, how = found.DONE, -1, -1
-
     for i in range(len(beginnings)):
         words[:] = beginnings[i]
         normalise(state, words, c)
-        queue[waiting] = words
-        key = _hash(queue[waiting])
-        at = _place(keys, key)
-        keys[at], numbers[at] = key, count
+        queue[i] = words
+        _numbered(keys, numbers, words, count)
         parents[count], actions[count] = -1, i
-        waiting += 1
         count += 1
+    waiting = count
     first = 0  # number of the first state in the queue: they are numbered in the order in which they are found
     while waiting > 0 and outcome == found.DONE:
         following = 0
-        for i in range(waiting):
-            here = first + i
-            words[:] = queue[i]
-            alone = -1
-            for w in range(c.workers):
-                if chooses_alone(state, w):
-                    alone = w
+        for here in range(first, first + waiting):
+            words[:] = queue[here - first]
+            alone = _alone(state, c)
             moved = False
             for action in range(_ACTIONS):
-                who, choice = action // CHOICES, action % CHOICES
-                if alone >= 0 and who != alone:
+                if alone >= 0 and action // CHOICES != alone:
                     continue
-                if who < WORKERS:
-                    if who >= c.workers:
-                        continue
-                    words[:] = queue[i]
-                    made[state.worker[who].pc] = True
-                    result = advance(state, who, choice, c)
-                else:
-                    if choice > 0:
-                        break
-                    words[:] = queue[i]
-                    result = interrupt(state, c)
+                words[:] = queue[here - first]
+                result = _act(state, c, action, made)
                 if result == found.BLOCKED:
                     continue
-                if result == found.DONE:
-                    result = settle(state, c, made)
                 if result != found.DONE:
                     outcome, where, how = result, here, action
                     break
                 moved = True
                 normalise(state, words, c)
-                key = _hash(words)
-                at = _place(keys, key)
-                if keys[at] == 0:
+                if 2 * count >= len(keys):
+                    keys, numbers = _rehashed(keys, numbers)
+                number = _numbered(keys, numbers, words, count)
+                if number == count:
                     if count == len(parents):
                         parents, actions, ends = _grown(parents, count), _grown(actions, count), _grown(ends, count)
-                    if 2 * count > len(keys):
-                        keys, numbers = _rehashed(keys, numbers)
-                        at = _place(keys, key)
                     if following == len(later):
                         later = _grown(later, following)
-                    keys[at], numbers[at] = key, count
                     parents[count], actions[count] = here, action
                     later[following] = words
                     following += 1
                     count += 1
                 if steps_made == len(froms):
                     froms, tos = _grown(froms, steps_made), _grown(tos, steps_made)
-                froms[steps_made], tos[steps_made] = here, numbers[at]
+                froms[steps_made], tos[steps_made] = here, number
                 steps_made += 1
-            if outcome != found.DONE:
-                break
-            if not moved:
-                words[:] = queue[i]
+            if outcome == found.DONE and not moved:
+                words[:] = queue[here - first]
+                ends[here] = True
                 if not is_over(state, c):
                     outcome, where = found.DEADLOCK, here
                 elif leftover(state, c):
                     outcome, where = found.LEFTOVER, here
-                ends[here] = True
-                if outcome != found.DONE:
-                    break
+            if outcome != found.DONE:
+                break
         first += waiting
         queue, later = later, queue
         waiting = following
     if outcome == found.DONE:
-        can = _can_end(froms, tos, steps_made, ends, count)
-        for i in range(count):
-            if not can[i]:
-                outcome, where = found.LIVELOCK, i
-                break
+        endless = np.flatnonzero(~_can_end(froms, tos, steps_made, ends, count))
+        if len(endless):
+            outcome, where = found.LIVELOCK, endless[0]
     return outcome, where, how, count, steps_made, parents, actions, made
 
 

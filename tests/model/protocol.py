@@ -125,28 +125,13 @@ state_dtype = np.dtype(
 if state_dtype.itemsize % 8 or worker_dtype.itemsize != 16:
     raise AssertionError(f"sizes: state {state_dtype.itemsize}, worker {worker_dtype.itemsize}")
 
-setting_dtype = np.dtype(
-    [
-        (name, "i8")
-        for name in (
-            "workers",
-            "stacks",
-            "levels",
-            "moves",
-            "values",
-            "iterations",
-            "stops",
-            "roots",
-            "defers",
-            "mutation",
-        )
-    ]
-)
+_SETTINGS = ("workers", "stacks", "levels", "moves", "values", "iterations", "stops", "roots", "defers", "mutation")
+setting_dtype = np.dtype([(name, "i8") for name in _SETTINGS])
 """levels: of nodes that may open; values: of a leaf, from 0; iterations: of the main root; stops: 1 if the search may
 be stopped from outside; defers: 1 if moves may be put off."""
 
 CHOICES = 1 + STACKS * PLIES
-"""No step has more."""
+"""The most choices that a step has."""
 
 
 # -- small things ------------------------------------------------------------------------------------------------------
@@ -184,6 +169,13 @@ def clear_registers(wk):
 
 
 @inner
+def to(wk, then):
+    """The worker's next step."""
+    wk.pc = then
+    return found.DONE
+
+
+@inner
 def lock(s, wk, home, then):
     """`acquire`: waits while another worker has the lock."""
     node = s.node[home]
@@ -191,8 +183,7 @@ def lock(s, wk, home, then):
         return found.BLOCKED
     node.lock = 1
     wk.home = home
-    wk.pc = then
-    return found.DONE
+    return to(wk, then)
 
 
 @inner
@@ -279,14 +270,12 @@ def idle(s, wk, choice, c):
     if choice == 0:
         if not s.done:
             return found.BLOCKED
-        wk.pc = step.GONE
-        return found.DONE
+        return to(wk, step.GONE)
     home = choice - 1
     if home >= c.stacks * PLIES or not s.node[home].offered:
         return found.BLOCKED
     wk.home = home
-    wk.pc = step.J_CLAIM
-    return found.DONE
+    return to(wk, step.J_CLAIM)
 
 
 @inner
@@ -305,8 +294,7 @@ def claim_stack(s, wk, choice, c):
     if choice > c.stacks:
         return found.BLOCKED
     clear_registers(wk)
-    wk.pc = step.IDLE
-    return found.DONE
+    return to(wk, step.IDLE)
 
 
 @inner
@@ -316,15 +304,13 @@ def join_locked(s, wk, c):
     visit = s.visit[frame_at(c, wk.claimed, wk.home % PLIES)]
     is_open = node.open or c.mutation == mutation.JOIN_SKIPS_OPEN
     if not is_open or (node.closed and c.mutation != mutation.JOIN_SKIPS_CLOSED):
-        wk.pc = step.J_FAIL_RELEASE
-        return found.DONE
+        return to(wk, step.J_FAIL_RELEASE)
     visit.home = wk.home
     visit.home_id = node.id
     if not take(s, c, visit):
         clear_visit(visit)
         node.out = 1
-        wk.pc = step.J_FAIL_RELEASE if c.mutation == mutation.EXHAUSTED_NOT_WITHDRAWN else step.J_WITHDRAW
-        return found.DONE
+        return to(wk, step.J_FAIL_RELEASE if c.mutation == mutation.EXHAUSTED_NOT_WITHDRAWN else step.J_WITHDRAW)
     visit.inside = 1
     if c.mutation != mutation.JOIN_COUNTS_LATE:
         node.inside += 1
@@ -333,72 +319,27 @@ def join_locked(s, wk, c):
 
 
 @inner
-def early_take(s, wk, c):
-    """A mutation: the move is chosen before the lock is had."""
-    visit = s.visit[frame_at(c, wk.claimed, wk.home % PLIES)]
-    visit.move = s.node[wk.home].cursor
-    wk.pc = step.J_LOCK
-    return found.DONE
-
-
-@inner
-def join_with_move(s, wk, c):
-    """A mutation: the move was chosen before."""
+def join(s, wk, c):
+    pc = wk.pc
     node = s.node[wk.home]
     visit = s.visit[frame_at(c, wk.claimed, wk.home % PLIES)]
-    if not node.open or node.closed or visit.move >= c.moves:
-        clear_visit(visit)
-        wk.pc = step.J_FAIL_RELEASE
-        return found.DONE
-    visit.home = wk.home
-    visit.home_id = node.id
-    node.cursor = visit.move + 1
-    visit.inside = 1
-    node.inside += 1
-    wk.pc = step.J_RELEASE
-    return note_taken(node, visit.move)
-
-
-@inner
-def copy_line(s, wk, c):
-    """`_copy_line`, and the rest of `join`."""
-    visit = s.visit[frame_at(c, wk.claimed, wk.home % PLIES)]
-    right = is_right_home(s, visit)
-    if c.mutation == mutation.VOTE_READS_COPIED_FIELD:
-        s.answers &= ~(1 << wk.claimed)
-    wk.stack = wk.claimed
-    wk.ply = wk.home % PLIES
-    if c.mutation != mutation.JOIN_KEEPS_EPOCH:
-        wk.fresh = 0
-    clear_registers(wk)
-    wk.pc = step.START
-    return found.DONE if right else found.REUSED_FRAME
-
-
-@inner
-def join_failed(s, wk, c):
-    """The stack is given back."""
-    s.stack[wk.claimed] = FREE
-    s.runner[wk.claimed] -= 1
-    clear_registers(wk)
-    wk.pc = step.IDLE
-    return found.DONE
-
-
-@inner
-def join(s, wk, choice, c):
-    pc = wk.pc
-    if pc == step.J_CLAIM:
-        return claim_stack(s, wk, choice, c)
-    if choice > 0:
-        return found.BLOCKED
-    if pc == step.J_EARLY_TAKE:
-        return early_take(s, wk, c)
+    if pc == step.J_EARLY_TAKE:  # a mutation: the move is chosen before the lock is had
+        visit.move = node.cursor
+        return to(wk, step.J_LOCK)
     if pc == step.J_LOCK:
         if lock(s, wk, wk.home, step.J_RELEASE) == found.BLOCKED:  # `try_acquire`: a helper does not wait
-            wk.pc = step.J_FAIL_FREE
-            return found.DONE
-        return join_with_move(s, wk, c) if c.mutation == mutation.JOIN_TAKES_BEFORE_LOCK else join_locked(s, wk, c)
+            return to(wk, step.J_FAIL_FREE)
+        if c.mutation != mutation.JOIN_TAKES_BEFORE_LOCK:
+            return join_locked(s, wk, c)
+        if not node.open or node.closed or visit.move >= c.moves:
+            clear_visit(visit)
+            return to(wk, step.J_FAIL_RELEASE)
+        visit.home = wk.home
+        visit.home_id = node.id
+        node.cursor = visit.move + 1
+        visit.inside = 1
+        node.inside += 1
+        return note_taken(node, visit.move)
     if pc == step.J_WITHDRAW:
         return withdraw(s, wk, step.J_FAIL_RELEASE)
     if pc == step.J_RELEASE:
@@ -406,25 +347,31 @@ def join(s, wk, choice, c):
         late = c.mutation == mutation.JOIN_COUNTS_LATE
         return release(s, wk, step.J_LATE_READ if late else step.J_COPY)
     if pc == step.J_LATE_READ:
-        wk.walk = s.node[wk.home].inside
-        wk.pc = step.J_LATE_WRITE
-        return found.DONE
+        wk.walk = node.inside
+        return to(wk, step.J_LATE_WRITE)
     if pc == step.J_LATE_WRITE:
-        s.node[wk.home].inside = wk.walk + 1
-        wk.pc = step.J_COPY
-        return found.DONE
-    if pc == step.J_COPY:
-        return copy_line(s, wk, c)
-    if pc == step.J_FAIL_RELEASE:
-        if c.mutation == mutation.JOIN_KEEPS_LOCK:
-            wk.pc = step.J_FAIL_FREE
-            return found.DONE
-        return release(s, wk, step.J_FAIL_FREE)
-    if c.mutation == mutation.JOIN_KEEPS_STACK:
+        node.inside = wk.walk + 1
+        return to(wk, step.J_COPY)
+    if pc == step.J_COPY:  # `_copy_line`, and the rest of `join`
+        right = is_right_home(s, visit)
+        if c.mutation == mutation.VOTE_READS_COPIED_FIELD:
+            s.answers &= ~(1 << wk.claimed)
+        wk.stack = wk.claimed
+        wk.ply = wk.home % PLIES
+        if c.mutation != mutation.JOIN_KEEPS_EPOCH:
+            wk.fresh = 0
         clear_registers(wk)
-        wk.pc = step.IDLE
-        return found.DONE
-    return join_failed(s, wk, c)
+        wk.pc = step.START
+        return found.DONE if right else found.REUSED_FRAME
+    if pc == step.J_FAIL_RELEASE and c.mutation != mutation.JOIN_KEEPS_LOCK:
+        return release(s, wk, step.J_FAIL_FREE)
+    if pc == step.J_FAIL_RELEASE:
+        return to(wk, step.J_FAIL_FREE)
+    if c.mutation != mutation.JOIN_KEEPS_STACK:
+        s.stack[wk.claimed] = FREE
+        s.runner[wk.claimed] -= 1
+    clear_registers(wk)
+    return to(wk, step.IDLE)
 
 
 # -- a move: start, enter ----------------------------------------------------------------------------------------------
@@ -472,10 +419,8 @@ def begin_move(s, wk, c):
 
 
 @inner
-def start(s, wk, choice, c):
+def start(s, wk, c):
     """`_start_move` reads alpha of an open node, without its lock."""
-    if choice > 0:
-        return found.BLOCKED
     visit = s.visit[frame_at(c, wk.stack, wk.ply)]
     if not is_right_home(s, visit):
         return found.REUSED_FRAME
@@ -519,8 +464,6 @@ def put_off(s, wk, choice, c):
             put_back(s, wk, c)
             wk.pc = step.NEXT
         return found.DONE
-    if choice > 0:
-        return found.BLOCKED
     if pc == step.D_LOCK:
         if lock(s, wk, visit.home, step.D_RELEASE) == found.BLOCKED:
             return found.BLOCKED
@@ -540,8 +483,7 @@ def link(s, wk, c):
     node = s.node[frame_at(c, wk.stack, wk.ply)]
     if wk.ply == 0:
         node.parent, node.parent_id = NONE, 0
-        wk.pc = step.E_EPOCH
-        return found.DONE
+        return to(wk, step.E_EPOCH)
     visit = s.visit[frame_at(c, wk.stack, wk.ply - 1)]
     if not is_right_home(s, visit):
         return found.REUSED_FRAME
@@ -550,8 +492,7 @@ def link(s, wk, c):
         node.parent, node.parent_id = visit.home, parent.id
     else:
         node.parent, node.parent_id = parent.parent, parent.parent_id
-    wk.pc = step.E_EPOCH
-    return found.DONE
+    return to(wk, step.E_EPOCH)
 
 
 @inner
@@ -623,8 +564,7 @@ def leaf_value(s, wk, choice, c):
     elif choice > 0:
         return found.BLOCKED
     wk.value = value if wk.ply % 2 == 0 else -value
-    wk.pc = step.POP
-    return found.DONE
+    return to(wk, step.POP)
 
 
 @inner
@@ -637,8 +577,8 @@ def enter(s, wk, choice, c):
             return found.MISSED_ABORT
         if wk.ply == c.levels:
             return leaf_value(s, wk, choice, c)
-    if choice > 0:
-        return found.BLOCKED
+        if choice > 0:
+            return found.BLOCKED
     if pc == step.E_EPOCH:
         wk.pc = step.E_BODY if wk.fresh else step.E_STOP
         wk.fresh = 1
@@ -654,22 +594,10 @@ def enter(s, wk, choice, c):
         return walk_on(s, wk, step.UNWIND, step.E_BODY, only_one)
     node.best = -INFINITE
     node.cursor = node.put_off = node.taken = node.reported = node.out = 0
-    wk.pc = step.NEXT
-    return found.DONE
+    return to(wk, step.NEXT)
 
 
 # -- next move, open ---------------------------------------------------------------------------------------------------
-
-
-@inner
-def take_own(s, wk, c):
-    """The next move of a node that is not open, or the end of it."""
-    visit = s.visit[frame_at(c, wk.stack, wk.ply)]
-    if not take(s, c, visit):
-        wk.pc = step.FINISH
-        return found.DONE
-    wk.pc = step.START
-    return note_taken(s.node[visit.home], visit.move)
 
 
 @inner
@@ -679,8 +607,7 @@ def take_shared(s, wk, c):
     node = s.node[visit.home]
     if not take(s, c, visit):
         node.out = 1
-        wk.pc = step.LEAVE if c.mutation == mutation.EXHAUSTED_NOT_WITHDRAWN else step.N_WITHDRAW
-        return found.DONE
+        return to(wk, step.LEAVE if c.mutation == mutation.EXHAUSTED_NOT_WITHDRAWN else step.N_WITHDRAW)
     wk.pc = step.N_RELEASE
     return note_taken(node, visit.move)
 
@@ -693,23 +620,21 @@ def next_move(s, wk, choice, c):
         if choice > 1:
             return found.BLOCKED
         if choice == 1:
-            wk.pc = step.O_LOCK
-            return found.DONE
-        return take_own(s, wk, c)
-    if choice > 0:
-        return found.BLOCKED
+            return to(wk, step.O_LOCK)
+        if not take(s, c, visit):
+            return to(wk, step.FINISH)
+        wk.pc = step.START
+        return note_taken(s.node[visit.home], visit.move)
     if wk.pc == step.N_LOCK:
         if not is_right_home(s, visit):
             return found.REUSED_FRAME
         if c.mutation == mutation.TAKE_WITHOUT_LOCK and s.node[visit.home].cursor < c.moves:
             wk.walk = s.node[visit.home].cursor
-            wk.pc = step.N_UNLOCKED_TAKE
-            return found.DONE
+            return to(wk, step.N_UNLOCKED_TAKE)
         if lock(s, wk, visit.home, step.N_RELEASE) == found.BLOCKED:
             return found.BLOCKED
         if s.node[wk.home].closed and c.mutation != mutation.TAKE_SKIPS_CLOSED:
-            wk.pc = step.LEAVE
-            return found.DONE
+            return to(wk, step.LEAVE)
         return take_shared(s, wk, c)
     if wk.pc == step.N_UNLOCKED_TAKE:
         visit.move, wk.walk = wk.walk, 0
@@ -724,9 +649,7 @@ def next_move(s, wk, choice, c):
 
 
 @inner
-def open_node(s, wk, choice, c):
-    if choice > 0:
-        return found.BLOCKED
+def open_node(s, wk, c):
     pc = wk.pc
     unlocked = c.mutation == mutation.OPEN_WITHOUT_LOCK
     own = frame_at(c, wk.stack, wk.ply)
@@ -740,8 +663,7 @@ def open_node(s, wk, choice, c):
             return found.OPENED_TWICE
         node.inside = 1
         s.visit[own].inside = 1
-        wk.pc = step.O_OPEN if c.mutation == mutation.OPEN_STAYS_CLOSED else step.O_CLOSED
-        return found.DONE
+        return to(wk, step.O_OPEN if c.mutation == mutation.OPEN_STAYS_CLOSED else step.O_CLOSED)
     if pc == step.O_CLOSED:
         node.closed = 0
         return locked(s, wk, step.O_OPEN, not unlocked)
@@ -838,32 +760,14 @@ def report_locked(s, wk, c):
             wk.pc = step.LEAVE
         return found.DONE
     if wk.again or c.mutation == mutation.TAKE_WITHOUT_LOCK or c.mutation == mutation.TAKE_SKIPS_CLOSED:
-        wk.pc = step.C_RELEASE
-        return found.DONE
+        return to(wk, step.C_RELEASE)
     forget_move(s.visit[frame_at(c, wk.stack, wk.ply)])
     return take_shared(s, wk, c)  # under the same lock
 
 
 @inner
-def close(s, wk, c):
-    """After a cutoff: `closed` first, then the epoch."""
-    pc = wk.pc
-    node = s.node[wk.home]
-    if pc == step.C_CLOSE:
-        node.closed = CUTOFF
-        raises = node.inside > 1 and c.mutation != mutation.CUTOFF_KEEPS_EPOCH
-        raises = raises and c.mutation != mutation.EPOCH_BEFORE_CLOSED
-        return locked(s, wk, step.C_EPOCH if raises else step.LEAVE, True)
-    raise_epoch(s)
-    wk.pc = step.C_CLOSE if pc == step.C_EARLY_EPOCH else step.LEAVE
-    return found.DONE
-
-
-@inner
-def after_child(s, wk, choice, c):
+def after_child(s, wk, c):
     """`_after_child` at an open node."""
-    if choice > 0:
-        return found.BLOCKED
     pc = wk.pc
     visit = s.visit[frame_at(c, wk.stack, wk.ply)]
     if pc == step.C_LOCK:
@@ -872,8 +776,7 @@ def after_child(s, wk, choice, c):
         if c.mutation == mutation.REPORT_WITHOUT_LOCK and not s.node[visit.home].closed:
             wk.home = visit.home
             wk.walk = s.node[visit.home].reported
-            wk.pc = step.C_UNLOCKED_REPORT
-            return found.DONE
+            return to(wk, step.C_UNLOCKED_REPORT)
         if lock(s, wk, visit.home, step.C_RELEASE) == found.BLOCKED:
             return found.BLOCKED
         return report_locked(s, wk, c)
@@ -897,7 +800,14 @@ def after_child(s, wk, choice, c):
         wk.home = 0
         go_on(s, wk, c)
         return result
-    return close(s, wk, c)
+    if pc == step.C_CLOSE:  # after a cutoff: `closed` first, then the epoch
+        node = s.node[wk.home]
+        node.closed = CUTOFF
+        raises = node.inside > 1 and c.mutation != mutation.CUTOFF_KEEPS_EPOCH
+        raises = raises and c.mutation != mutation.EPOCH_BEFORE_CLOSED
+        return locked(s, wk, step.C_EPOCH if raises else step.LEAVE, True)
+    raise_epoch(s)
+    return to(wk, step.C_CLOSE if pc == step.C_EARLY_EPOCH else step.LEAVE)
 
 
 # -- leave -------------------------------------------------------------------------------------------------------------
@@ -914,24 +824,17 @@ def count_out(s, wk, c):
     if s.visit[own].inside != 0 or not node.open or s.visit[own].home_id != node.id:
         return found.NOT_INSIDE
     if c.mutation == mutation.LEAVE_COUNTS_LATE:
-        wk.pc = step.L_RELEASE
-        return found.DONE
+        return to(wk, step.L_RELEASE)
     node.inside -= 1
     wk.last = 1 if node.inside == 0 and c.mutation != mutation.LEAVE_NEVER_LAST else 0
-    choose_way_out(wk, own, c)
-    return found.DONE
-
-
-@inner
-def choose_way_out(wk, own, c):
+    wk.pc = step.L_RELEASE
     if wk.last:
         wk.pc = step.L_WITHDRAW
     elif own == wk.home and c.mutation != mutation.PARK_AFTER_RELEASE:
         wk.pc = step.L_PARK
     elif own != wk.home and c.mutation == mutation.FREE_BEFORE_RELEASE:
         wk.pc = step.L_EARLY_FREE
-    else:
-        wk.pc = step.L_RELEASE
+    return found.DONE
 
 
 @inner
@@ -956,12 +859,8 @@ def free_own_stack(s, wk, c):
 
 @inner
 def park(s, wk, c):
-    stack = wk.stack
-    if c.mutation == mutation.FREE_INSTEAD_OF_PARK:
-        s.stack[stack] = FREE
-    else:
-        s.stack[stack] = PARKED
-    s.runner[stack] -= 1
+    s.stack[wk.stack] = FREE if c.mutation == mutation.FREE_INSTEAD_OF_PARK else PARKED
+    s.runner[wk.stack] -= 1
 
 
 @inner
@@ -989,29 +888,13 @@ def go_on_alone(wk, c):
 
 
 @inner
-def adopt(s, wk, c):
-    """The stack that the node lies in."""
-    stack = wk.home // PLIES
-    if s.stack[stack] != PARKED:
-        return found.NOT_PARKED
-    if c.mutation != mutation.ADOPT_STAYS_PARKED:
-        s.stack[stack] = ACTIVE
-    wk.stack = stack
-    if c.mutation != mutation.ADOPT_KEEPS_EPOCH:
-        wk.fresh = 0
-    go_on_alone(wk, c)
-    return run_stack(s, stack)
-
-
-@inner
 def leave_late(s, wk, c):
     """A mutation: `inside` is counted down after the lock was given back."""
     own = frame_at(c, wk.stack, wk.ply)
     node = s.node[wk.home]
     if wk.pc == step.L_LATE_READ:
         wk.walk = node.inside
-        wk.pc = step.L_LATE_WRITE
-        return found.DONE
+        return to(wk, step.L_LATE_WRITE)
     node.inside = wk.walk - 1
     wk.last = 1 if node.inside == 0 else 0
     if wk.last:
@@ -1024,9 +907,7 @@ def leave_late(s, wk, c):
 
 
 @inner
-def leave(s, wk, choice, c):
-    if choice > 0:
-        return found.BLOCKED
+def leave(s, wk, c):
     pc = wk.pc
     if pc == step.L_WITHDRAW:
         return withdraw(s, wk, step.L_RELEASE if c.mutation == mutation.LEAVE_STAYS_OPEN else step.L_OPEN)
@@ -1037,13 +918,11 @@ def leave(s, wk, choice, c):
         return locked(s, wk, step.L_RELEASE, True)
     if pc == step.L_PARK:
         park(s, wk, c)
-        wk.pc = step.L_RELEASE
-        return found.DONE
+        return to(wk, step.L_RELEASE)
     if pc == step.L_EARLY_FREE:
         s.stack[wk.stack] = FREE
         s.runner[wk.stack] -= 1
-        wk.pc = step.L_RELEASE
-        return found.DONE
+        return to(wk, step.L_RELEASE)
     if pc == step.L_RELEASE:
         result = release(s, wk, step.L_LATE_READ)
         if c.mutation != mutation.LEAVE_COUNTS_LATE:
@@ -1060,19 +939,26 @@ def leave(s, wk, choice, c):
         else:
             wk.pc = step.L_ADOPT
         return found.DONE
-    if pc == step.L_ADOPT:
-        return adopt(s, wk, c)
-    return leave_late(s, wk, c)
+    if pc != step.L_ADOPT:
+        return leave_late(s, wk, c)
+    stack = wk.home // PLIES  # that the node lies in
+    if s.stack[stack] != PARKED:
+        return found.NOT_PARKED
+    if c.mutation != mutation.ADOPT_STAYS_PARKED:
+        s.stack[stack] = ACTIVE
+    wk.stack = stack
+    if c.mutation != mutation.ADOPT_KEEPS_EPOCH:
+        wk.fresh = 0
+    go_on_alone(wk, c)
+    return run_stack(s, stack)
 
 
 # -- unwind, root ------------------------------------------------------------------------------------------------------
 
 
 @inner
-def unwind(s, wk, choice, c):
+def unwind(s, wk, c):
     """`unwind` at an open node: is anything above it dead? Then it is, too."""
-    if choice > 0:
-        return found.BLOCKED
     pc = wk.pc
     if pc == step.U_STOP:
         wk.dead = s.stop
@@ -1116,15 +1002,6 @@ def root_bounds(s, root, c):
             low = max(low, worst)
             high = max(high, best)
     return low, high
-
-
-@inner
-def is_right_value(s, wk, c):
-    """Ghost: whether what the root is said to be worth follows from the leaves. Its window has no lower bound."""
-    low, high = root_bounds(s, wk.stack, c)
-    if wk.value >= s.node[frame_at(c, wk.stack, 0)].beta:
-        return low >= wk.value
-    return low == wk.value == high
 
 
 @inner
@@ -1190,7 +1067,10 @@ def finish_root(s, wk, choice, c):
     main = is_main(wk, c)
     if choice > (0 if main else 1):
         return found.BLOCKED
-    if not is_right_value(s, wk, c):
+    # ghost: what the root is said to be worth follows from the leaves; its window has no lower bound
+    low, high = root_bounds(s, wk.stack, c)
+    fails_high = wk.value >= s.node[frame_at(c, wk.stack, 0)].beta
+    if low < wk.value or (not fails_high and (low != wk.value or high != wk.value)):
         return found.WRONG_VALUE
     keep_answer(s, wk, c)
     if s.stop or choice == 1 or (main and s.iteration + 1 >= c.iterations):
@@ -1202,43 +1082,22 @@ def finish_root(s, wk, choice, c):
 
 
 @inner
-def is_right_vote(s, c):
-    """Ghost: whether `_hold_vote` finds an answer of each root that has shown something, and of no other."""
-    answers = s.answers
-    if c.mutation == mutation.ANSWER_OF_WORKER:
-        answers = 0
-        for w in range(c.workers):
-            if s.worker[w].answer and s.worker[w].began:
-                answers |= 1 << (s.worker[w].began - 1)
-    return answers == s.shown
-
-
-@inner
 def end_search(s, c):
-    """The end of `_end_search`, by whoever has lowered `roots` to 0."""
+    """The end of `_end_search`, by whoever has lowered `roots` to 0. `_hold_vote` must find an answer of each root that
+    has shown something, and of no other."""
     if s.done or s.ended != (1 << c.roots) - 1:
         return found.DONE_WRONGLY
     for f in range(c.stacks * PLIES):
         if s.visit[f].inside or s.node[f].open:
             return found.DONE_WRONGLY
     s.done = 1
-    return found.DONE if is_right_vote(s, c) else found.WRONG_VOTE
-
-
-@inner
-def leave_root(s, wk, c):
-    """The root's stack is given back."""
-    root, uncounted = wk.stack, wk.dead
-    if s.ended >> root & 1:
-        return found.ENDED_TWICE
-    s.ended |= 1 << root
-    free_own_stack(s, wk, c)
-    clear_node(s.node[frame_at(c, root, 0)])
-    be_idle(s, wk, c)
-    wk.pc = step.X_LATE_READ if c.mutation == mutation.ROOTS_NOT_ATOMIC else step.X_COUNT
-    if uncounted:
-        wk.pc = step.IDLE
-    return found.DONE
+    answers = s.answers
+    if c.mutation == mutation.ANSWER_OF_WORKER:
+        answers = 0
+        for w in range(c.workers):
+            if s.worker[w].answer and s.worker[w].began:
+                answers |= 1 << (s.worker[w].began - 1)
+    return found.DONE if answers == s.shown else found.WRONG_VOTE
 
 
 @inner
@@ -1247,10 +1106,18 @@ def root(s, wk, choice, c):
     pc = wk.pc
     if pc == step.R_STOP:
         return finish_root(s, wk, choice, c)
-    if choice > 0:
-        return found.BLOCKED
-    if pc == step.X_FREE:
-        return leave_root(s, wk, c)
+    if pc == step.X_FREE:  # the root's stack is given back
+        number, uncounted = wk.stack, wk.dead
+        if s.ended >> number & 1:
+            return found.ENDED_TWICE
+        s.ended |= 1 << number
+        free_own_stack(s, wk, c)
+        clear_node(s.node[frame_at(c, number, 0)])
+        be_idle(s, wk, c)
+        wk.pc = step.X_LATE_READ if c.mutation == mutation.ROOTS_NOT_ATOMIC else step.X_COUNT
+        if uncounted:
+            wk.pc = step.IDLE
+        return found.DONE
     if pc == step.X_DONE:
         wk.pc = step.IDLE
         return end_search(s, c)
@@ -1271,32 +1138,6 @@ def root(s, wk, choice, c):
 
 
 # -- what a worker does by itself --------------------------------------------------------------------------------------
-
-
-@inner
-def report_own(s, wk, c):
-    """`_after_child` at a node that is not open."""
-    if is_reported(s, wk, c):
-        return found.REPORT_TWICE
-    if take_in(s, wk, c):
-        wk.pc = step.FINISH
-    else:
-        go_on(s, wk, c)
-    return found.DONE
-
-
-@inner
-def finish(s, wk, c):
-    """`_finish`: the node's value is what its parent gets."""
-    own = frame_at(c, wk.stack, wk.ply)
-    node = s.node[own]
-    if node.open or s.visit[own].home != own or not is_right_home(s, s.visit[own]):
-        return found.REUSED_FRAME
-    if node.best < node.beta and node.reported != (1 << c.moves) - 1:
-        return found.UNFINISHED
-    wk.value = node.best
-    wk.pc = step.POP
-    return found.DONE
 
 
 @inner
@@ -1336,12 +1177,22 @@ def run_locally(s, wk, c):
                 return found.REUSED_FRAME
             if s.node[s.visit[here].home].open:
                 wk.pc = step.C_LOCK
+            elif is_reported(s, wk, c):
+                return found.REPORT_TWICE
+            elif take_in(s, wk, c):
+                wk.pc = step.FINISH
             else:
-                result = report_own(s, wk, c)
+                go_on(s, wk, c)
         elif pc == step.LEAVE:
             result = count_out(s, wk, c)
-        elif pc == step.FINISH:
-            result = finish(s, wk, c)
+        elif pc == step.FINISH:  # the node's value is what its parent gets
+            node = s.node[here]
+            if node.open or s.visit[here].home != here or not is_right_home(s, s.visit[here]):
+                return found.REUSED_FRAME
+            if node.best < node.beta and node.reported != (1 << c.moves) - 1:
+                return found.UNFINISHED
+            wk.value = node.best
+            wk.pc = step.POP
         elif wk.ply == 0:
             abort_root(s, wk, c)
         else:
@@ -1365,10 +1216,14 @@ def first_step(s, wk, choice, c):
     pc = wk.pc
     if pc == step.IDLE:
         return idle(s, wk, choice, c)
+    if pc == step.J_CLAIM:
+        return claim_stack(s, wk, choice, c)
+    if choice > 0 and pc not in (step.D_CLAIM, step.E_BODY, step.N_BEGIN, step.R_STOP):
+        return found.BLOCKED  # it cannot go in several ways
     if pc <= step.J_FAIL_FREE:
-        return join(s, wk, choice, c)
+        return join(s, wk, c)
     if pc <= step.S_ALPHA_AGAIN:
-        return start(s, wk, choice, c)
+        return start(s, wk, c)
     if pc <= step.D_RELEASE:
         return put_off(s, wk, choice, c)
     if pc <= step.E_BODY:
@@ -1376,13 +1231,13 @@ def first_step(s, wk, choice, c):
     if pc <= step.N_RELEASE:
         return next_move(s, wk, choice, c)
     if pc <= step.O_OFFER:
-        return open_node(s, wk, choice, c)
+        return open_node(s, wk, c)
     if pc <= step.C_RELEASE:
-        return after_child(s, wk, choice, c)
+        return after_child(s, wk, c)
     if pc <= step.L_ADOPT:
-        return leave(s, wk, choice, c)
+        return leave(s, wk, c)
     if pc <= step.U_WITHDRAW:
-        return unwind(s, wk, choice, c)
+        return unwind(s, wk, c)
     if pc <= step.X_DONE:
         return root(s, wk, choice, c)
     return found.BLOCKED
@@ -1405,9 +1260,7 @@ def interrupt(s, c):
         return found.BLOCKED
     if s.supervisor == 0:
         s.stop = 1
-        s.supervisor = 1
-        if c.mutation == mutation.STOP_KEEPS_EPOCH:
-            s.supervisor = 2
+        s.supervisor = 2 if c.mutation == mutation.STOP_KEEPS_EPOCH else 1
     else:
         raise_epoch(s)
         s.supervisor = 2
@@ -1417,8 +1270,11 @@ def interrupt(s, c):
 @inner
 def chooses_alone(s, worker):
     """Whether the worker's next step is a choice that is nobody else's business."""
-    pc = s.worker[worker].pc
-    return pc == step.E_BODY or pc == step.N_BEGIN or pc == step.D_CLAIM
+    return s.worker[worker].pc in (step.E_BODY, step.N_BEGIN, step.D_CLAIM)
+
+
+UNSEEN = (step.J_RELEASE, step.J_FAIL_RELEASE, step.N_RELEASE, step.C_RELEASE, step.D_RELEASE, step.O_CLOSED)
+UNSEEN += (step.O_OPEN, step.L_OPEN, step.L_PARK, step.L_RELEASE, step.L_ADOPT)
 
 
 @inner
@@ -1429,12 +1285,7 @@ def goes_unseen(s, worker):
     move, and `open` of one that nobody is inside of any more: read under the lock alone. That a stack is parked, and
     that it is active again: who looks for a free one passes over both.
     """
-    pc = s.worker[worker].pc
-    if pc == step.J_RELEASE or pc == step.J_FAIL_RELEASE or pc == step.N_RELEASE or pc == step.C_RELEASE:
-        return True
-    if pc == step.O_CLOSED or pc == step.O_OPEN or pc == step.D_RELEASE:
-        return True
-    return pc == step.L_OPEN or pc == step.L_PARK or pc == step.L_RELEASE or pc == step.L_ADOPT
+    return s.worker[worker].pc in UNSEEN
 
 
 @inner
@@ -1463,10 +1314,10 @@ def broken(s, c):
 @inner
 def is_over(s, c):
     """Every worker has seen that the search is done."""
-    there = 0
+    gone = 0
     for w in range(c.workers):
-        there += 1 if s.worker[w].pc != step.GONE else 0
-    return there == 0
+        gone += s.worker[w].pc == step.GONE
+    return gone == c.workers
 
 
 @inner
@@ -1480,20 +1331,6 @@ def leftover(s, c):
         if s.stack[stack] != FREE:
             return True
     return s.idle != c.workers
-
-
-@inner
-def begin_root(s, c, number, beta):
-    """`_begin_root`"""
-    wk = s.worker[number]
-    wk.stack = number
-    if c.mutation == mutation.ANSWER_OF_WORKER or c.mutation == mutation.MAIN_ROOT_OF_WORKER:
-        wk.began = 1 + number
-    s.stack[number] = ACTIVE
-    s.runner[number] = 1
-    s.node[frame_at(c, number, 0)].beta = beta
-    enter_root(s, wk, c)
-    run_locally(s, wk, c)
 
 
 @entry
@@ -1510,4 +1347,12 @@ def begin(s, c, beta, side_beta):
     s.roots = c.roots
     s.idle = c.workers - c.roots
     for number in range(c.roots):
-        begin_root(s, c, number, side_beta if number else beta)
+        wk = s.worker[number]
+        wk.stack = number
+        if c.mutation == mutation.ANSWER_OF_WORKER or c.mutation == mutation.MAIN_ROOT_OF_WORKER:
+            wk.began = 1 + number
+        s.stack[number] = ACTIVE
+        s.runner[number] = 1
+        s.node[frame_at(c, number, 0)].beta = side_beta if number else beta
+        enter_root(s, wk, c)
+        run_locally(s, wk, c)

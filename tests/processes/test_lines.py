@@ -15,7 +15,7 @@ from reports import cp, moves
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.arena.table_entries import StoredResult, TableReader
+from psearch.arena.shared_results import StoredResult, TableReader
 from psearch.options import SearchOptions
 from psearch.processes.line_completion import whole_line
 from psearch.processes.request import SearchRequest

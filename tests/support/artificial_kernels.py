@@ -10,7 +10,7 @@ import numba
 import numpy as np
 from artificial_tree import tree_dtype
 
-from psearch.lab.studies.uniform_kernels import child_key, child_value
+from psearch.lab.studies.study_kernels import child_key, child_value
 from psearch_core.chess.ordering.movepick import (
     PICK_BAD_CAPTURES_START,
     PICK_CAPTURES,

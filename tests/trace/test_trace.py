@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import random
 import signal
 import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import chess
 import numpy as np
@@ -35,7 +35,7 @@ from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.trace.recorder import Abandoned, Recorder, trace_capacity
-from psearch.trace.trace_file import OPENING, check_trace, replacing
+from psearch.trace.trace_file import OPENING, Slice, check_trace, on_lanes, replacing
 from psearch_core.constants import BOUND_EXACT, CLOSED_CUTOFF
 from psearch_core.records import (
     CACHE_LINE,
@@ -49,6 +49,7 @@ from psearch_core.records import (
     trace_event_dtype,
 )
 
+Run = Callable[..., tuple[int, str, str]]
 NS_PER_US = 1000
 TIC_TAC_TOE = str(REPOSITORY / "docs" / "examples" / "tic_tac_toe.py")
 SEARCH_PID, WORKERS_PID, SPLITS_PID = 1, 2, 3
@@ -62,17 +63,13 @@ def kernels() -> None:
     load_kernels()
 
 
+@pytest.fixture
+def suite(tmp_path: Path) -> str:
+    (tmp_path / "suite.epd").write_text(f"{KIWIPETE}\n{MIDDLE_GAME}\n")
+    return str(tmp_path / "suite.epd")
+
+
 # -- reading a trace -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Slice:
-    """A complete event, in whole nanoseconds."""
-
-    name: str
-    begin: int
-    end: int
-    args: dict[str, Any]
 
 
 class Trace:
@@ -201,14 +198,35 @@ def end_of(sample: VirtualSample) -> int:
     return round(sample.seconds * 1e12) // 1000
 
 
-def simulate(
-    path: Path, workers: int, depth: int, policy: str = "calibrated", costs: Costs | None = None, room: int = 1 << 16
-) -> tuple[Trace, VirtualSample, Simulator]:
-    simulator = Simulator(workers, 4, costs or Costs(), trace_events=room)
-    sample = simulator.search("x", chess.Board(KIWIPETE), depth, SearchOptions(policy=policy), seed=3)
-    assert simulator.recorder is not None
-    simulator.recorder.write(path, {"policy": policy})
-    return Trace(path.read_text()), sample, simulator
+Simulate = Callable[..., tuple[Trace, VirtualSample, Simulator]]
+
+
+@pytest.fixture
+def simulate(tmp_path: Path) -> Iterator[Simulate]:
+    """Gives what searches in virtual time, and the trace of the search; the simulators are closed at the end."""
+    made: list[Simulator] = []
+
+    def search(
+        workers: int, depth: int, policy: str = "calibrated", costs: Costs | None = None, room: int = 1 << 16
+    ) -> tuple[Trace, VirtualSample, Simulator]:
+        made.append(Simulator(workers, 4, costs or Costs(), trace_events=room))
+        sample = made[-1].search("x", chess.Board(KIWIPETE), depth, SearchOptions(policy=policy), seed=3)
+        return written(made[-1].recorder, tmp_path), sample, made[-1]
+
+    yield search
+    for simulator in made:
+        simulator.close()
+
+
+def written(recorder: Recorder | None, folder: Path) -> Trace:
+    """The trace of the last search, written and read again."""
+    assert recorder is not None
+    recorder.write(folder / "t.json", {})
+    return Trace((folder / "t.json").read_text())
+
+
+def end_of_tracks(trace: Trace) -> int:
+    return max(part.end for part in trace.worker(0))
 
 
 @pytest.mark.parametrize("costs", [Costs(), replace(Costs(), jitter=0.5)])
@@ -223,8 +241,10 @@ def simulate(
         (8, "root", 6),
     ],
 )
-def test_the_trace_is_what_the_workers_did(tmp_path: Path, workers: int, policy: str, depth: int, costs: Costs) -> None:
-    trace, sample, simulator = simulate(tmp_path / "t.json", workers, depth, policy, costs)
+def test_the_trace_is_what_the_workers_did(
+    simulate: Simulate, workers: int, policy: str, depth: int, costs: Costs
+) -> None:
+    trace, sample, simulator = simulate(workers, depth, policy, costs)
     end = end_of(sample)
     assert trace.workers == workers
     check_tracks(trace, end)
@@ -243,11 +263,10 @@ def test_the_trace_is_what_the_workers_did(tmp_path: Path, workers: int, policy:
     assert depths == sorted(depths) and set(depths) == set(range(1, depth + 1))
     assert [part.args["depth"] for part in trace.iterations if part.args["bound"] == "exact"] == [*range(1, depth + 1)]
     assert trace.iterations[-1].args["score"] == sample.score
-    simulator.arena.close()
 
 
-def test_what_is_thrown_away_is_shown(tmp_path: Path) -> None:
-    trace, sample, simulator = simulate(tmp_path / "t.json", 8, 8, costs=Costs().without_sharing())
+def test_what_is_thrown_away_is_shown(simulate: Simulate) -> None:
+    trace, sample, _ = simulate(8, 8, costs=Costs().without_sharing())
     assert sample.aborted_nodes > 0
     aborted = [part for number in range(8) for part in trace.within(number, "aborted work")]
     assert {part.args["cause"] for part in aborted} == {"unwound", "value came too late"}
@@ -258,12 +277,11 @@ def test_what_is_thrown_away_is_shown(tmp_path: Path) -> None:
             low, high = part.args["nodes"] * Costs().node, part.args["nodes"] * Costs().qnode + Costs().join + 150
             assert low - 1 <= part.end - part.begin <= high or part.begin == part.end
     assert max(part.args.get("nodes", 0) for part in aborted) > 10
-    simulator.close()
 
 
 @pytest.mark.parametrize("policy", ["lazy", "abdada"])
-def test_every_worker_has_a_root_where_nothing_is_split(tmp_path: Path, policy: str) -> None:
-    trace, sample, simulator = simulate(tmp_path / "t.json", 4, 6, policy)
+def test_every_worker_has_a_root_where_nothing_is_split(simulate: Simulate, policy: str) -> None:
+    trace, sample, simulator = simulate(4, 6, policy)
     check_tracks(trace, end_of(sample))
     check_counters(trace, simulator.arena)
     assert trace.lives == {}
@@ -277,21 +295,19 @@ def test_every_worker_has_a_root_where_nothing_is_split(tmp_path: Path, policy: 
         ]
         assert (len(roots) > 3) == (number > 0)  # those of worker 0 are the iterations
     assert trace.iterations[-1].args == {**trace.iterations[-1].args, "depth": 6, "bound": "exact"}
-    simulator.close()
 
 
 @pytest.mark.parametrize("policy", ["serial", "calibrated"])
-def test_one_worker_searches_all_the_time(tmp_path: Path, policy: str) -> None:
-    trace, sample, simulator = simulate(tmp_path / "t.json", 1, 5, policy)
+def test_one_worker_searches_all_the_time(simulate: Simulate, policy: str) -> None:
+    trace, sample, _ = simulate(1, 5, policy)
     (only,) = [part for part in trace.worker(0) if part.end > part.begin]
     assert (only.name, only.begin, only.end) == ("search", 0, end_of(sample))
     assert trace.lives == {} and len(trace.iterations) >= 5
-    simulator.close()
 
 
 @pytest.mark.parametrize(("workers", "policy"), [(1, "serial"), (8, "calibrated"), (64, "ybw"), (4, "lazy")])
-def test_recording_does_not_change_the_search(tmp_path: Path, workers: int, policy: str) -> None:
-    _, traced, simulator = simulate(tmp_path / "t.json", workers, 6, policy)
+def test_recording_does_not_change_the_search(simulate: Simulate, workers: int, policy: str) -> None:
+    _, traced, simulator = simulate(workers, 6, policy)
     plain = Simulator(workers, 4, Costs())
     assert plain.recorder is None and plain.arena.trace_logs is None
     assert int(plain.arena.context_array[0]["trace"]) == 0
@@ -300,16 +316,13 @@ def test_recording_does_not_change_the_search(tmp_path: Path, workers: int, poli
         assert not plain.arena.frames["trace"][name].any()
     assert simulator.arena.frames["trace"]["entered"].any()
     plain.close()
-    simulator.close()
 
 
-def test_the_same_bytes_every_time(tmp_path: Path) -> None:
-    suite = tmp_path / "suite.epd"
-    suite.write_text(KIWIPETE + "\n")
+def test_the_same_bytes_every_time(tmp_path: Path, suite: str) -> None:
     found = set()
     for name in ("first.json", "second.json"):
-        words = ["--workers", "8", "--suite", str(suite), "--depth", "6", "--jitter", "0.3", "--seed", "5"]
-        words += ["--trace", str(tmp_path / name), "--log", str(tmp_path / "log.jsonl")]
+        words = ["--workers", "8", "--suite", suite, "--positions", "1", "--depth", "6", "--jitter", "0.3"]
+        words += ["--seed", "5", "--trace", str(tmp_path / name), "--log", str(tmp_path / "log.jsonl")]
         assert run_here("simulate", *words).returncode == 0
         found.add((tmp_path / name).read_bytes())
     (text,) = found
@@ -342,17 +355,16 @@ def test_a_move_that_has_no_words_here_is_a_number(monkeypatch: pytest.MonkeyPat
     assert position.name_of(9) == "8"
 
 
-def test_1024_workers(tmp_path: Path) -> None:
-    trace, sample, simulator = simulate(tmp_path / "t.json", 1024, 7, room=trace_capacity(1024))
+def test_1024_workers(simulate: Simulate) -> None:
+    trace, sample, simulator = simulate(1024, 7, room=trace_capacity(1024))
     check_tracks(trace, end_of(sample))
     check_counters(trace, simulator.arena)
     assert trace.workers == 1024
-    simulator.close()
 
 
-def test_a_full_log_says_so(tmp_path: Path) -> None:
-    trace, sample, simulator = simulate(tmp_path / "t.json", 8, 7, room=20)
-    _, unlimited, other = simulate(tmp_path / "other.json", 8, 7)
+def test_a_full_log_says_so(simulate: Simulate) -> None:
+    trace, sample, simulator = simulate(8, 7, room=20)
+    _, unlimited, other = simulate(8, 7)
     assert sample == unlimited
     end = end_of(sample)
     dropped = 0
@@ -367,19 +379,15 @@ def test_a_full_log_says_so(tmp_path: Path) -> None:
     assert dropped == trace.facts["dropped_events"] == sum(simulator.recorder.dropped.values()) > 100
     logged = [int(each.arena.trace_logs["head"]["count"].sum()) for each in (simulator, other)]  # type: ignore[index]
     assert logged[0] == 8 * 20 and logged[0] + dropped == logged[1]
-    simulator.close()
-    other.close()
 
 
-def test_a_log_that_is_just_big_enough(tmp_path: Path) -> None:
-    whole, _, simulator = simulate(tmp_path / "t.json", 2, 6)
+def test_a_log_that_is_just_big_enough(simulate: Simulate) -> None:
+    whole, _, simulator = simulate(2, 6)
     counts = simulator.arena.trace_logs["head"]["count"]  # type: ignore[index]
-    fits, _, tight = simulate(tmp_path / "tight.json", 2, 6, room=int(counts.max()))
+    fits, _, _ = simulate(2, 6, room=int(counts.max()))
     assert (fits.top, fits.nested, fits.facts) == (whole.top, whole.nested, whole.facts)
-    short, _, shorter = simulate(tmp_path / "short.json", 2, 6, room=int(counts.max()) - 1)
+    short, _, _ = simulate(2, 6, room=int(counts.max()) - 1)
     assert short.facts["dropped_events"] >= 1
-    for each in (simulator, tight, shorter):
-        each.close()
 
 
 def test_a_search_cut_short_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -396,8 +404,7 @@ def test_a_search_cut_short_is_written(tmp_path: Path, monkeypatch: pytest.Monke
 
     with pytest.raises(KeyboardInterrupt):
         simulator.search("x", chess.Board(KIWIPETE), 12, SearchOptions(), watch=interrupt)
-    simulator.recorder.write(tmp_path / "t.json", {})
-    trace = Trace((tmp_path / "t.json").read_text())
+    trace = written(simulator.recorder, tmp_path)
     check_tracks(trace, int(simulator.simulation[0]["now"]) // 1000)
     assert trace.facts["finished"] is False
     assert trace.iterations[-1].args["bound"] == "unfinished"
@@ -410,14 +417,13 @@ def test_a_search_cut_short_is_written(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_each_search_has_a_trace_of_its_own(tmp_path: Path) -> None:
     simulator = Simulator(8, 4, Costs(), trace_events=4096)
-    assert simulator.recorder is not None
     texts = []
     for depth in (6, 4, 6):
         sample = simulator.search("x", chess.Board(KIWIPETE), depth, SearchOptions())
-        simulator.recorder.write(tmp_path / "t.json", {})
+        trace = written(simulator.recorder, tmp_path)
         texts.append((tmp_path / "t.json").read_text())
-        check_tracks(Trace(texts[-1]), end_of(sample))
-        check_counters(Trace(texts[-1]), simulator.arena)
+        check_tracks(trace, end_of(sample))
+        check_counters(trace, simulator.arena)
     assert texts[0] == texts[2] != texts[1]
     simulator.close()
 
@@ -425,113 +431,94 @@ def test_each_search_has_a_trace_of_its_own(tmp_path: Path) -> None:
 # -- events that seldom come, made by hand ---------------------------------------------------------------------------
 
 
+KINDS = {"join": TRACE_JOIN, "idle": TRACE_IDLE, "take": TRACE_TAKE, "abort": TRACE_ABORT}
+KINDS |= {"split": TRACE_SPLIT, "root": TRACE_ROOT}
+ByHand = Callable[[int, str], Trace]
+
+
 @pytest.fixture
-def by_hand(tmp_path: Path) -> Iterator[Callable[[int, list[dict[str, int]]], Trace]]:
-    """Writes events into the log of worker 0 of two, and gives the trace that ends at some time."""
+def by_hand(tmp_path: Path) -> Iterator[ByHand]:
+    """Writes events into the log of worker 0 of two, and gives the trace that ends at some time.
+
+    Events are words with commas between them: the kind, when it began if that is not all, the time, other fields.
+    """
     arena = Arena(2, 1, trace_events=64)
     recorder = Recorder(arena, virtual=True)
 
-    def write(end: int, events: list[dict[str, int]]) -> Trace:
+    def write(end: int, events: str) -> Trace:
         recorder.begin()
         arena.header["done"] = 1
         log = arena.trace_logs[0]  # type: ignore[index]
-        for number, fields in enumerate(events):
+        for number, (kind, *words) in enumerate(map(str.split, events.split(","))):
+            times = [1000 * int(word) for word in words if "=" not in word]
             event = np.zeros(1, trace_event_dtype)[0]
-            for name, value in {"frame": 5, "split": 1 << 10, "begin": fields["time"], **fields}.items():
-                event[name] = value
-            event["time"] *= 1000
-            event["begin"] *= 1000
+            event["kind"], event["begin"], event["time"] = KINDS[kind], times[0], times[-1]
+            event["frame"], event["split"] = 5, 1 << 10
+            for name, value in (word.split("=") for word in words if "=" in word):
+                event[name] = int(value)
             log["events"][number] = event
-        log["head"]["count"] = len(events)
+        log["head"]["count"] = number + 1
         recorder.end(end * 1000)
-        recorder.write(tmp_path / "t.json", {})
-        return Trace((tmp_path / "t.json").read_text())
+        return written(recorder, tmp_path)
 
     yield write
     arena.close()
 
 
-def spans(parts: list[Slice]) -> list[tuple[str, int, int]]:
-    return [(part.name, part.begin, part.end) for part in parts]
+def spans(parts: list[Slice]) -> str:
+    return ", ".join(f"{part.name} {part.begin} {part.end}" for part in parts)
 
 
-def test_an_abort_reaches_back_over_adopted_stacks_but_not_over_idle_time(by_hand: Any) -> None:
-    trace = by_hand(
-        1000,
-        [
-            {"kind": TRACE_JOIN, "begin": 100, "time": 110},
-            {"kind": TRACE_IDLE, "time": 200},
-            {"kind": TRACE_JOIN, "begin": 300, "time": 310},
-            {"kind": TRACE_TAKE, "time": 400},
-            {"kind": TRACE_ABORT, "begin": 50, "time": 500, "value": 7},
-            {"kind": TRACE_IDLE, "time": 510},
-        ],
+def test_an_abort_reaches_back_over_adopted_stacks_but_not_over_idle_time(by_hand: ByHand) -> None:
+    trace = by_hand(1000, "join 100 110, idle 200, join 300 310, take 400, abort 50 500 value=7, idle 510")
+    assert spans(trace.worker(0)) == (
+        "idle 0 100, join 100 110, search 110 200, idle 200 300, join 300 310, search 310 400, search 400 510, "
+        "idle 510 1000"
     )
-    assert spans(trace.worker(0)) == [
-        ("idle", 0, 100),
-        ("join", 100, 110),
-        ("search", 110, 200),
-        ("idle", 200, 300),
-        ("join", 300, 310),
-        ("search", 310, 400),
-        ("search", 400, 510),
-        ("idle", 510, 1000),
-    ]
     aborted = trace.within(0, "aborted work")
-    assert spans(aborted) == [("aborted work", 310, 400), ("aborted work", 400, 500)]
+    assert spans(aborted) == "aborted work 310 400, aborted work 400 500"
     assert sum(part.args.get("nodes", 0) for part in aborted) == 7
 
 
-def test_aborts_nest(by_hand: Any) -> None:
-    trace = by_hand(
-        1000,
-        [
-            {"kind": TRACE_TAKE, "time": 0},
-            {"kind": TRACE_ABORT, "begin": 100, "time": 200, "value": 1},
-            {"kind": TRACE_ABORT, "begin": 50, "time": 300, "value": 2},
-            {"kind": TRACE_ABORT, "begin": 250, "time": 400, "value": 3},
-        ],
-    )
+def test_aborts_nest(by_hand: ByHand) -> None:
+    trace = by_hand(1000, "take 0, abort 100 200 value=1, abort 50 300 value=2, abort 250 400 value=3")
     found = [(part.begin, part.end, part.args["nodes"]) for part in trace.within(0, "aborted work")]
     assert found == [(50, 300, 2), (100, 200, 1), (300, 400, 3)]
 
 
-def test_clocks_that_disagree_leave_a_track_in_order(by_hand: Any) -> None:
+def test_clocks_that_disagree_leave_a_track_in_order(by_hand: ByHand) -> None:
     """Time stamp counters of two sockets may differ: nothing may begin before the start or end before it begins."""
-    trace = by_hand(
-        1000,
-        [
-            {"kind": TRACE_JOIN, "begin": -50, "time": -20},
-            {"kind": TRACE_IDLE, "time": 300},
-            {"kind": TRACE_JOIN, "begin": 280, "time": 290},
-            {"kind": TRACE_ABORT, "begin": 2000, "time": 250, "value": 1},
-            {"kind": TRACE_SPLIT, "begin": 700, "time": 600, "helpers": 2, "outcome": CLOSED_CUTOFF},
-            {"kind": TRACE_ROOT, "begin": 900, "time": 100, "frame": 0, "depth": 3, "outcome": BOUND_EXACT},
-            {"kind": TRACE_IDLE, "time": 1500},
-        ],
-    )
-    assert spans(trace.worker(0)) == [
-        ("join", 0, 0),
-        ("search", 0, 300),
-        ("join", 300, 300),
-        ("search", 300, 1000),
-    ]
+    events = "join -50 -20, idle 300, join 280 290, abort 2000 250 value=1, "
+    events += f"split 700 600 helpers=2 outcome={CLOSED_CUTOFF}, root 900 100 frame=0 depth=3 outcome={BOUND_EXACT}"
+    trace = by_hand(1000, f"{events}, idle 1500")
+    assert spans(trace.worker(0)) == "join 0 0, search 0 300, join 300 300, search 300 1000"
     assert [(life.begin, life.end) for life in trace.lives.values()] == [(700, 700)]
 
 
-def test_lives_that_overlap_lie_on_different_tracks(by_hand: Any) -> None:
-    spans_of = [(0, 50), (10, 20), (20, 60), (30, 40), (60, 70)]
-    events = [
-        {"kind": TRACE_SPLIT, "begin": begin, "time": end, "split": (number + 1) << 10}
-        for number, (begin, end) in enumerate(spans_of)
-    ]
-    trace = by_hand(100, events)
-    tracks = {tid: spans(parts) for (pid, tid), parts in trace.top.items() if pid == SPLITS_PID}
-    assert {tid: [(begin, end) for _, begin, end in parts] for tid, parts in tracks.items()} == {
-        FIRST_SPLITS: [(0, 50), (60, 70)],
-        FIRST_SPLITS + 1: [(10, 20), (20, 60)],
-        FIRST_SPLITS + 2: [(30, 40)],
+def test_lives_that_overlap_lie_on_different_tracks(by_hand: ByHand) -> None:
+    lives = enumerate([(0, 50), (10, 20), (20, 60), (30, 40), (60, 70)], start=1)
+    trace = by_hand(100, ", ".join(f"split {begin} {end} split={number << 10}" for number, (begin, end) in lives))
+    tracks = {tid: parts for (pid, tid), parts in trace.top.items() if pid == SPLITS_PID}
+    assert {tid - FIRST_SPLITS: [(part.begin, part.end) for part in parts] for tid, parts in tracks.items()} == {
+        0: [(0, 50), (60, 70)],
+        1: [(10, 20), (20, 60)],
+        2: [(30, 40)],
     }
+
+
+def test_lanes_are_as_few_as_possible_and_nothing_overlaps_on_one() -> None:
+    dice = random.Random(7)
+    for _ in range(200):
+        spans = sorted((begin, begin + dice.randrange(8)) for begin in (dice.randrange(40) for _ in range(30)))
+        placed = [(lane, part.begin, part.end) for lane, part in on_lanes(Slice("", *span, {}) for span in spans)]
+        assert [span for _, *span in placed] == [list(span) for span in spans]
+        for number in {lane for lane, _, _ in placed}:
+            ends = [0]
+            for begin, end in (span for lane, *span in placed if lane == number):
+                assert begin >= ends[-1]
+                ends.append(end)
+        most = max(sum(begin <= at < max(end, begin + 1) for begin, end in spans) for at in range(48))
+        assert len({lane for lane, _, _ in placed}) <= most
 
 
 def test_room() -> None:
@@ -559,9 +546,8 @@ def test_real_processes(tmp_path: Path, threads: int, method: str) -> None:
         apart: list[float] = []
         for depth in (5, 7, 12):
             result = engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=depth)))
-            engine.recorder.write(tmp_path / "t.json", {})
-            trace = Trace((tmp_path / "t.json").read_text())
-            end = max(part.end for part in trace.worker(0))
+            trace = written(engine.recorder, tmp_path)
+            end = end_of_tracks(trace)
             check_tracks(trace, end)
             check_counters(trace, engine.arena)
             assert trace.workers == threads and trace.facts["clock"] == "real"
@@ -587,9 +573,8 @@ def test_a_search_that_is_stopped(tmp_path: Path) -> None:
             request = SearchRequest(chess.Board(KIWIPETE), Limits(), control=control, on_info=stop)
             engine.forget()
             engine.search(request)
-            engine.recorder.write(tmp_path / "t.json", {})  # type: ignore[union-attr]
-            trace = Trace((tmp_path / "t.json").read_text())
-            check_tracks(trace, max(part.end for part in trace.worker(0)))
+            trace = written(engine.recorder, tmp_path)
+            check_tracks(trace, end_of_tracks(trace))
             assert [len(trace.joins(number)) for number in range(3)] == (
                 engine.arena.worker["counters"]["joins"].tolist()
             )
@@ -612,8 +597,7 @@ def test_a_worker_is_halted_and_killed(tmp_path: Path) -> None:
         engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(), control=control, on_info=halt))
         engine.settle()
         assert engine.pool.is_broken
-        engine.recorder.write(tmp_path / "t.json", {})
-    trace = Trace((tmp_path / "t.json").read_text())
+        trace = written(engine.recorder, tmp_path)
     assert trace.facts["finished"] is False
     assert trace.workers == 3 and len(trace.iterations) > 3
     end = trace.worker(0)[-1].end
@@ -634,20 +618,16 @@ def test_a_death_begins_the_trace_anew(tmp_path: Path) -> None:
         result = engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(movetime_ms=1500), on_info=kill))
         assert "new workers go on" in result.notes[0]
         engine.settle()
-        assert engine.recorder is not None
-        engine.recorder.write(tmp_path / "t.json", {})
-    trace = Trace((tmp_path / "t.json").read_text())
+        trace = written(engine.recorder, tmp_path)
     assert 0.1e9 < trace.worker(0)[-1].end < (result.info.time_s - died_s[0] + 0.05) * 1e9
 
 
 def test_several_best_moves(tmp_path: Path) -> None:
     """One trace for all lines of a search: each search of the root says which line it was for."""
     with Supervisor(2, 16, trace=True) as engine:
-        assert engine.recorder is not None
         result = engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=6), multipv=3))
-        engine.recorder.write(tmp_path / "t.json", {})
-        trace = Trace((tmp_path / "t.json").read_text())
-        check_tracks(trace, max(part.end for part in trace.worker(0)))
+        trace = written(engine.recorder, tmp_path)
+        check_tracks(trace, end_of_tracks(trace))
         check_counters(trace, engine.arena)
     exact = [part for part in trace.iterations if part.args["bound"] == "exact"]
     lines = ["", ", line 2", ", line 3"]
@@ -693,14 +673,19 @@ def test_search_command(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["trace.json"]
 
 
+def searching(words: list[str]) -> subprocess.Popen[str]:
+    """A command that has begun to search."""
+    process = subprocess.Popen([*PSEARCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stdout.readline().startswith("depth 1")
+    return process
+
+
 def test_ctrl_c_writes_the_trace(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     words = ["--threads", "2", "--movetime", "100000", "--trace", str(path), KIWIPETE]
 
     def search() -> str:
-        process = subprocess.Popen([*PSEARCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("depth 1")
+        process = searching(words)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
@@ -714,40 +699,25 @@ def test_ctrl_c_writes_the_trace(tmp_path: Path) -> None:
 def test_a_killed_worker_leaves_a_trace(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     words = ["--threads", "2", "--movetime", "1500", "--trace", str(path), KIWIPETE]
-    process = subprocess.Popen([*PSEARCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline().startswith("depth 1")
+    process = searching(words)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(int(children[-1]), signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert err.splitlines() == [
-        "psearch: worker 1 was killed by signal 9; new workers go on",
-        f"trace: {path}",
-    ]
+    assert err == f"psearch: worker 1 was killed by signal 9; new workers go on\ntrace: {path}\n"
     assert Trace(path.read_text()).worker(0)[-1].end < 1.5e9, "of the time since then"
 
 
-def test_a_trace_that_cannot_be_written(
-    tmp_path: Path, run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trace_that_cannot_be_written(tmp_path: Path, suite: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def unexpected(*arguments: object, **names: object) -> None:
         raise AssertionError("searched before looking at the path")
 
     monkeypatch.setattr("psearch.processes.supervisor.Supervisor.__init__", unexpected)
     monkeypatch.setattr("psearch.simulation.simulator.Simulator.__init__", unexpected)
-    suite = tmp_path / "suite.epd"
-    suite.write_text(KIWIPETE)
-    for path, reason in (
-        (tmp_path / "none" / "t.json", "there is no folder"),
-        (tmp_path, "it is a folder"),
-        ("-", "standard output"),
-        (suite / "t.json", "there is no folder"),
-    ):
-        for words in (
-            ["--depth", "3", "startpos"],
-            ["simulate", "--workers", "2", "--suite", str(suite), "--depth", "3"],
-        ):
+    commands = ["--depth", "3", "startpos"], ["simulate", "--workers", "2", "--suite", suite, "--depth", "3"]
+    places = {tmp_path / "none" / "t.json": "there is no folder", tmp_path: "it is a folder", "-": "standard output"}
+    for path, reason in {**places, f"{suite}/t.json": "there is no folder"}.items():
+        for words in commands:
             status, out, err = run(*words, "--trace", str(path))
             assert (status, out) == (2, "") and reason in err and err.count("\n") == 1
 
@@ -762,7 +732,7 @@ def test_no_permission(tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
 
 
-def test_the_disk_is_full(run: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_disk_is_full(run: Run) -> None:
     done = run_here("--threads", "1", "--depth", "5", "--json", "--trace", "/dev/full", KIWIPETE)
     assert done.returncode == 1
     assert json.loads(done.stdout)["depth"] == 5  # the answer is not lost
@@ -794,12 +764,11 @@ def test_an_empty_file_may_become_a_trace(tmp_path: Path) -> None:
     with Supervisor(1, 16, trace=True) as engine:
         assert engine.recorder is not None
         engine.search(SearchRequest(chess.Board(), Limits(depth=2)))
-        engine.recorder.write(path, {})
+        assert written(engine.recorder, tmp_path).workers == 1
     check_trace(path)
-    assert Trace(path.read_text()).workers == 1
 
 
-def test_a_game_that_is_over(tmp_path: Path, run: Callable[..., tuple[int, str, str]]) -> None:
+def test_a_game_that_is_over(tmp_path: Path, run: Run) -> None:
     status, out, err = run("--trace", str(tmp_path / "t.json"), MATED)
     assert status == 0 and out.startswith("checkmate")
     assert "no trace" in err and err.count("\n") == 1
@@ -816,12 +785,8 @@ def test_a_game_that_is_over(tmp_path: Path, run: Callable[..., tuple[int, str, 
         (["--workers", "2", "--positions", "1", "--jobs", "2"], "leave out --jobs"),
     ],
 )
-def test_simulate_traces_one_search(
-    tmp_path: Path, run: Callable[..., tuple[int, str, str]], words: list[str], reason: str
-) -> None:
-    suite = tmp_path / "suite.epd"
-    suite.write_text(f"{KIWIPETE}\n{MIDDLE_GAME}\n")
-    words = [*words, "--depth", "3", "--suite", str(suite), "--log", str(tmp_path / "log"), "--trace"]
+def test_simulate_traces_one_search(tmp_path: Path, suite: str, run: Run, words: list[str], reason: str) -> None:
+    words = [*words, "--depth", "3", "--suite", suite, "--log", str(tmp_path / "log"), "--trace"]
     status, out, err = run("simulate", *words, str(tmp_path / "t.json"))
     assert (status, out) == (2, "") and reason in err and err.count("\n") == 1
     assert {entry.name for entry in tmp_path.iterdir()} == {"suite.epd"}
@@ -829,14 +794,10 @@ def test_simulate_traces_one_search(
     assert status == 2 and "leave out --trace" in err
 
 
-def test_simulate_tells_of_a_full_log(
-    tmp_path: Path, run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_simulate_tells_of_a_full_log(tmp_path: Path, suite: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psearch.lab.studies.virtual_study.trace_capacity", lambda workers: 10)
-    suite = tmp_path / "suite.epd"
-    suite.write_text(f"{KIWIPETE}\n")
     path = tmp_path / "t.json"
-    words = ["--workers", "1,4", "--depth", "6", "--suite", str(suite), "--log", str(tmp_path / "log")]
+    words = ["--workers", "1,4", "--depth", "6", "--suite", suite, "--positions", "1", "--log", str(tmp_path / "log")]
     status, out, err = run("simulate", *words, "--trace", str(path))
     assert status == 0 and "calibrated" in out
     trace = Trace(path.read_text())

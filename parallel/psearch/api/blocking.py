@@ -16,7 +16,7 @@ import chess.engine
 
 from psearch.api import LOG
 from psearch.api.question import Place, Question, RootMoves, ask
-from psearch.arena.owner import Owner
+from psearch.arena.system_calls import Owner
 from psearch.options import Options, Settings, clears_hash
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo

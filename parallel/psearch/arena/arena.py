@@ -41,7 +41,7 @@ from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
 _TAKE_S = 2.0
 """3 GiB take half of it on one core, unless the machine below has to find the memory first."""
 STACKS_PER_WORKER = 4
-"""One to run, the rest parked. When none is free a worker stays idle until one is: slower, never wrong."""
+"""One stack to run, the rest parked. When none is free a worker stays idle until one is: slower, never wrong."""
 _TOUCHED_PLIES = 40
 """Frames of a stack that a search is expected to touch; the rest of the mapping costs no memory."""
 
@@ -51,11 +51,8 @@ class MemoryShortage(PsearchError):
 
 
 def stack_pool_size(workers: int) -> int:
+    """Return how many stacks workers share."""
     return 1 if workers == 1 else STACKS_PER_WORKER * workers + 4
-
-
-def _round_up(size: int) -> int:
-    return -(-size // CACHE_LINE) * CACHE_LINE
 
 
 class Arena:
@@ -68,9 +65,9 @@ class Arena:
     """
 
     _has_table = True
-    """false once it has gone over to another arena"""
+    """False once the table has gone over to another arena."""
     _is_table_taken = False
-    """true where workers before these have taken its pages"""
+    """True where workers before these have taken the table's pages."""
 
     def __init__(
         self,
@@ -85,7 +82,7 @@ class Arena:
             raise PsearchError(f"threads must be between 1 and {MAX_THREADS}, not {workers}")
         if hash_mb < 1:
             raise PsearchError(f"hash must be at least 1 MB, not {hash_mb}")
-        self._set_layout(workers, hash_mb, stacks or stack_pool_size(workers), trace_events, kernels)
+        self._set_layout(kernels, workers, hash_mb, stacks or 0, trace_events)
         self._check_memory(with_table=True)
         with ExitStack() as taken:  # given back when something fails
             self._table = SharedBlock(hash_mb * MIB)
@@ -96,13 +93,27 @@ class Arena:
             self._take_control_block()
             taken.pop_all()
 
-    def _set_layout(self, workers: int, hash_mb: int, stacks: int, trace_events: int, kernels: KernelSet) -> None:
+    def _set_layout(self, kernels: KernelSet, workers: int, hash_mb: int, stacks: int, trace_events: int) -> None:
         self.workers = workers
         self.hash_mb = hash_mb
-        self.stacks = stacks
+        self.stacks = stacks or stack_pool_size(workers)
         self.trace_events = trace_events
         self.kernels = kernels
         self.driver = kernels.group(SEARCH)
+        log_bytes = trace_log_dtype.itemsize + trace_events * trace_event_dtype.itemsize
+        self._trace_bytes = workers * log_bytes if trace_events else 0
+        self._offsets: dict[str, tuple[int, np.dtype[Any], int]] = {}
+        self._size = 0
+        for name, dtype, count in (
+            ("header", header_dtype, 1),
+            ("worker", worker_dtype, workers),
+            ("stack", stack_dtype, self.stacks),
+            ("tables", tables_dtype, 1),
+            ("frames", frame_dtype, self.stacks * MAX_PLY),
+            ("plug_in", np.dtype(np.int64), max(1, kernels.words)),
+        ):
+            self._offsets[name] = (self._size, dtype, count)
+            self._size += -(-dtype.itemsize * count // CACHE_LINE) * CACHE_LINE
 
     def use_kernels(self, kernels: KernelSet, driver: Group) -> None:
         """Search with these kernels from now on, in this process. driver: the group of them that runs workers; it
@@ -122,11 +133,11 @@ class Arena:
         self.context_array["plug_in_words"] = words.nbytes // 8
 
     def _take_control_block(self) -> None:
-        """All but the table, which is there already."""
+        """Take all memory but the table, which is there already."""
         with ExitStack() as taken:
-            self._block = SharedBlock(self._lay_out())
+            self._block = SharedBlock(self._size)
             taken.callback(self._block.close)
-            self._trace = SharedBlock(self._trace_bytes()) if self.trace_events else None
+            self._trace = SharedBlock(self._trace_bytes) if self.trace_events else None
             if self._trace is not None:
                 taken.callback(self._trace.close)
             self._map()
@@ -144,17 +155,17 @@ class Arena:
             taken.pop_all()
 
     def renew(self, workers: int, kernels: KernelSet) -> Arena:
-        """An arena with a control block of its own, for other workers, and with the transposition table of this one.
+        """Return an arena with a new control block, for other workers, and with the transposition table of this
+        one, when a worker was lost.
 
-        For when a worker was lost: nothing in the old control block can be trusted then, and whoever is not dead yet
-        may go on writing there. The table's entries verify themselves; the histories are small numbers at any moment.
-        What was learnt of node types is sums that belong together, and begins anew; so does the table where the kernels
-        are others: they may prune and evaluate otherwise. Afterwards this arena can only be
-        closed, which leaves the table alone. Raises PsearchError when the memory is not there, MemoryShortage
-        when it may be soon: this arena stays as it is.
+        Nothing in the old control block can be trusted then, and whoever is not dead yet may go on writing there. The
+        table's entries verify themselves; the histories are small numbers at any moment. What was learnt of node types
+        is sums that belong together, and begins anew; so does the table where the kernels are others: they may prune
+        and evaluate otherwise. Afterwards this arena can only be closed, which leaves the table alone. Raises
+        PsearchError when the memory is not there, MemoryShortage when it may be soon: this arena stays as it is.
         """
         renewed = Arena.__new__(Arena)
-        renewed._set_layout(workers, self.hash_mb, stack_pool_size(workers), self.trace_events, kernels)
+        renewed._set_layout(kernels, workers, self.hash_mb, 0, self.trace_events)
         renewed._check_memory(with_table=False)
         renewed._table = self._table
         renewed._is_table_taken = True
@@ -168,7 +179,7 @@ class Arena:
 
     def _check_memory(self, with_table: bool) -> None:
         touched = self.stacks * _TOUCHED_PLIES * frame_dtype.itemsize + self.workers * worker_dtype.itemsize
-        needed = with_table * self.hash_mb * MIB + touched + self._trace_bytes()
+        needed = with_table * self.hash_mb * MIB + touched + self._trace_bytes
         available = available_memory()
         if needed > available:
             in_mb = f"about {-(-needed // MIB):,} MB, {max(available, 0) // MIB:,} MB are available"
@@ -177,50 +188,22 @@ class Arena:
                 who = f"a hash of {self.hash_mb} MB and {self.workers} threads need"
             raise MemoryShortage(f"not enough memory: {who} {in_mb}")
 
-    def _trace_bytes(self) -> int:
-        log = trace_log_dtype.itemsize + self.trace_events * trace_event_dtype.itemsize
-        return self.workers * log if self.trace_events else 0
-
-    def _lay_out(self) -> int:
-        self._offsets: dict[str, tuple[int, np.dtype[Any], int]] = {}
-        end = 0
-        for name, dtype, count in (
-            ("header", header_dtype, 1),
-            ("worker", worker_dtype, self.workers),
-            ("stack", stack_dtype, self.stacks),
-            ("tables", tables_dtype, 1),
-            ("frames", frame_dtype, self.stacks * MAX_PLY),
-            ("plug_in", np.dtype(np.int64), max(1, self.kernels.words)),
-        ):
-            self._offsets[name] = (end, dtype, count)
-            end = _round_up(end + dtype.itemsize * count)
-        return end
-
     def _map(self) -> None:
         """Make the arrays and this process's context record."""
-
-        def array(name: str) -> np.ndarray:
-            offset, dtype, count = self._offsets[name]
-            return np.frombuffer(self._block.map, dtype, count, offset)
-
-        self.header = array("header")
-        self.worker = array("worker")
-        self.stack = array("stack")
-        self.tables = array("tables")
-        self.frames = array("frames")
+        block = self._block.map
+        self.header, self.worker, self.stack, self.tables, self.frames, plug_in = (
+            np.frombuffer(block, dtype, count, offset) for offset, dtype, count in self._offsets.values()
+        )
         self.tt = np.frombuffer(self._table.map, np.uint64)
         self.context_array = np.zeros(1, context_dtype)
         self.context = int(self.context_array.ctypes.data)
         """address of the context record: the first argument of every driver entry"""
         record = self.context_array[0]
-        record["header"] = self.header.ctypes.data
-        record["workers"] = self.worker.ctypes.data
-        record["stacks"] = self.stack.ctypes.data
-        record["frames"] = self.frames.ctypes.data
-        record["tables"] = self.tables.ctypes.data
-        record["tt"] = self.tt.ctypes.data
+        places = {"header": self.header, "workers": self.worker, "stacks": self.stack, "frames": self.frames}
+        for name, array in {**places, "tables": self.tables, "tt": self.tt}.items():
+            record[name] = array.ctypes.data
         record["tt_clusters"] = self.hash_mb * MIB // CLUSTER_BYTES
-        self.use_memory(array("plug_in"))
+        self.use_memory(plug_in)
         self.trace_logs: np.ndarray | None = None
         if self._trace is not None:
             log = np.dtype([("head", trace_log_dtype), ("events", trace_event_dtype, (self.trace_events,))])
@@ -231,7 +214,7 @@ class Arena:
     def take_table(self, index: int) -> None:
         """Take the pages of the transposition table, and map all of them for this process: no search waits for them.
 
-        All workers do this at once: each begins with a part of its own, and finds the rest taken. When there are more
+        All workers do this at once: each begins with another part, and finds the rest taken. When there are more
         of them than cores each takes its part only: hundreds of maps of the same pages would take a minute to make, and
         seconds to drop when the processes end. Those that take the place of others map pages as they touch them: the
         search is waiting.
@@ -273,23 +256,15 @@ class Arena:
         self.clear_learning()
 
     def fill_permille(self) -> int:
-        """Share of table entries written by the present search, from a sample, in thousandths."""
+        """Return the share of table entries written by the present search, from a sample, in thousandths."""
         sample = self.tt[1 : 2 * 1000 : 2]
         age = int(self.header[0]["age"])
         return int(np.count_nonzero((sample != 0) & (sample >> np.uint64(58) == age)) * 1000 // len(sample))
 
-    # -- the way to another process: descriptors travel, addresses are made again ------------------------------------
-
     def layout(self) -> dict[str, Any]:
-        """What `attach` must know besides the descriptors."""
-        return {
-            "workers": self.workers,
-            "hash_mb": self.hash_mb,
-            "stacks": self.stacks,
-            "trace_events": self.trace_events,
-            "is_table_taken": int(self._is_table_taken),
-            "kernels": astuple(self.kernels),
-        }
+        """Return what `attach` must know besides the descriptors: these travel, and addresses are made again."""
+        sizes = (self.workers, self.hash_mb, self.stacks, self.trace_events)
+        return {"sizes": sizes, "is_table_taken": int(self._is_table_taken), "kernels": astuple(self.kernels)}
 
     def descriptors(self) -> list[int]:
         """Return the blocks' descriptors as `attach` takes them: arena, transposition table, trace if there is one."""
@@ -297,28 +272,20 @@ class Arena:
 
     @classmethod
     def attach(
-        cls,
-        workers: int,
-        hash_mb: int,
-        stacks: int,
-        trace_events: int,
-        is_table_taken: int,
-        kernels: Sequence[Any],
-        descriptors: Sequence[int],
+        cls, sizes: Sequence[int], is_table_taken: int, kernels: Sequence[Any], descriptors: Sequence[int]
     ) -> Arena:
         """Map memory that another process has taken; takes over the descriptors. Raises PsearchError."""
         arena = cls.__new__(cls)
         *fields, beside = kernels  # `beside` has come as a list
-        chosen = replace(KernelSet(*fields), beside=tuple(beside))
-        arena._set_layout(workers, hash_mb, stacks, trace_events, chosen)
+        arena._set_layout(replace(KernelSet(*fields), beside=tuple(beside)), *sizes)
         arena._is_table_taken = bool(is_table_taken)
         with ExitStack() as taken:
             for descriptor in descriptors:
                 taken.callback(os.close, descriptor)
-            arena._block = SharedBlock(arena._lay_out(), descriptors[0])
-            arena._table = SharedBlock(hash_mb * MIB, descriptors[1])
+            arena._block = SharedBlock(arena._size, descriptors[0])
+            arena._table = SharedBlock(arena.hash_mb * MIB, descriptors[1])
             arena._table.advise_table()
-            arena._trace = SharedBlock(arena._trace_bytes(), descriptors[2]) if trace_events else None
+            arena._trace = SharedBlock(arena._trace_bytes, descriptors[2]) if arena.trace_events else None
             arena._map()
             taken.pop_all()
         return arena

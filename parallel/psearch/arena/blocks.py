@@ -23,7 +23,7 @@ from psearch.results import PsearchError
 MIB = 1 << 20
 LARGE_PAGE = 2 * MIB
 _PIECES_AT_ONCE = 16
-"""To ask for large pages makes all cores empty their queues of pages, so it is done for many at once."""
+"""Large pages asked for at once, since that makes all cores empty their queues of pages."""
 _MFD_CLOEXEC, _MFD_NOEXEC_SEAL = 1, 8
 _MADV_HUGEPAGE, _MADV_DONTDUMP, POPULATE_WRITE, _MADV_COLLAPSE = 14, 16, 23, 25
 """Numbers of the kernel; `mmap` has names only for what the machine had that built it."""
@@ -31,17 +31,23 @@ _FILES_FOLDER = "/dev/shm"
 
 _CLOSED = -1
 _mappings: weakref.WeakKeyDictionary[mmap.mmap, int] = weakref.WeakKeyDictionary()
-"""all of this process, with the descriptor of each; closed ones live as long as an array in them"""
+"""All mappings of this process, with the descriptor of each; closed ones live as long as an array in them."""
 
 
 def _anonymous_file(size: int) -> int:
-    """A descriptor of so much memory. Raises OSError."""
-    try:
-        fd = _memfd()
-    except OSError as error:
-        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
-            raise
-        return _unlinked_file(size)  # the kernel has none, or a filter of system calls forbids it
+    """Return a descriptor of this much memory. Raises OSError."""
+    for flags in (_MFD_CLOEXEC | _MFD_NOEXEC_SEAL, _MFD_CLOEXEC):
+        try:
+            # not executable: a system may insist on that (vm.memfd_noexec), and Linux before 6.3 knows nothing of it
+            fd = system_calls.memfd_create("psearch", flags)
+            break
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+                raise
+            if error.errno != errno.EINVAL:
+                return _unlinked_file(size)  # the kernel has none, or a filter of system calls forbids it
+    else:
+        return _unlinked_file(size)
     try:
         # a file with a hole behind it costs nothing, and leaves room to map it where large pages may lie
         os.ftruncate(fd, size + (LARGE_PAGE if size >= LARGE_PAGE else 0))
@@ -51,32 +57,20 @@ def _anonymous_file(size: int) -> int:
     return fd
 
 
-def _memfd() -> int:
-    try:
-        # not executable: a system may insist on that (vm.memfd_noexec)
-        return system_calls.memfd_create("psearch", _MFD_CLOEXEC | _MFD_NOEXEC_SEAL)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # Linux before 6.3
-            raise
-        return system_calls.memfd_create("psearch", _MFD_CLOEXEC)
-
-
 def _unlinked_file(size: int) -> int:
-    """Where there is no memfd. All of it is taken now: a file system that is full later on ends a process (SIGBUS)."""
+    """Return a descriptor of a file without a name, for where there is no memfd. All of it is taken now: a file system
+    that is full later on ends a process (SIGBUS)."""
     import tempfile
+
+    def taken(folder: str | None) -> int:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            os.posix_fallocate(file.fileno(), 0, size)
+            return os.dup(file.fileno())
 
     try:
-        return _file_in(_FILES_FOLDER, size)
+        return taken(_FILES_FOLDER)
     except OSError:
-        return _file_in(tempfile.gettempdir(), size)
-
-
-def _file_in(folder: str, size: int) -> int:
-    import tempfile
-
-    with tempfile.TemporaryFile(dir=folder) as file:
-        os.posix_fallocate(file.fileno(), 0, size)
-        return os.dup(file.fileno())
+        return taken(None)
 
 
 def _address(mapping: mmap.mmap) -> int:
@@ -84,7 +78,7 @@ def _address(mapping: mmap.mmap) -> int:
 
 
 def _mapped(fd: int, size: int) -> mmap.mmap:
-    """The file, so many bytes or more of it; if it can be, from an address where a large page may begin."""
+    """Map the file, or `size` bytes of it; if it can be, from an address where a large page may begin."""
     mapping = mmap.mmap(fd, size)
     beyond = _address(mapping) % LARGE_PAGE
     if 0 < beyond <= os.fstat(fd).st_size - size:
@@ -95,7 +89,7 @@ def _mapped(fd: int, size: int) -> mmap.mmap:
 
 
 def drop_blocks_but(descriptors: Collection[int]) -> None:
-    """In a fork: give up the memory of all blocks but these, which would else live as long as this process.
+    """Give up, in a fork, the memory of all blocks but these, which would else live as long as this process.
 
     Arrays in them must not be touched any more.
     """
@@ -128,10 +122,8 @@ class SharedBlock:
         _mappings[self.mapping] = self.fd
 
     def advise_table(self) -> None:
-        """For a big block that is read at random: large pages, for fewer TLB misses, and no place in a core dump.
-
-        Until a dump is written the death of the process is not seen. Wishes only.
-        """
+        """Ask for large pages, for fewer TLB misses in a big block that is read at random, and for no place in a core
+        dump: until that is written the death of the process is not seen. Wishes only."""
         for advice in (_MADV_HUGEPAGE, _MADV_DONTDUMP):
             with suppress(OSError):
                 self.mapping.madvise(advice)
@@ -143,7 +135,7 @@ class SharedBlock:
         before 5.14), comes when it is touched.
         behind, part: shares of the block, 0 to 1: where it begins, going on at the start after the end, and how much.
         """
-        since = time.monotonic()
+        latest = time.monotonic() + patience_s
         count = -(-self.size // LARGE_PAGE)
         first = int(behind * count)
         wanted = math.ceil(part * count)
@@ -155,14 +147,14 @@ class SharedBlock:
                     pieces = range(begin, min(begin + _PIECES_AT_ONCE, run.stop))
                     large = large and self.enlarge_pages(pieces.start * LARGE_PAGE, pieces.stop * LARGE_PAGE)
                     for piece in pieces:
-                        if time.monotonic() - since > patience_s:
+                        if time.monotonic() > latest:
                             return
                         where = piece * LARGE_PAGE
                         self.mapping.madvise(POPULATE_WRITE, where, min(LARGE_PAGE, self.size - where))
 
     def enlarge_pages(self, begin: int, end: int) -> bool:
-        """Large pages for what lies between two places, multiples of their size, but for a last one that is no whole
-        page. A wish only; whether it was granted.
+        """Ask for large pages between two places, multiples of their size, but for a last one that is no whole page;
+        returns whether the wish was granted.
 
         Asked for like this (`MADV_COLLAPSE`, Linux 6.1) there are some for shared memory whatever the system's
         settings, if only it has any: they cost nothing that small ones would not, and fewer misses of the TLB.
@@ -172,7 +164,7 @@ class SharedBlock:
             return True
         try:
             for piece in range(begin, end, LARGE_PAGE):
-                # memory that nobody has touched is not collapsed
+                # memory that has not been touched is not collapsed
                 self.mapping.madvise(POPULATE_WRITE, piece, mmap.PAGESIZE)
             self.mapping.madvise(_MADV_COLLAPSE, begin, end - begin)
         except OSError:
@@ -180,7 +172,7 @@ class SharedBlock:
         return True
 
     def clear(self) -> None:
-        """All zero again. Pages stay where they are: to take new ones costs a search more than to write zeros here."""
+        """Write zeros. Pages stay where they are: to take new ones costs a search more than this."""
         np.frombuffer(self.map, np.uint64)[:] = 0
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 _MEMORY_FILES = {
     1: (("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactive_file"),
@@ -19,28 +19,29 @@ _UNLIMITED = 1 << 60
 _GROUP = re.compile(r"^\d+:([^:]*):(/.*)$", re.MULTILINE)
 """Controllers and path; version 2 names none."""
 _MOUNT = re.compile(r"^\S+ \S+ \S+ (\S+) (\S+) .* - (cgroup2?) \S* (\S+)$")
-"""Of a line of mountinfo. Topmost group, folder, kind, options."""
+"""A line of mountinfo: topmost group, folder, kind, options."""
 
 
 def available_memory(root: str = "") -> int:
     """Return the bytes that can be taken without swapping: what the kernel says, or what the control groups leave."""
-    in_system, in_groups = _available_in_system(root), memory_left(root)
+    found = re.search(r"^MemAvailable: *(\d+)", _text(f"{root}/proc/meminfo"), re.MULTILINE)
+    if found:
+        in_system = int(found[1]) * 1024
+    else:  # without /proc nothing says how much of what is not free would give way, as cached files do
+        pages = max(os.sysconf("SC_AVPHYS_PAGES"), os.sysconf("SC_PHYS_PAGES") // 2)
+        in_system = pages * os.sysconf("SC_PAGE_SIZE")
+    in_groups = memory_left(root)
     return in_system if in_groups is None else min(in_system, in_groups)
 
 
-def usable_memory(root: str = "") -> int:
-    """Return the bytes that this process may use at most: the machine's, or what its control groups allow."""
+def usable_memory_mb(root: str = "") -> int:
+    """Return the MiB that this process may use at most: the machine's, or what its control groups allow."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min([machine, *(limit for limit, _, _ in _memory_limits(root))])
-
-
-def usable_memory_mb() -> int:
-    """Return `usable_memory` in MiB."""
-    return usable_memory() // 2**20
+    return min([machine, *(limit for limit, _, _ in _memory_limits(root))]) // 2**20
 
 
 def memory_left(root: str = "") -> int | None:
-    """Bytes that can still be taken; None without a limit. Below zero when more is in use than the limit allows."""
+    """Return the bytes that can still be taken, below zero when more is in use than allowed; None without a limit."""
     left = []
     for limit, version, folder in _memory_limits(root):
         _, usage_file, cache = _MEMORY_FILES[version]
@@ -67,7 +68,7 @@ def oom_kills(root: str = "") -> int:
 
 
 def cores_left(root: str = "") -> float | None:
-    """Seconds of processor time in a second; None without a limit."""
+    """Return the seconds of processor time in a second; None without a limit."""
     left = []
     for version, folder in _groups("cpu", root):
         if version == 2:
@@ -81,7 +82,7 @@ def cores_left(root: str = "") -> float | None:
 
 
 def usable_cores() -> int:
-    """Cores that this process may keep busy all the time.
+    """Return the cores that this process may keep busy all the time.
 
     With more workers than a quota of processor time is for, the system halts them at any moment, also one that holds a
     lock.
@@ -91,56 +92,37 @@ def usable_cores() -> int:
     return cores if share is None else min(cores, max(1, int(share)))
 
 
-def _available_in_system(root: str) -> int:
-    try:
-        with open(f"{root}/proc/meminfo") as meminfo:
-            for line in meminfo:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    # without /proc nobody tells how much of what is not free would give way, as cached files do
-    pages = max(os.sysconf("SC_AVPHYS_PAGES"), os.sysconf("SC_PHYS_PAGES") // 2)
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
 def _groups(controller: str, root: str) -> Iterator[tuple[int, str]]:
-    """Version and folder of each group that limits this process, from its own up to where the hierarchy is mounted."""
+    """Yield version and folder of each group that limits this process, from its own up to the topmost."""
     own = {}
     for names, path in _GROUP.findall(_text(f"{root}/proc/self/cgroup")):
         if not names or controller in names.split(","):
             own[1 if names else 2] = path
     mountinfo = _text(f"{root}/proc/self/mountinfo") if own else ""
-    found = [_MOUNT.match(line) for line in mountinfo.splitlines() if " - cgroup" in line]
+    mounts = [match.groups() for match in map(_MOUNT.match, mountinfo.splitlines()) if match]
     for version, path in own.items():
-        mounts = list(_mounts(version, controller, [match.groups() for match in found if match]))
+        # the topmost of its groups that a mount shows, and its folder; blanks and the like are written as `\040`
+        shown = [
+            [re.sub(r"\\(\d{3})", lambda found: chr(int(found[1], 8)), name) for name in (top, point)]
+            for top, point, kind, options in mounts
+            if (version == 1 and kind == "cgroup" and controller in options.split(","))
+            or (version == 2 and kind == "cgroup2")
+        ]
+        inside = []
+        for top, point in shown:
+            rest = path.removeprefix(top.rstrip("/"))
+            if (path + "/").startswith(top.rstrip("/") + "/") and ".." not in path.split("/"):
+                inside.append((point, rest))
         # outside of what is mounted here, as with some containers: its own group is then what it sees
-        inside = [(point, path[len(top) :]) for top, point in mounts if _is_below(path, top)]
-        for point, rest in inside or [(point, "") for _, point in mounts[:1]]:
+        for point, rest in inside or [(point, "") for _, point in shown[:1]]:
             while rest.strip("/"):
                 yield version, f"{root}{point}{rest}"
                 rest = rest.rpartition("/")[0]
             yield version, f"{root}{point}"
 
 
-def _is_below(path: str, top: str) -> bool:
-    return (path == top or path.startswith(f"{top}/")) and ".." not in path.split("/")
-
-
-def _mounts(version: int, controller: str, lines: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
-    """Where a hierarchy is mounted: which of its groups is the topmost there, "" for the root, and the folder."""
-    for top, point, kind, options in lines:
-        if kind == ("cgroup" if version == 1 else "cgroup2") and (version == 2 or controller in options.split(",")):
-            yield _unescaped(top).rstrip("/"), _unescaped(point)
-
-
-def _unescaped(name: str) -> str:
-    """Blanks and the like are written as `\\040` in mountinfo."""
-    return re.sub(r"\\(\d{3})", lambda found: chr(int(found[1], 8)), name)
-
-
 def _text(path: str) -> str:
-    """Empty when there is no such file."""
+    """Return what a file says; empty when there is none."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             return file.read()
@@ -149,6 +131,6 @@ def _text(path: str) -> str:
 
 
 def _number(text: str) -> int | None:
-    """None for what says that there is no limit (`max`, -1, 2**63 less a page), and for a file that is not there."""
+    """Return a limit; None for what says that there is none (`max`, -1, 2**63 less a page), and for no text."""
     text = text.strip()
     return int(text) if text.isdecimal() and int(text) < _UNLIMITED else None

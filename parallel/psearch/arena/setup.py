@@ -1,16 +1,15 @@
-"""Writes a search into the arena: position, moves, game history, options, limits; or other luck."""
+"""Writes a search into the arena, of chess or of another game: position, history, options, limits; or other luck."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import chess
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.arena.subject import Subject
 from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH, POLICY_NAMES
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
@@ -18,12 +17,42 @@ from psearch.text.values import shown
 from psearch_core.chess.board.bridge import from_chess_move, set_position
 from psearch_core.constants import AGES
 from psearch_core.records import MAX_HISTORY, position_dtype
+from psearch_core.toolchain.kernel_sets import KernelSet
 
 PROVED_DEPTH = 7
 """From here on null windows prove the value of the root, where they do. Below it, one worker is soon through."""
 
 _LARGEST_LUCK = 32
 """Largest random number in a perturbed history: a sixty-fourth of what one deep cutoff adds."""
+
+
+class Subject(Protocol):
+    """A position of another game, which has a legal move: in place of a `chess.Board`, wherever one is searched.
+
+    Its moves are the numbers that the search has for them (`psearch_core.game`), in reports, too; a score is in the
+    game's own unit, which a report has in the place of centipawns.
+    """
+
+    @property
+    def kernels(self) -> KernelSet:
+        """Return the kernels that search it."""
+
+    def write_root(self, record: np.ndarray) -> None:
+        """Write it into a position's record, all zero, `key` included."""
+
+    def root_moves(self) -> list[int]:
+        """Return the legal moves, best guess first."""
+
+    def static_score(self) -> int:
+        """Return what it is worth without a search."""
+
+    def text(self) -> str:
+        """Return the position as a user writes it."""
+
+
+def board_text(board: chess.Board | Subject) -> str:
+    """Return what is searched as text: a FEN, or what a game has for it."""
+    return board.fen() if isinstance(board, chess.Board) else board.text()
 
 
 def perturb_history(arena: Arena, seed: int) -> None:
@@ -38,7 +67,7 @@ def perturb_history(arena: Arena, seed: int) -> None:
 
 
 def history_keys(tables: np.ndarray, board: chess.Board) -> list[int]:
-    """Keys of the positions before the root, the last one first, as far back as a repetition can lie."""
+    """Return keys of the positions before the root, the last one first, as far back as a repetition can lie."""
     keys = []
     before = board.copy(stack=min(len(board.move_stack), board.halfmove_clock, MAX_HISTORY))
     scratch = np.zeros(1, position_dtype)
@@ -83,17 +112,25 @@ def write_search(
     if options.kernels != arena.kernels:
         raise PsearchError(f"{shown(options.with_ or options.policy)} needs workers of its own")
     header = arena.header[0]
-    root = _chess_root(arena, board, only) if isinstance(board, chess.Board) else _root_of(arena, board)
-    moves = root.moves
+    keys: list[int] = []
+    if isinstance(board, chess.Board):
+        set_position(arena.tables, arena.header["root"], board)
+        legal = [from_chess_move(move, board) for move in board.legal_moves]
+        moves = sorted({from_chess_move(move, board) for move in only} if only is not None else legal)
+        keys = history_keys(arena.tables, board)
+    else:
+        arena.header["root"] = np.zeros((), position_dtype)
+        board.write_root(arena.header["root"])
+        legal = moves = board.root_moves()
     if progress is not None:
-        best = [root.code(move) for move in progress.moves]
+        best = [from_chess_move(m, board) if isinstance(board, chess.Board) else int(m) for m in progress.moves]
         moves = [*dict.fromkeys(best), *(move for move in moves if move not in best)]
     header["root_count"] = len(moves)
-    header["legal_root_moves"] = root.legal
+    header["legal_root_moves"] = len(legal)
     header["multipv"] = min(multipv, len(moves))
     header["root_moves"][: len(moves)] = moves
-    header["history_count"] = len(root.history)
-    header["history"][: len(root.history)] = root.history
+    header["history_count"] = len(keys)
+    header["history"][: len(keys)] = keys
     header["max_depth"] = limits.depth or MAX_DEPTH
     header["first_depth"] = 1 if progress is None else progress.depth + 1
     header["line_scores"] = 0
@@ -107,48 +144,12 @@ def write_search(
     record["pruning"] = rules.record()
     record["null_windows"] = PROVED_DEPTH if options.proves(arena.workers, int(header["multipv"])) else 0
     record["roots"] = options.root_count(arena.workers, int(header["multipv"]), to_depth=limits.depth is not None)
-    for name in set(record.dtype.names) - {"pruning", "null_windows", "roots"}:
-        record[name] = _policy_number(options) if name == "policy" else int(getattr(options, name) or 0)
+    for name in set(record.dtype.names) - {"policy", "pruning", "null_windows", "roots"}:
+        record[name] = int(getattr(options, name) or 0)
+    # what a file leaves out is as with the default policy
+    record["policy"] = POLICY_NAMES.index(options.policy if options.policy in POLICY_NAMES else DEFAULT_POLICY)
     if options.defer_depth is None:
         record["defer_depth"] = -1
     if options.own is not None:
         arena.plug_in[:] = 0
     arena.driver.function("begin_search")(arena.context)
-
-
-class _Root(NamedTuple):
-    """What a search has to know of the root besides its position."""
-
-    moves: list[int]
-    """to be searched"""
-    legal: int
-    """how many there are"""
-    history: list[int]
-    """keys of the positions before, the last one first"""
-    code: Callable[[Any], int]
-    """from a move in a report to its number"""
-
-
-def _chess_root(arena: Arena, board: chess.Board, only: Sequence[chess.Move] | None) -> _Root:
-    """Write the position; returns the rest."""
-    set_position(arena.tables, arena.header["root"], board)
-    legal = list(board.legal_moves)
-
-    def code(move: chess.Move) -> int:
-        return from_chess_move(move, board)
-
-    moves = sorted({code(move) for move in (legal if only is None else only)})
-    return _Root(moves, len(legal), history_keys(arena.tables, board), code)
-
-
-def _root_of(arena: Arena, subject: Subject) -> _Root:
-    """The same of another game."""
-    arena.header["root"] = np.zeros((), position_dtype)
-    subject.write_root(arena.header["root"])
-    moves = subject.root_moves()
-    return _Root(moves, len(moves), [], int)
-
-
-def _policy_number(options: SearchOptions) -> int:
-    """What a file leaves out is as with the default policy."""
-    return POLICY_NAMES.index(options.policy if options.policy in POLICY_NAMES else DEFAULT_POLICY)

@@ -1,7 +1,7 @@
-"""System calls that a Python may have been built without, and what a refusal by the system means in words.
+"""System calls that a Python may have been built without, what a refusal by the system means, and who made what.
 
-A Python has `os.memfd_create` and the like only if the machine that built it had them: many conda builds have not,
-though the kernel below does. The C library is called then; what neither has raises OSError with ENOSYS, as an old
+The C library is called, for a Python has `os.memfd_create` and the like only if the machine that built it had them:
+many conda builds have not, though the kernel below does. What the library has not raises OSError with ENOSYS, as an old
 kernel does.
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import signal
 
-_PIDFD_SEND_SIGNAL = 424
-_PIDFD_OPEN = 434
-"""The same numbers on every processor; C libraries before 2022 have no functions for them."""
+from psearch.results import PsearchError
+
+_PIDFD_SEND_SIGNAL, _PIDFD_OPEN = 424, 434
+"""Numbers that are alike on every processor; C libraries before 2022 have no functions for them."""
 _PR_SET_PDEATHSIG = 1
 _MAP_PRIVATE, _MAP_FIXED, _MAP_ANONYMOUS, _MAP_NORESERVE = 0x02, 0x10, 0x20, 0x4000
 _HINTS = {
@@ -25,15 +25,34 @@ _HINTS = {
 }
 
 
+class Owner:
+    """The process that makes something: a fork of it must not use that, for shared memory, pipes and processes are
+    still the parent's. what: its name in messages."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._pid = os.getpid()
+
+    @property
+    def is_here(self) -> bool:
+        """Tell whether this is that process."""
+        return os.getpid() == self._pid
+
+    def check(self) -> None:
+        """Raise PsearchError in any other process."""
+        if not self.is_here:
+            raise PsearchError(f"this {self._what} belongs to another process: make one in each")
+
+
 def refusal(error: OSError | MemoryError) -> str:
-    """What the system said, and the limit that may be behind it: the end of a message on one line."""
+    """Return what the system said, and the limit that may be behind it: the end of a message on one line."""
     number = errno.ENOMEM if isinstance(error, MemoryError) else error.errno or 0
     words = os.strerror(number) if number else str(error)
     return f"{words} ({_HINTS[number]})" if number in _HINTS else words
 
 
 def _call(name: str, *arguments: int | bytes) -> int:
-    """A function of the C library that returns -1 when it fails. Raises OSError."""
+    """Call a function of the C library that returns -1 when it fails. Raises OSError."""
     try:
         function = getattr(ctypes.CDLL(None, use_errno=True), name)
     except AttributeError:
@@ -45,25 +64,18 @@ def _call(name: str, *arguments: int | bytes) -> int:
 
 
 def memfd_create(name: str, flags: int) -> int:
-    """A descriptor of anonymous memory, as `os.memfd_create`."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create(name, flags)
+    """Return a descriptor of anonymous memory, as `os.memfd_create`."""
     return _call("memfd_create", name.encode(), flags)
 
 
 def pidfd_open(pid: int) -> int:
-    """A descriptor that becomes readable when the process ends, as `os.pidfd_open`."""
-    if hasattr(os, "pidfd_open"):
-        return os.pidfd_open(pid)
+    """Return a descriptor that becomes readable when the process ends, as `os.pidfd_open`."""
     return _call("syscall", _PIDFD_OPEN, pid, 0)
 
 
 def pidfd_send_signal(descriptor: int, number: int) -> None:
     """Send a signal, as `signal.pidfd_send_signal`."""
-    if hasattr(signal, "pidfd_send_signal"):
-        signal.pidfd_send_signal(descriptor, number)
-    else:
-        _call("syscall", _PIDFD_SEND_SIGNAL, descriptor, number, 0, 0)
+    _call("syscall", _PIDFD_SEND_SIGNAL, descriptor, number, 0, 0)
 
 
 def set_parent_death_signal(number: int) -> None:

@@ -13,7 +13,7 @@ import chess
 import chess.engine
 
 from psearch.arena.arena import Arena
-from psearch.arena.table_entries import StoredResult, TableReader
+from psearch.arena.shared_results import StoredResult, TableReader
 from psearch.results import Info
 from psearch_core.chess.board.bridge import from_chess_move, to_chess_move
 from psearch_core.constants import BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY, NO_MOVE

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from psearch.arena.subject import Subject
+from psearch.arena.setup import Subject
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.time_manager import Budget, TimeManager

@@ -14,9 +14,8 @@ import chess.engine
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.arena.info_ring import InfoRing
-from psearch.arena.setup import Progress
-from psearch.arena.subject import Subject
+from psearch.arena.setup import Progress, Subject
+from psearch.arena.shared_results import InfoRing
 from psearch.processes.line_completion import whole_line
 from psearch.results import WON_CP, Info, Result, WorkerStats
 from psearch_core.chess.board.bridge import to_chess_move

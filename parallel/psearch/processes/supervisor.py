@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import chess
 
 from psearch.arena.arena import Arena
-from psearch.arena.owner import Owner
+from psearch.arena.system_calls import Owner
 from psearch.processes import patience
 from psearch.processes.control import SearchControl
 from psearch.processes.pool import INLINE, WorkerPool

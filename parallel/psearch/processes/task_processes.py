@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
-from psearch.arena.owner import Owner
+from psearch.arena.system_calls import Owner
 from psearch.processes.child import ChildProcess, Children, end, reap
 from psearch.processes.patience import DEATH_S, END_S, LOST_STARTS, TASK, TASK_IN_SILENCE, TASK_START
 from psearch.processes.starting import launch_process

@@ -24,7 +24,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, TypeVar
 
-from psearch.arena.owner import Owner
+from psearch.arena.system_calls import Owner
 from psearch.processes.child import spawned
 from psearch.processes.patience import END_S, TASK_TRIES
 from psearch.processes.task_processes import share_out_to

@@ -22,32 +22,19 @@ from psearch_core.records import COLD_NODES
 _TICKS_PER_NS = 1000
 _MOST_NS = 1e9
 _MOST_BYTES = 1 << 16
-"""of a file"""
+"""Size of the largest file that is read."""
 _SHARES = ("jitter", "crowd")
-"""Not nanoseconds, but shares of what something costs."""
+"""Costs that are no nanoseconds, but shares of what something costs."""
 _DEFAULTS_MEASURED = "2026-11-25"
 _LONGEST_NAME = 100
-"""Characters: a file may say anything."""
+"""Characters that are shown: a file may say anything."""
 QUIET_LOAD = 0.5
 """Mean number of jobs in the last minute from which on a machine is not quiet."""
-_FAR = 5
 _HOT = ("leave", "lock", "abort")
-"""Measured in a hot cache; the defaults are raised to what they cost in a cold one."""
-_ONE = 1 << 16
-"""A share of 1."""
-SHARING = (
-    "hold_value",
-    "hold_move",
-    "hold_new_moves",
-    "hold_learn",
-    "hold_join",
-    "handover",
-    "transfer",
-    "poll_line",
-    "cold",
-    "crowd",
-)
-"""What locks, polls and cache lines cost when they are shared."""
+"""Costs measured in a hot cache; the defaults are raised to what they cost in a cold one."""
+_HOLDS = ("hold_value", "hold_move", "hold_new_moves", "hold_learn", "hold_join")
+SHARING = (*_HOLDS, "handover", "transfer", "poll_line", "cold", "crowd")
+"""Costs of locks, polls and cache lines when they are shared."""
 
 
 @dataclass(frozen=True)
@@ -95,19 +82,19 @@ class Costs:
     crowd: float = 0.04
     """share by which a node is longer while a second worker is busy; twice this share at most while many are"""
     lock_contended: float = 0.0
-    """a lock that another core takes all the time; told, not used"""
+    """a lock that another core takes all the time; reported, not used"""
     side_by_side: float = 1.0
-    """time of a node while a second, independent search runs, over its time alone; told, not used: virtual workers
+    """time of a node while a second, independent search runs, over its time alone; reported, not used: virtual workers
     do not slow each other down"""
     machine: str = "2-core EPYC virtual machine"
     measured: str = ""
     """date"""
     system_load: float = 0.0
-    """jobs on the machine in the minute before it was measured, in the mean; told, not used"""
+    """jobs on the machine in the minute before it was measured, in the mean; reported, not used"""
 
     @property
     def join_in_nodes(self) -> int:
-        """What a join costs, in nodes, half of them of quiescence; at least 1."""
+        """Return what a join costs, in nodes, half of them of quiescence; at least 1."""
         return max(1, round(2 * self.join / (self.node + self.qnode)))
 
     def seconds_of(self, nodes: float) -> float:
@@ -132,20 +119,19 @@ class Costs:
         """Return the costs that are more than five times the defaults, or less than a fifth, in words."""
         words = []
         for field in fields(self):
-            value: Any = getattr(self, field.name)
-            default: Any = field.default
-            if field.type == "float" and default and field.name != "side_by_side":
-                if value > _FAR * default:
-                    words.append(f"{field.name} is {value / default:,.0f} times the default")
-                elif value < default / _FAR and field.name not in _HOT:
-                    words.append(f"{field.name} is {value / default:.2f} of the default")
+            if field.type == "float" and field.default and field.name != "side_by_side":
+                share = getattr(self, field.name) / field.default
+                if share > 5:
+                    words.append(f"{field.name} is {share:,.0f} times the default")
+                elif share < 1 / 5 and field.name not in _HOT:
+                    words.append(f"{field.name} is {share:.2f} of the default")
         return words
 
     def write(self, record: np.void, stacks: int) -> None:
         """Fill the costs of a `simulation_dtype` record with ticks; a poll of a pool of this size."""
         costs = record["costs"]
         for name in costs.dtype.names or ():
-            costs[name] = int(getattr(self, name) * (_ONE if name in _SHARES else _TICKS_PER_NS))
+            costs[name] = int(getattr(self, name) * ((1 << 16) if name in _SHARES else _TICKS_PER_NS))
         costs["poll"] = int((self.poll + self.poll_stack * stacks) * _TICKS_PER_NS)
         cold = int(self.cold * _TICKS_PER_NS)
         record["cold"] = [(cold << 32) // math.isqrt(number << 64) for number in range(1, COLD_NODES + 1)]

@@ -9,8 +9,7 @@ import chess
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import perturb_history, write_search
-from psearch.arena.subject import Subject, board_text
+from psearch.arena.setup import Subject, board_text, perturb_history, write_search
 from psearch.arena.validate import describe, violations
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
@@ -24,7 +23,7 @@ from psearch_core.toolchain.groups import Group
 
 _EVENTS_PER_CALL = 1 << 20
 _EVENTS_PER_LOOK = 1 << 12
-"""A few milliseconds; too few for more iterations than the ring of reports has room for."""
+"""Events of a few milliseconds; too few for more iterations than the ring of reports has room for."""
 TICKS_PER_SECOND = 10**12
 
 
@@ -106,35 +105,24 @@ class Simulator:
 
         The sample's depth is that of the iteration which time cut short. With a single legal move it is played at once.
         """
-        limits = Limits(depth=1 if board.legal_moves.count() == 1 else None)
-        self._begin(board, limits, options, seed=0, deadline=max(1, round(seconds * TICKS_PER_SECOND)), keep=True)
+        self.begin(board, options, seconds, depth=1 if board.legal_moves.count() == 1 else None)
         self._run(validate=False, watch=None)
         return self._sample("", board, int(self.arena.header[0]["depth"]), options, seed=0)
 
     def begin(
-        self,
-        board: chess.Board | Subject,
-        options: SearchOptions,
-        seconds: float,
+        self, board: chess.Board | Subject, options: SearchOptions, seconds: float, depth: int | None = None
     ) -> None:
-        """Begin what `play` does, with the clock at zero, to be driven by `advance_to`.
-
-        No time is saved where a single move is legal.
-        """
+        """Begin what `play` does, with the clock at zero, to be driven by `advance_to`."""
         deadline = max(1, round(seconds * TICKS_PER_SECOND))
-        self._begin(board, Limits(), options, seed=0, deadline=deadline, keep=True)
+        self._begin(board, Limits(depth=depth), options, seed=0, deadline=deadline, keep=True)
 
     def advance_to(self, clock: int) -> bool:
         """Run every turn that begins before the clock shows so many ticks; returns whether the search is done."""
+        record = self.simulation[0]
         while not self._advance(_EVENTS_PER_CALL, max(clock, 1)):
-            if self._next_turn() >= clock:
+            if int(record["base"]) + (int(record["heap"][0]) >> WORKER_BITS) >= clock:  # when the next turn begins
                 return False
         return True
-
-    def _next_turn(self) -> int:
-        """When it begins."""
-        record = self.simulation[0]
-        return int(record["base"]) + (int(record["heap"][0]) >> WORKER_BITS)
 
     def forget(self) -> None:
         """Empty the table and the history, as for another game."""
@@ -144,14 +132,12 @@ class Simulator:
     def _sample(
         self, name: str, board: chess.Board | Subject, depth: int, options: SearchOptions, seed: int
     ) -> VirtualSample:
-        """What the search that has just ended did."""
-        arena = self.arena
-        record = self.simulation[0]
-        workers = arena.worker
-        seconds = int(record["now"]) / TICKS_PER_SECOND
+        """Return what the search that has just ended did."""
+        arena, record = self.arena, self.simulation[0]
+        workers, now = arena.worker, int(record["now"])
+        seconds = now / TICKS_PER_SECOND
         asleep = record["sleeping"][: int(record["sleepers"])]
-        idle = int(record["idle_time"][: arena.workers].sum())
-        idle += int((int(record["now"]) - record["idle_since"][asleep]).clip(0).sum())
+        idle = int(record["idle_time"][: arena.workers].sum() + (now - record["idle_since"][asleep]).clip(0).sum())
         return VirtualSample(
             position=name,
             fen=board_text(board),
@@ -204,9 +190,14 @@ class Simulator:
         keep: bool = False,
         history: int = 0,
     ) -> None:
-        """Everything as it is before a first search, but for the table and the history if they are to be kept."""
-        arena = self.arena
-        self._take_back_stacks()
+        """Begin with everything as it is before a first search, but for the table and the history if they are to be
+        kept."""
+        arena, nodes = self.arena, self.arena.frames["node"]
+        for number in np.flatnonzero(arena.stack["state"] != STACK_FREE).tolist():  # an interrupted search was there
+            for name in ("open", "lock"):
+                nodes[name][number * MAX_PLY : (number + 1) * MAX_PLY] = 0
+        arena.stack["open_mask"] = 0
+        arena.stack["state"] = STACK_FREE
         if not keep:
             self.forget()
         if history:
@@ -224,29 +215,18 @@ class Simulator:
         arena.driver.function("begin_virtual")(arena.context, self.simulation.ctypes.data)
         self._run_virtual = arena.driver.function("run_virtual")
 
-    def _take_back_stacks(self) -> None:
-        """Free what an interrupted search was at. After a search that ended by itself there is nothing to do."""
-        stack, nodes = self.arena.stack, self.arena.frames["node"]
-        for number in np.flatnonzero(stack["state"] != STACK_FREE):
-            frames = slice(number * MAX_PLY, (number + 1) * MAX_PLY)
-            nodes["open"][frames] = 0
-            nodes["lock"][frames] = 0
-        stack["open_mask"] = 0
-        stack["state"] = STACK_FREE
-
     def _run(self, validate: bool, watch: Callable[[], None] | None) -> None:
-        while True:
+        done = False
+        while not done:
             done = self._advance(1 if validate else _EVENTS_PER_CALL)
-            found = violations(self.arena) if validate else []
-            if found:
+            if found := violations(self.arena) if validate else []:
                 raise PsearchError("invariant violated: " + "; ".join(found) + "\n" + describe(self.arena))
             if watch:
                 watch()
-            if done:
-                return
 
     def _advance(self, events: int, pause: int = 0) -> bool:
-        """So many events more, or all that begin before the clock shows `pause`; whether the search is done."""
+        """Run this many events more, or all that begin before the clock shows `pause`; returns whether the search is
+        done."""
         arguments = (self.arena.context, self.simulation.ctypes.data, self.locks.ctypes.data)
         state = self._run_virtual(*arguments, events, pause)
         if state < 0:

@@ -1,19 +1,14 @@
 """The virtual-time driver: up to 1,024 workers in one process, in the order of their virtual clocks.
 
 The worker with the smallest clock runs the compiled `step` until it has entered one node (or has nothing to do); then
-its clock advances by the cost of what it did. Costs are integers, measured on a real machine (`Costs`), so
-the same position, depth, workers, policy, costs and seed give the same node counts to the last digit.
-
-What is modelled: the time of nodes, joins, leaves, opens and polls; waiting for a node's lock, which is held by one
-worker after another for as long as what is done under it takes; the delay until an idle worker sees a new offer; cache
-lines that another worker has written: after a join, at a lock that another one has held, in polls, and of the words
-that all read. What is not: several sockets, and the scheduler of the operating system. See docs/design/simulator.md.
+its clock advances by the cost of what it did. Costs are integers, measured on a real machine (`Costs`), so the same
+position, depth, workers, policy, costs and seed give the same node counts to the last digit. What is modelled, and what
+is not: docs/design/simulator.md.
 
 A search in virtual time ends like a real one: at its depth, at its number of nodes, or when time is up, which every
-worker notices within one node.
-
-A worker that finds nothing falls asleep instead of polling for ever: polls cost real time, and their outcome cannot
-change before a node is opened. Each opened node wakes one sleeper, each successful join two more.
+worker notices within one node. A worker that finds nothing falls asleep instead of polling for ever: polls cost real
+time, and their outcome cannot change before a node is opened. Each opened node wakes one sleeper, each successful join
+two more.
 """
 
 from __future__ import annotations
@@ -33,7 +28,6 @@ from psearch_core.toolchain.jit import entry, kernel
 from psearch_core.views import (
     Context,
     Costs,
-    Counters,
     Simulation,
     Worker,
     boolean,
@@ -49,15 +43,13 @@ from psearch_core.views import (
 )
 
 _MOST_TRANSITIONS = 256
-"""Of one turn without a node: unwinding a deep stack takes one each."""
+"""Transitions of one turn without a node: unwinding a deep stack takes one each."""
 _CLOCK_BITS = 63 - WORKER_BITS
-"""Of a clock in the heap: two and a half hours."""
+"""Bits of a clock in the heap: two and a half hours."""
 _LOOKS = 4
 """Rounds in which the length of a look for work and the lines written meanwhile are made to agree."""
 _SHORTEST_LOOK = 1000
 """Ticks: a look for work that costs nothing must not be repeated for ever while a lock is held."""
-_FOR_VALUE, _FOR_LEARNING, _FOR_JOIN, _FOR_MOVE, _FOR_NEW_MOVES, _FOR_BOTH, _FOR_BOTH_NEW = range(7)
-"""What a lock is held for; `BOTH`: for a value and the next move."""
 _LOCK_SIZE = lock_dtype.itemsize
 
 
@@ -97,47 +89,6 @@ def _pop(sim):
     return top
 
 
-@kernel(void(Simulation))
-def _move_base(sim):
-    """Let the clocks in the heap count from now: none is earlier."""
-    passed = (sim.now - sim.base) << WORKER_BITS
-    for i in range(sim.heap_size):
-        sim.heap[i] -= passed
-    sim.base = sim.now
-
-
-@kernel(i64(Simulation, i64))
-def _jittered(sim, cost):
-    """A cost, longer by a random part of the jitter."""
-    if sim.costs.jitter == 0:
-        return cost
-    sim.random += SPLITMIX_STEP
-    draw = np.int64(splitmix64(sim.random) & np.uint64(0xFFFF))
-    return cost + (cost * sim.costs.jitter >> 16) * draw // 65536
-
-
-@kernel(void(Simulation, i64))
-def _move_window(sim, clock):
-    """Once in the time of a look for work, or later: how many lines were written that it reads."""
-    elapsed = clock - sim.window_began
-    if elapsed < max(sim.costs.poll, np.int64(1)):
-        return
-    sim.recent_changes = (sim.changes - sim.window_changes) * sim.costs.poll // elapsed
-    sim.window_began = clock
-    sim.window_changes = sim.changes
-
-
-@kernel(i64(Context))
-def _offers(ctx):
-    """Nodes that are offered, on all stacks."""
-    count = np.int64(0)
-    for i in range(header_of(ctx).stack_count):
-        words = mask_of(stack_of(ctx, i))
-        for half in range(2):
-            count += popcount(np.uint64(atomic_load(words + 8 * half)))
-    return count
-
-
 @kernel(boolean(Context, i64))
 def is_held_by_clock(ctx, home):
     """Stand in for `is_held`: no lock is held between two turns, but for some time on the clock."""
@@ -146,7 +97,8 @@ def is_held_by_clock(ctx, home):
 
 @kernel(i64(Context, Simulation))
 def _look(ctx, sim):
-    """What a look for work costs a worker that looks again and again: it reads the lines anew that were written since.
+    """Return what a look for work costs a worker that looks again and again: it reads the lines anew that were written
+    since.
 
     The longer it takes the more lines there are; at most those of all stacks and of all nodes offered.
     """
@@ -155,7 +107,9 @@ def _look(ctx, sim):
         return costs.poll
     most = np.int64(header_of(ctx).stack_count)
     if sim.recent_changes * _LOOKS >= most:
-        most += _offers(ctx)
+        for i in range(header_of(ctx).stack_count):
+            words = mask_of(stack_of(ctx, i))
+            most += popcount(np.uint64(atomic_load(words))) + popcount(np.uint64(atomic_load(words + 8)))
     time = np.int64(costs.poll)
     for _ in range(_LOOKS):
         lines = min(sim.recent_changes * time // costs.poll, most)
@@ -175,73 +129,44 @@ def _wake_one(ctx, sim, clock):
     _push(sim, clock + _look(ctx, sim), worker)
 
 
-@kernel(void(Simulation, i64))
-def _sleep(sim, worker):
-    sim.sleeping[sim.sleepers] = worker
-    sim.sleepers += 1
+@kernel(i64(Context, Costs, Worker, i64, i64, i64, i64, i64))
+def _hold(ctx, costs, wk, state, home, stage, moves, closed):
+    """Return for how long the lock is held that a transition took last: for a join, for a value, for the next move.
 
-
-@kernel(i64(Context, Worker))
-def _home_before(ctx, wk):
-    """Number of the frame whose lock the next transition takes if its node is open; -1 where only it will tell."""
-    if wk.state in (STATE_NEXT, STATE_CHILD):
-        return np.int64(frame_of(ctx, wk.stack * MAX_PLY + wk.ply).visit.home)
-    return np.int64(-1)
-
-
-@kernel(i64(Context, Worker, i64, i64, i64, i64, i64))
-def _held_for(ctx, wk, state, home, stage, moves, closed):
-    """What the lock was held for that a transition took last.
-
-    state: of the worker before; home: as `_home_before` has it, and that node's picker stage, moves handed out and
-    `closed` before.
+    state: of the worker before; home: the frame whose lock it was to take if its node is open, -1 where that could not
+    be told, and that node's picker stage, moves handed out and `closed` before.
     """
     if state == STATE_IDLE and wk.state != STATE_IDLE:
-        return _FOR_JOIN
-    if home != wk.last_lock:
-        return _FOR_VALUE
-    node = frame_of(ctx, home).node
-    if closed == 0 and atomic_load(closed_of(node)) == CLOSED_CUTOFF:
-        return _FOR_LEARNING
-    if node.moves_done == moves:
-        return _FOR_VALUE
-    brought = _FOR_BOTH - _FOR_MOVE if state == STATE_CHILD else 0
-    return brought + (_FOR_MOVE if node.stage == stage else _FOR_NEW_MOVES)
-
-
-@kernel(i64(Costs, i64))
-def _hold(costs, kind):
-    value = np.int64(costs.hold_value) if kind >= _FOR_BOTH else np.int64(0)
-    if kind in (_FOR_MOVE, _FOR_BOTH):
-        return value + costs.hold_move
-    if kind in (_FOR_NEW_MOVES, _FOR_BOTH_NEW):
-        return value + costs.hold_new_moves
-    if kind == _FOR_JOIN:
         return np.int64(costs.hold_join)
-    return np.int64(costs.hold_learn if kind == _FOR_LEARNING else costs.hold_value)
+    if home == wk.last_lock:
+        node = frame_of(ctx, home).node
+        if closed == 0 and atomic_load(closed_of(node)) == CLOSED_CUTOFF:
+            return np.int64(costs.hold_learn)
+        if node.moves_done != moves:
+            value = np.int64(costs.hold_value) if state == STATE_CHILD else np.int64(0)
+            return value + (costs.hold_move if node.stage == stage else costs.hold_new_moves)
+    return np.int64(costs.hold_value)
 
 
-@kernel(i64(Context, Simulation, i64, i64, i64, i64, i64, boolean))
-def _take_lock(ctx, sim, locks, home, worker, kind, clock, opened):
-    """When the worker has done with this node's lock but for `lock`; others wait for as long as it is held.
+@kernel(i64(Simulation, i64, i64, i64, i64, boolean, i64, boolean))
+def _take_lock(sim, locks, home, worker, hold, joins, clock, opened):
+    """Return when the worker has done with this node's lock but for `lock`; others wait for as long as it is held.
 
     A handover to a worker that waits takes a transfer of its line, and half a transfer until that worker looks: those
-    who wait do so at different moments (`acquire`), so they do not queue for the line as well. opened: the lock was
-    taken for a node that nobody else could see before. The time that a worker holds it is part of what it does, and not
-    its own beside that; the handover is, but in a join.
+    who wait do so at different moments (`acquire`), so they do not queue for the line as well. joins: it is taken for a
+    join; opened: for a node that no other worker could see before. The time that a worker holds it is part of what it
+    does, and not its own beside that; the handover is, but in a join.
     """
-    costs = sim.costs
     lock = lock_at(locks + _LOCK_SIZE * home)
-    hold = _hold(costs, kind)
     free = max(clock, np.int64(lock.free))
     if lock.holder != worker + 1:
         if clock < lock.free:
-            free += costs.transfer + costs.transfer // 2
+            free += sim.costs.transfer + sim.costs.transfer // 2
             sim.waited += free - clock
         clock = free
-        if lock.holder != 0 and kind != _FOR_JOIN and not opened:
-            hold += costs.handover
-            clock += costs.handover
+        if lock.holder != 0 and not joins and not opened:
+            hold += sim.costs.handover
+            clock += sim.costs.handover
     lock.holder = worker + 1
     lock.free = free + hold
     return clock
@@ -249,7 +174,7 @@ def _take_lock(ctx, sim, locks, home, worker, kind, clock, opened):
 
 @kernel(i64(Context, Simulation, Worker, i64))
 def _cost_of_nodes(ctx, sim, wk, nodes):
-    """So many nodes have been searched since `sim.before`: their cost, that of sharing memory included."""
+    """Return the cost of the nodes that have been searched since `sim.before`, that of sharing memory included."""
     costs = sim.costs
     searched = wk.counters.qnodes - sim.before.qnodes
     cost = searched * costs.qnode + (nodes - searched) * costs.node
@@ -268,36 +193,30 @@ def _cost_of_nodes(ctx, sim, wk, nodes):
     return cost
 
 
-@kernel(i64(Simulation, Counters))
-def _cost_of_others(sim, now):
-    """What was done since `sim.before` but nodes."""
-    costs, before = sim.costs, sim.before
+@kernel(i64(Context, Simulation, Worker, i64, i64, boolean))
+def _cost_of_others(ctx, sim, wk, nodes, epoch, was_idle):
+    """Return the cost of what was done since `sim.before` besides nodes, and of the words that many workers read, if
+    another one has written them: the abort epoch, at every node, and how many workers are idle, where the policy asks.
+
+    nodes: entered since `sim.before`; epoch: that the worker had seen then; was_idle: it had no work then.
+    """
+    costs, before, now, worker = sim.costs, sim.before, wk.counters, wk.index
     opens = now.opens - before.opens
     cost = opens * costs.open + (now.joins - before.joins) * costs.join
     if sim.sleepers > 0:
         cost += 2 * opens * costs.transfer  # who looks for work has read the stack's line: to offer, and to withdraw
     cost += (now.parks + now.adopts - before.parks - before.adopts) * costs.leave
-    return cost + (now.aborts - before.aborts) * costs.abort + (now.claims - before.claims) * costs.claim
-
-
-@kernel(i64(Context, Simulation, Worker, i64, i64, boolean))
-def _cost_of_words(ctx, sim, wk, nodes, epoch, was_idle):
-    """Return the cost of the words that many workers read, if another one has written them: the abort epoch, at every
-    node, and how many workers are idle, where the policy asks.
-
-    nodes: entered since `sim.before`; epoch: that the worker had seen then; was_idle: it had no work then.
-    """
-    worker = wk.index
-    cost = np.int64(0)
+    cost += (now.aborts - before.aborts) * costs.abort + (now.claims - before.claims) * costs.claim
     if nodes > 0 and wk.seen_epoch != epoch and epoch >= 0:
-        cost += sim.costs.transfer
+        cost += costs.transfer
     if ctx.has_read_idle != 0 and sim.idle_seen[worker] != sim.idle_changes:
-        cost += sim.costs.transfer
+        cost += costs.transfer
         sim.idle_seen[worker] = sim.idle_changes
-    if was_idle != (wk.state == STATE_IDLE) or wk.counters.joins != sim.before.joins:
+    is_idle = wk.state == STATE_IDLE
+    if was_idle != is_idle or now.joins != before.joins:
         sim.idle_changes += 1
         sim.idle_seen[worker] = sim.idle_changes
-    return cost
+    return cost + (costs.leave if is_idle and not was_idle else np.int64(0))
 
 
 @kernel(i64(Context, Simulation, i64, i64, i64))
@@ -310,24 +229,23 @@ def _run_turn(ctx, sim, worker, clock, locks):
     wk = worker_of(ctx, worker)
     nodes = wk.nodes
     pending = np.int64(-1)
-    kind = np.int64(_FOR_VALUE)
-    opened = False
+    hold = np.int64(0)
+    joins = opened = False
     for _ in range(_MOST_TRANSITIONS):
         state = wk.state
-        home = _home_before(ctx, wk)
-        stage = np.int64(0)
-        moves = np.int64(0)
-        closed = np.int64(0)
-        if home >= 0:
-            moves = np.int64(frame_of(ctx, home).node.moves_done)
-            stage = np.int64(frame_of(ctx, home).node.stage)
-            closed = atomic_load(closed_of(frame_of(ctx, home).node))
+        home = np.int64(-1)
+        stage = moves = closed = np.int64(0)
+        if state in (STATE_NEXT, STATE_CHILD):
+            home = np.int64(frame_of(ctx, wk.stack * MAX_PLY + wk.ply).visit.home)
+            node = frame_of(ctx, home).node
+            moves, stage, closed = np.int64(node.moves_done), np.int64(node.stage), atomic_load(closed_of(node))
         opens = wk.counters.opens
         idle = step(ctx, worker, 1) > 0
         if wk.last_lock >= 0:
-            if pending >= 0 and _hold(sim.costs, kind) > 0:
-                clock = _take_lock(ctx, sim, locks, pending, worker, kind, clock, opened)
-            kind = _held_for(ctx, wk, state, home, stage, moves, closed)
+            if pending >= 0 and hold > 0:
+                clock = _take_lock(sim, locks, pending, worker, hold, joins, clock, opened)
+            hold = _hold(ctx, sim.costs, wk, state, home, stage, moves, closed)
+            joins = state == STATE_IDLE and wk.state != STATE_IDLE
             opened = wk.counters.opens != opens
             pending = np.int64(wk.last_lock)
             wk.last_lock = -1
@@ -336,14 +254,14 @@ def _run_turn(ctx, sim, worker, clock, locks):
             break
     if pending < 0:
         return clock
-    clock = _take_lock(ctx, sim, locks, pending, worker, kind, clock, opened)
+    clock = _take_lock(sim, locks, pending, worker, hold, joins, clock, opened)
     lock_at(locks + _LOCK_SIZE * pending).free += sim.costs.lock
     return clock + sim.costs.lock
 
 
 @kernel(i64(Context, Simulation, i64, i64, i64))
 def _turn(ctx, sim, worker, clock, locks):
-    """One turn of one worker; returns its new clock, or -1 when it has fallen asleep."""
+    """Run one turn of one worker; returns its new clock, or -1 when it has fallen asleep."""
     wk = worker_of(ctx, worker)
     now, before = wk.counters, sim.before
     begun = clock
@@ -355,13 +273,14 @@ def _turn(ctx, sim, worker, clock, locks):
     first_event = begin_turn(ctx, worker, begun) if ctx.trace != 0 else 0
     clock = _run_turn(ctx, sim, worker, clock, locks)
     nodes = wk.nodes - nodes
-    cost = _cost_of_nodes(ctx, sim, wk, nodes) + _cost_of_others(sim, now)
-    cost += _cost_of_words(ctx, sim, wk, nodes, epoch, was_idle)
+    cost = _cost_of_nodes(ctx, sim, wk, nodes) + _cost_of_others(ctx, sim, wk, nodes, epoch, was_idle)
     is_idle = wk.state == STATE_IDLE
-    if is_idle and not was_idle:
-        cost += sim.costs.leave
     joined_at = clock + sim.costs.join
-    clock += _jittered(sim, cost)
+    if sim.costs.jitter != 0:  # longer by a random part of the jitter
+        sim.random += SPLITMIX_STEP
+        draw = np.int64(splitmix64(sim.random) & np.uint64(0xFFFF))
+        cost += (cost * sim.costs.jitter >> 16) * draw // 65536
+    clock += cost
     if ctx.trace != 0:
         settle_turn(ctx, worker, first_event, min(joined_at, clock), clock)
     has_joined = now.joins != before.joins
@@ -408,13 +327,21 @@ def run_virtual(context, simulation, locks, max_events, pause):
         sim.events += 1
         sim.now = sim.base + (top >> WORKER_BITS)
         if sim.now - sim.base >> (_CLOCK_BITS - 1) != 0:
-            _move_base(sim)
+            passed = (sim.now - sim.base) << WORKER_BITS  # the clocks in the heap count from now: none is earlier
+            for i in range(sim.heap_size):
+                sim.heap[i] -= passed
+            sim.base = sim.now
         if 0 < sim.deadline <= sim.now and atomic_load(stop_of(hd)) == 0:
             stop_all(ctx)
-        _move_window(sim, sim.now)
+        elapsed = sim.now - sim.window_began
+        if elapsed >= max(sim.costs.poll, np.int64(1)):
+            # once in the time of a look for work, or later: how many lines were written that it reads
+            sim.recent_changes = (sim.changes - sim.window_changes) * sim.costs.poll // elapsed
+            sim.window_began, sim.window_changes = sim.now, sim.changes
         clock = _turn(ctx, sim, worker, sim.now, locks)
         if clock < 0:
-            _sleep(sim, worker)
+            sim.sleeping[sim.sleepers] = worker
+            sim.sleepers += 1
         else:
             sim.now = clock
             _push(sim, clock, worker)
@@ -427,21 +354,10 @@ def begin_virtual(context, simulation):
     set."""
     ctx = context_at(context)
     sim = simulation_at(simulation)
-    sim.now = 0
-    sim.base = 0
-    sim.heap_size = 0
-    sim.sleepers = 0
-    sim.events = 0
-    sim.changes = 0
-    sim.window_began = 0
-    sim.window_changes = 0
-    sim.recent_changes = 0
-    sim.idle_changes = 0
-    sim.waited = 0
+    sim.now = sim.base = sim.heap_size = sim.sleepers = sim.events = sim.waited = 0
+    sim.changes = sim.window_began = sim.window_changes = sim.recent_changes = sim.idle_changes = 0
     for worker in range(header_of(ctx).worker_count):
         step(ctx, worker, 1)
-        sim.idle_since[worker] = 0
-        sim.idle_time[worker] = 0
-        sim.idle_seen[worker] = 0
+        sim.idle_since[worker] = sim.idle_time[worker] = sim.idle_seen[worker] = 0
         sim.since_join[worker] = COLD_NODES
         _push(sim, np.int64(0), worker)

@@ -1,19 +1,20 @@
 """The file of a trace: the Trace Event format, which ui.perfetto.dev and chrome://tracing open; looked at before the
-search, replaced as a whole after it."""
+search, replaced as a whole after it. What it holds are slices of time on tracks."""
 
 from __future__ import annotations
 
 import contextlib
+import heapq
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
 from psearch.files.safe_files import AtomicFile
 from psearch.results import PsearchError
-from psearch.trace.timeline import Slice
 
 TraceEvent = dict[str, Any]
 
@@ -23,28 +24,83 @@ ITERATIONS_TID, FIRST_WORKER_TID, FIRST_SPLITS_TID = 10, 1000, 10_000
 _NS_PER_US = 1000
 
 
-def slice_events(pid: int, tid: int, slices: Iterator[Slice]) -> Iterator[TraceEvent]:
-    """Complete events, each before those within it."""
+@dataclass(slots=True)
+class Slice:
+    """Something that lasts, in nanoseconds from the start of the search, and what happened within it."""
+
+    name: str
+    begin: int
+    end: int
+    args: dict[str, Any]
+    within: list[Slice] = field(default_factory=list)
+
+    def part(self, begin: int, end: int, name: str, args: dict[str, Any]) -> None:
+        """Add what happened within, cut so that slices nest."""
+        begin = min(max(begin, self.begin), self.end)
+        end = min(max(end, begin), self.end)
+        for other in reversed(self.within):  # in the order of their ends
+            end = max(end, other.end)
+            if other.end <= begin:
+                break
+            if other.begin < begin:
+                begin = other.end
+                break
+        self.within.append(Slice(name, begin, end, args))
+
+
+def on_lanes(slices: Iterable[Slice]) -> Iterator[tuple[int, Slice]]:
+    """Yield each slice with the number of a lane on which nothing else lasts then; given in the order of their
+    beginnings."""
+    busy: list[tuple[int, int]] = []  # end and lane
+    free: list[int] = []
+    for part in slices:
+        while busy and busy[0][0] <= part.begin:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        lane = heapq.heappop(free) if free else len(busy)
+        heapq.heappush(busy, (part.end, lane))
+        yield lane, part
+
+
+def _slice_events(pid: int, tid: int, slices: Iterable[Slice]) -> Iterator[TraceEvent]:
+    """Yield complete events, each before those within it."""
     for part in slices:
         ts, dur = part.begin / _NS_PER_US, (part.end - part.begin) / _NS_PER_US
         yield {"ph": "X", "name": part.name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": part.args}
-        yield from slice_events(pid, tid, iter(sorted(part.within, key=lambda inner: (inner.begin, -inner.end))))
+        yield from _slice_events(pid, tid, sorted(part.within, key=lambda inner: (inner.begin, -inner.end)))
 
 
-def process(pid: int, tid: int, name: str) -> Iterator[TraceEvent]:
-    """Name and place of a group of tracks; tid: its first."""
-    yield {"ph": "M", "name": "process_name", "pid": pid, "tid": tid, "ts": 0, "args": {"name": name}}
-    yield {"ph": "M", "name": "process_sort_index", "pid": pid, "tid": tid, "ts": 0, "args": {"sort_index": pid}}
+def _name_events(kind: str, pid: int, tid: int, name: str) -> Iterator[TraceEvent]:
+    """Yield name and place of a track, or of a group of tracks. kind: `thread` or `process`; tid: of a group its first
+    track."""
+    place = pid if kind == "process" else tid
+    for fact, args in (("name", {"name": name}), ("sort_index", {"sort_index": place})):
+        yield {"ph": "M", "name": f"{kind}_{fact}", "pid": pid, "tid": tid, "ts": 0, "args": args}
 
 
-def thread(pid: int, tid: int, name: str) -> Iterator[TraceEvent]:
-    """Name and place of a track."""
-    yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "ts": 0, "args": {"name": name}}
-    yield {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "ts": 0, "args": {"sort_index": tid}}
+def trace_events(
+    workers: Iterable[Iterable[Slice]], is_virtual: bool, iterations: Iterable[Slice], lives: Iterable[Slice]
+) -> Iterator[TraceEvent]:
+    """Yield the events of a whole trace: what each worker did, the searches of the root, and the lives of split points
+    in the order of their beginnings."""
+    yield from _name_events("process", WORKERS_PID, FIRST_WORKER_TID, f"workers{' (virtual time)' * is_virtual}")
+    for worker, slices in enumerate(workers):
+        tid = FIRST_WORKER_TID + worker
+        yield from _name_events("thread", WORKERS_PID, tid, f"worker {worker}")
+        yield from _slice_events(WORKERS_PID, tid, slices)
+    yield from _name_events("process", SEARCH_PID, ITERATIONS_TID, "search")
+    yield from _name_events("thread", SEARCH_PID, ITERATIONS_TID, "iterations")
+    yield from _slice_events(SEARCH_PID, ITERATIONS_TID, iterations)
+    yield from _name_events("process", SPLITS_PID, FIRST_SPLITS_TID, "split points")
+    lanes = 0
+    for lane, life in on_lanes(lives):
+        if lane == lanes:
+            lanes += 1
+            yield from _name_events("thread", SPLITS_PID, FIRST_SPLITS_TID + lane, f"split points {lanes}")
+        yield from _slice_events(SPLITS_PID, FIRST_SPLITS_TID + lane, [life])
 
 
 OPENING = '{"displayTimeUnit":"ns","otherData":{"psearch":'
-"""How every trace of psearch begins."""
+"""The beginning of every trace of psearch."""
 
 
 def write_events(out: TextIO, facts: dict[str, Any], events: Iterator[TraceEvent]) -> None:
@@ -60,7 +116,7 @@ def write_events(out: TextIO, facts: dict[str, Any], events: Iterator[TraceEvent
 
 
 def _is_special(path: Path) -> bool:
-    """A device or a pipe: written to, never replaced."""
+    """Tell whether it is a device or a pipe, which is written to and never replaced."""
     return path.exists() and not stat.S_ISREG(path.stat().st_mode)
 
 
@@ -70,6 +126,7 @@ def check_trace(path: Path) -> None:
         raise PsearchError("a trace goes to a file: standard output is for the answer")
     target = Path(os.path.realpath(path))
     folder = target.parent
+    reason = ""
     if target.is_dir():
         reason = "it is a folder"
     elif not folder.is_dir():
@@ -78,9 +135,8 @@ def check_trace(path: Path) -> None:
         reason = "permission denied"
     elif not _is_special(target) and not os.access(folder, os.W_OK | os.X_OK):
         reason = f"permission denied in {folder}"
-    else:
-        return
-    raise PsearchError(f"cannot write the trace {path}: {reason}")
+    if reason:
+        raise PsearchError(f"cannot write the trace {path}: {reason}")
 
 
 @contextlib.contextmanager

@@ -207,7 +207,7 @@ def test_a_search_needs_neither_llvm_nor_numba(kernels: None) -> None:
 
 
 def test_a_count_of_leaves_needs_neither_llvm_nor_numba(kernels: None) -> None:
-    from psearch.lab.studies.study_entries import UNIFORM_TREE
+    from psearch.lab.studies.uniform_tree import UNIFORM_TREE
     from psearch.scheduler.scheduler_entries import SEARCH
     from psearch_core.toolchain import groups
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from artificial_tree import ARTIFICIAL
 
-from psearch.lab.studies import shadow_kernels as shadow_kernels
-from psearch.lab.studies.study_entries import SHADOWED
+from psearch.lab.studies import study_kernels as study_kernels
+from psearch.lab.studies.soundness import SHADOWED
 from psearch.scheduler.step import step
 from psearch_core.chess.evaluation.evaluate import evaluate
 from psearch_core.chess.pruning.sound import skips_soundly

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from psearch.lab.studies.comparisons import Row
 from psearch.lab.studies.plots import plot_prediction, plot_simulation, plot_speedup
 from psearch.lab.studies.prediction_study import ReliabilityBin, RuleReport
-from psearch.lab.studies.speedup_study import Row
 
 BINS = [ReliabilityBin(100, share / 10, share / 10) for share in range(1, 10)]
 REPORT = RuleReport("", 1e5, 2e5, {}, {}, {}, 0.9, 0.2, 0.1, 0.1, BINS, BINS, BINS, 0.1, 0.9, {})

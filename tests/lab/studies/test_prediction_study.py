@@ -6,8 +6,7 @@ import chess
 import numpy as np
 import pytest
 
-from psearch.lab.studies.prediction_study import RULES, RuleReport, bins_of, study
-from psearch.lab.studies.study_entries import ONE_TREE
+from psearch.lab.studies.prediction_study import ONE_TREE, RULES, RuleReport, bins_of, study
 from psearch.options import SearchOptions
 from psearch.scheduler.scheduler_entries import merge_now
 from psearch.simulation.costs import Costs

@@ -1,38 +1,27 @@
-"""The speedup study: figures from made-up searches, and a tiny real run."""
+"""The speedup study: figures from made-up searches, policies compared position by position, a tiny real run."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import chess
 import pytest
 from positions import KIWIPETE
 
-from psearch.lab.studies.speedup_study import Sample, hardware_ceiling, legend, measure, summarise, table
+from psearch.lab.studies.comparisons import Pair, legend, pair_lines, pairs, summarise, table
+from psearch.lab.studies.speedup_study import Sample, hardware_ceiling, measure
 from psearch.results import PsearchError
+from psearch.simulation.costs import Costs
 from psearch.text.epd_text import SuitePosition
 
 SUITE = [SuitePosition("start", chess.Board()), SuitePosition("kiwipete", chess.Board(KIWIPETE))]
 
 
 def made_up(position: str, threads: int, seconds: float, nodes: int = 1000, repeat: int = 0) -> Sample:
-    return Sample(
-        position=position,
-        fen=position,
-        depth=7,
-        policy="ybw",
-        threads=threads,
-        repeat=repeat,
-        seconds=seconds,
-        nodes=nodes,
-        score="+5",
-        bestmove="e2e4",
-        splits=10 * (threads - 1),
-        joins=20 * (threads - 1),
-        aborted_nodes=nodes // 10 * (threads - 1),
-        idle_share=0.05 * (threads - 1),
-    )
+    helpers = threads - 1
+    what = (position, position, 7, "ybw", threads, repeat, seconds, nodes, "+5", "e2e4")
+    return Sample(*what, 10 * helpers, 20 * helpers, nodes // 10 * helpers, 0.05 * helpers)
 
 
 def study() -> list[Sample]:
@@ -42,6 +31,16 @@ def study() -> list[Sample]:
         samples += [made_up("a", 1, 8.0 * noise, 1000, repeat), made_up("b", 1, 6.0 * noise, 1000, repeat)]
         samples += [made_up("a", 2, 4.0 * noise, 1100, repeat), made_up("b", 2, 4.0 * noise, 1210, repeat)]
     return samples
+
+
+def two_policies(speedups: dict[str, list[float]]) -> list[Sample]:
+    """One worker and eight, on a tree for each of the speedups; by policy."""
+    alone = [made_up(str(number), 1, 8.0) for number in range(len(next(iter(speedups.values()))))]
+    return alone + [
+        replace(made_up(str(number), 8, 8.0 / speedup), policy=policy)
+        for policy, values in speedups.items()
+        for number, speedup in enumerate(values)
+    ]
 
 
 def test_summary_of_made_up_searches() -> None:
@@ -55,6 +54,7 @@ def test_summary_of_made_up_searches() -> None:
     assert row.aborted_share == pytest.approx(231 / 2310)
     assert row.low is not None and row.high is not None
     assert 1.0 < row.low < row.speedup < row.high < 3.0
+    assert [row] == summarise(study()), "the interval is the same every time"
 
 
 def test_one_position_has_no_interval() -> None:
@@ -70,10 +70,6 @@ def test_the_interval_of_equal_ratios_is_a_point() -> None:
     samples = [made_up(name, threads, 6.0 / threads) for name in "abcd" for threads in (1, 3)]
     (row,) = summarise(samples)
     assert [row.speedup, row.low, row.high] == pytest.approx([3.0, 3.0, 3.0])
-
-
-def test_the_interval_is_the_same_every_time() -> None:
-    assert summarise(study()) == summarise(study())
 
 
 def test_more_positions_narrow_the_interval() -> None:
@@ -152,3 +148,29 @@ def test_a_position_that_is_over_at_once_is_left_out() -> None:
 
 def test_hardware_ceiling() -> None:
     assert 0.3 < hardware_ceiling(SUITE, 2, 1, 0.1, 2) < 5
+
+
+def test_pairs_are_surer_than_the_intervals_of_the_table() -> None:
+    """One policy is a tenth faster on every position, however much the positions differ."""
+    values = [1.0, 3.0, 7.0]
+    found = pairs(two_policies({"ybw": values, "garms": [1.1 * value for value in values]}))
+    assert list(found) == [(8, "garms", "ybw")]
+    assert found[8, "garms", "ybw"] == pytest.approx(Pair(3, 1.1, 1.1, 1.1))
+    text = pair_lines(two_policies({"ybw": values, "garms": [1.1 * value for value in values]}))
+    assert text.endswith("\n  8 workers, garms over ybw: x1.100 (1.100 to 1.100), 3 positions")
+
+
+def test_nothing_is_compared_with_one_policy_or_one_position() -> None:
+    assert pair_lines(two_policies({"ybw": [2.0, 3.0]})) == ""
+    assert pair_lines(two_policies({"ybw": [2.0], "garms": [3.0]})) == ""
+
+
+def test_costs_say_whose_they_are() -> None:
+    mine = replace(Costs(), node=255.0, machine="a board, 4 cores", measured="2026-01-02")
+    assert Costs().told("a board, 4 cores").startswith("costs: the defaults (2-core EPYC virtual machine, 20")
+    assert "calibrate.py" in replace(Costs(), jitter=0.5).told("")
+    assert mine.told("a board, 4 cores", "my.json") == "costs: my.json (this machine, 2026-01-02)"
+    assert mine.told("another") == "costs: those of the log (a board, 4 cores, 2026-01-02)"
+    assert Costs.of(asdict(mine)) == mine
+    with pytest.raises(ValueError, match="unknown fields"):
+        Costs.of(None)

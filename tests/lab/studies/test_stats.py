@@ -39,26 +39,28 @@ def test_counters_of_one_worker() -> None:
     arena = Arena(workers=1, hash_mb=4)
     search(arena, KIWIPETE, 8, AEL)
     counted = collect(arena)
-    assert [one.name for one in counted.techniques] == list(TECHNIQUE_NAMES)
-    for one, (tried, pruned) in zip(counted.techniques, arena.worker[0]["pruned"], strict=False):
-        assert (one.tried, one.pruned) == (int(tried), int(pruned))
-        assert one.share == (one.pruned / one.tried if one.tried else 0.0)
-    by_name = {one.name: one for one in counted.techniques}
-    assert by_name["futility"].pruned > 100 and by_name["limited_razoring"].pruned > 0
-    assert by_name["lmr"].tried == by_name["lmp"].tried == 0
-    types = {one.expected: one for one in counted.types}
+    assert [one["name"] for one in counted["techniques"]] == list(TECHNIQUE_NAMES)
+    for one, (tried, pruned) in zip(counted["techniques"], arena.worker[0]["pruned"], strict=False):
+        assert (one["tried"], one["pruned"]) == (int(tried), int(pruned))
+        assert one["share"] == (round(pruned / tried, 6) if tried else 0.0)
+    by_name = {one["name"]: one for one in counted["techniques"]}
+    assert by_name["futility"]["pruned"] > 100 and by_name["limited_razoring"]["pruned"] > 0
+    assert by_name["lmr"]["tried"] == by_name["lmp"]["tried"] == 0
+    types = {one["expected"]: one for one in counted["types"]}
     assert list(types) == ["PV", "CUT", "ALL"]
-    for one in counted.types:
-        assert 0 <= one.first_move_cuts <= one.cut <= one.nodes and 0 <= one.right <= one.nodes
-    assert types["CUT"].nodes > types["PV"].nodes > 0
-    assert types["CUT"].right > 0.8 * types["CUT"].nodes and types["ALL"].right > 0.8 * types["ALL"].nodes
-    assert types["CUT"].first_move_cuts > 0.8 * types["CUT"].cut
+    for one in counted["types"]:
+        assert 0 <= one["first_move_cuts"] <= one["cut"] <= one["nodes"] and 0 <= one["right"] <= one["nodes"]
+    cut, all_ = types["CUT"], types["ALL"]
+    assert cut["nodes"] > types["PV"]["nodes"] > 0
+    assert cut["right"] > 0.8 * cut["nodes"] and all_["right"] > 0.8 * all_["nodes"]
+    assert cut["first_move_cuts"] > 0.8 * cut["cut"]
     # every judged node has been entered, and those of quiescence are not judged
     worker = arena.worker[0]
-    assert sum(one.nodes for one in counted.types) < int(worker["nodes"]) - int(worker["counters"]["qnodes"])
+    judged = sum(one["nodes"] for one in counted["types"])
+    assert judged < int(worker["nodes"]) - int(worker["counters"]["qnodes"])
     assert collect(arena) == counted, "asking changes nothing"
     table = stats_table(counted)
-    assert f"{by_name['futility'].pruned:,}" in table and "lmr" not in table
+    assert f"{by_name['futility']['pruned']:,}" in table and "lmr" not in table
     arena.close()
 
 
@@ -68,7 +70,7 @@ def test_types_are_counted_over_all_workers_and_iterations() -> None:
     for depth in (4, 8):
         arena.forget()
         search(arena, KIWIPETE, depth, DEFAULT)
-        seen.append(sum(one.nodes for one in collect(arena).types))
+        seen.append(sum(one["nodes"] for one in collect(arena)["types"]))
     assert 0 < seen[0] < seen[1]
     arena.close()
 

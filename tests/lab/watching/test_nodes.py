@@ -15,7 +15,7 @@ from psearch.lab.watching.node_lines import ChessLines, board_of
 from psearch.lab.watching.open_nodes import MOST_NODES, Memory, OpenNodeTree
 from psearch.lab.watching.watcher import WatchedSearch
 from psearch.simulation.simulator import Simulator
-from psearch.trace.timeline import split_name
+from psearch.trace.recorder import split_name
 from psearch_core.records import CERTAIN, MAX_PLY
 
 TICKS_PER_MS = 10**9

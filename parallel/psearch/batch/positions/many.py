@@ -20,7 +20,7 @@ from psearch.api.asynchronous import in_thread
 from psearch.api.question import Place, RootMoves, board_of, bounded, moves_of, to_limits
 from psearch.arena.blocks import MIB
 from psearch.arena.control_groups import usable_cores
-from psearch.arena.owner import Owner
+from psearch.arena.system_calls import Owner
 from psearch.batch.positions.position_pool import WorkerSettings, make_pool, rounds
 from psearch.batch.positions.task import Answer, Outcome, Pause, Task, TaskList, result_object
 from psearch.defaults import JOB_HASH_MB, MAX_THREADS

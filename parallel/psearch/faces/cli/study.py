@@ -187,9 +187,9 @@ def recording(
     kernels: of files, by policy: a log has a hash of each. The first line of the log has every argument that changes
     the figures, and the facts.
     """
-    from psearch.arena.subject import board_text
+    from psearch.arena.setup import board_text
     from psearch.files.raw_log import RawLog
-    from psearch.lab.studies.depths import depth_rule, rule_name
+    from psearch.lab.studies.tree_sizes import depth_rule, rule_name
 
     arguments = {name: value for name, value in vars(options).items() if name not in _NOT_IN_LOG}
     about = {"study": study, "command": ["psearch", *sys.argv[1:]], "arguments": arguments}
@@ -222,7 +222,7 @@ def recording(
 def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
     """Read a raw log with samples of a kind; returns what was found, and what the log says besides."""
     from psearch.files.raw_log import read_log
-    from psearch.lab.studies.depths import depth_rule
+    from psearch.lab.studies.tree_sizes import depth_rule
 
     samples, facts = read_log(path, kind)
     if not isinstance(facts.get("about"), dict):
@@ -234,9 +234,17 @@ def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
 
 def show(options: argparse.Namespace, found: StudyFound) -> int:
     """Print the table, write `--plot`; returns the most workers that share a tree."""
-    from psearch.lab.studies.comparisons import fit_lines, fit_times, pair_lines, pair_objects
-    from psearch.lab.studies.speedup_study import legend, summarise, table
-    from psearch.lab.studies.tree_sizes import scale, scale_line, searched, warnings
+    from psearch.lab.studies.comparisons import (
+        fit_lines,
+        fit_times,
+        legend,
+        pair_lines,
+        pair_objects,
+        searched,
+        summarise,
+        table,
+    )
+    from psearch.lab.studies.tree_sizes import scale, scale_line, warnings
 
     rows = summarise(found.samples)
     ceilings = found.ceilings

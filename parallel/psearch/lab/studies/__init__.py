@@ -1,11 +1,9 @@
 """What measures the scheduler and the search. Imports processes and simulation and what is below.
 
-Begin with `speedup_study` (real processes) and `virtual_study` (virtual time); `depths` says to which depth each of
-them searches a position, and with what luck. `prediction_study` judges node types (on `one_tree`), `pruning_counts`
-counts what was left out, `soundness` compares modes, with searches that check what they would skip
-(`shadow_kernels`), `uniform_tree` (`uniform_kernels`) counts the leaves that alpha-beta must visit. `tree_sizes` says
-how much was searched and whether that is enough, `comparisons` what the speedups come to, `plots` draws;
-`study_entries` names the groups of kernels.
+Begin with `speedup_study` (real processes) and `virtual_study` (virtual time); `tree_sizes` says to which depth each of
+them searches a position, with what luck, and whether that is enough, `comparisons` what the speedups come to.
+`prediction_study` judges node types, `pruning_counts` counts what was left out, `soundness` compares modes,
+`uniform_tree` counts the leaves that alpha-beta must visit; the kernels of these are in `study_kernels`. `plots` draws.
 """
 
 from __future__ import annotations

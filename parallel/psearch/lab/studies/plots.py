@@ -11,20 +11,18 @@ from typing import TYPE_CHECKING, Any
 from psearch.results import PsearchError
 
 if TYPE_CHECKING:
-    from psearch.lab.studies.prediction_study import ReliabilityBin, RuleReport
-    from psearch.lab.studies.speedup_study import Row, Samples
+    from psearch.lab.studies.comparisons import Row, Samples
+    from psearch.lab.studies.prediction_study import RuleReport
 
 _DPI = 150
 _IDEAL: dict[str, Any] = {"color": "0.5", "linestyle": "--", "linewidth": 1}
-_THINNEST = 1.2
-_THICKER = 1.2
-_THICKEST = 6.0
+_THINNEST, _THICKER, _THICKEST = 1.2, 1.2, 6.0
 """Points: the last of several lines, what one has more than the next, if that does not get the first one too thick."""
 _COLUMNS_AN_INCH = 14
-"""of small letters"""
+"""Columns of small letters."""
 _MARKERS = "osD^vPX*h"
 _MOST_DOTS = 500
-"""positions drawn at one bar"""
+"""Positions drawn at one bar."""
 
 
 def check_plot(path: Path) -> None:
@@ -49,7 +47,7 @@ def _figure(width: float, height: float, **panels: Any) -> tuple[Any, Any]:
 
 
 def _line(number: int, lines: int) -> dict[str, Any]:
-    """The style of one of several lines, each thinner than the one before: where two agree, both are seen."""
+    """Return the style of one of several lines, each thinner than the one before: where two agree, both are seen."""
     width = _THINNEST + (lines - 1 - number) * min(_THICKER, (_THICKEST - _THINNEST) / max(lines - 1, 1))
     return {"color": f"C{number}", "linewidth": width, "marker": _MARKERS[number % len(_MARKERS)],
             "markersize": width + 3, "solid_capstyle": "butt"}  # fmt: skip
@@ -64,18 +62,14 @@ def whiskers(row: Row) -> tuple[float, float]:
 
 
 def _save(figure: Any, path: Path, labels: Iterable[str], notes: Sequence[str]) -> None:
-    """The picture, with what keeps it from meaning much at its foot; the words of its legend are its description, those
-    of the notes its warning."""
+    """Save the picture, with what keeps it from meaning much at its foot; the words of its legend are its description,
+    those of the notes its warning."""
     metadata = {"Description": "; ".join(labels)}
     if notes:
         columns = int(figure.get_figwidth() * _COLUMNS_AN_INCH)
         figure.supxlabel("\n".join(fill(note, columns) for note in notes), fontsize="small")
         metadata["Warning"] = "; ".join(notes)
     figure.savefig(path, dpi=_DPI, metadata=metadata)
-
-
-def _policies(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row.policy for row in rows))
 
 
 def plot_simulation(path: Path, rows: Sequence[Row], title: str, notes: Sequence[str] = ()) -> None:
@@ -86,7 +80,7 @@ def plot_simulation(path: Path, rows: Sequence[Row], title: str, notes: Sequence
     counts = sorted({1, *(row.threads for row in rows)})
     upper.plot(counts, counts, label="ideal", **_IDEAL)
     idle = lower.twinx()
-    policies = _policies(rows)
+    policies = list(dict.fromkeys(row.policy for row in rows))
     for number, policy in enumerate(policies):
         own = [row for row in rows if row.policy == policy]
         x = [1, *(row.threads for row in own)]
@@ -104,14 +98,12 @@ def plot_simulation(path: Path, rows: Sequence[Row], title: str, notes: Sequence
         axis.set_major_locator(FixedLocator(counts))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(ScalarFormatter())
-    upper.set_ylabel("speedup against one worker")
-    upper.set_title(title)
+    upper.set(ylabel="speedup against one worker", title=title)
     upper.legend(loc="upper left")
-    upper.grid(alpha=0.3)
-    lower.set_xlabel("virtual workers")
-    lower.set_ylabel("node overhead (solid)")
-    lower.set_ylim(bottom=min(1.0, *(row.node_overhead for row in rows)) if rows else 1.0)
-    lower.grid(alpha=0.3)
+    lower.set(xlabel="virtual workers", ylabel="node overhead (solid)")
+    lower.set_ylim(bottom=min([1.0, *(row.node_overhead for row in rows)]))
+    for axes in (upper, lower):
+        axes.grid(alpha=0.3)
     idle.set_ylabel("idle share (dotted)")
     idle.set_ylim(bottom=0)
     idle.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -123,10 +115,12 @@ def plot_speedup(
 ) -> None:
     """Draw a bar with its 95% interval for each policy and worker count, a dot a position, and the ceilings of the
     hardware, by worker count."""
+    from psearch.lab.studies.comparisons import speedups
+
     figure, axes = _figure(max(7.0, 1.6 + 1.1 * len(rows)), 5)
-    counts, policies = sorted({row.threads for row in rows}), _policies(rows)
+    counts, policies = sorted({row.threads for row in rows}), list(dict.fromkeys(row.policy for row in rows))
     ceilings = {count: value for count, value in ceilings.items() if count in counts and 0 < value < math.inf}
-    dots = _dots(samples)
+    dots = {group: [math.exp(log) for log in logs.values()] for group, logs in speedups(samples).items()}
     spread = sorted(speedup for of_row in dots.values() for speedup in of_row)
     # a dot beyond, of a twentieth of the positions, lies on the edge
     highest = [*spread[: math.ceil(0.95 * len(spread))][-1:], *ceilings.values()]
@@ -150,31 +144,23 @@ def plot_speedup(
         place = counts.index(count)
         axes.hlines(ceilings[count], place - 0.45, place + 0.45, label=label, **_IDEAL)
     axes.set_xticks(range(len(counts)), [str(count) for count in counts])
-    axes.set_xlim(-0.6, len(counts) - 0.4)
-    axes.set_ylim(0, top)
-    axes.set_xlabel("worker processes")
-    several = any(row.low is not None for row in rows)
-    axes.set_ylabel("speedup against one worker" + (" (95% interval)" if several else ""))
-    axes.set_title(title)
+    several = " (95% interval)" if any(row.low is not None for row in rows) else ""
+    axes.set(xlabel="worker processes", ylabel=f"speedup against one worker{several}", title=title)
+    axes.set(xlim=(-0.6, len(counts) - 0.4), ylim=(0, top))
     axes.legend(loc="upper left", fontsize="small")
     axes.grid(axis="y", alpha=0.3)
     _save(figure, path, policies, notes)
-
-
-def _dots(samples: Samples) -> dict[tuple[int, str], list[float]]:
-    """Return the speedup of each position, in the order of the suite, by worker count and policy."""
-    from psearch.lab.studies.comparisons import speedups
-
-    return {group: [math.exp(log) for log in logs.values()] for group, logs in speedups(samples).items()}
 
 
 def plot_prediction(path: Path, reports: Sequence[RuleReport], title: str, notes: Sequence[str] = ()) -> None:
     """Draw the reliability of P(no cutoff) at entry and of P(needed): observed over predicted, one line a rule."""
     figure, (left, right) = _figure(11, 5.5, ncols=2)
     for number, report in enumerate(reports):
-        style = _line(number, len(reports))
-        _reliability(left, report.reliability, f"{report.rule} (Brier {report.brier:.3f})", style)
-        _reliability(right, report.needed, f"{report.rule} (Brier {report.brier_needed:.3f})", style)
+        curves = (left, report.reliability, report.brier), (right, report.needed, report.brier_needed)
+        for axes, bins, brier in curves:
+            solid = [b for b in bins if b.count >= 20]  # bins of fewer nodes say nothing
+            label, style = f"{report.rule} (Brier {brier:.3f})", _line(number, len(reports))
+            axes.plot([b.predicted for b in solid], [b.observed for b in solid], label=label, **style)
     for axes, what in ((left, "P(no cutoff) at entry"), (right, "P(needed), moves at shared nodes")):
         axes.plot((0, 1), (0, 1), **_IDEAL)
         axes.set(xlabel="predicted", ylabel="observed", title=what, xlim=(0, 1), ylim=(0, 1))
@@ -182,9 +168,3 @@ def plot_prediction(path: Path, reports: Sequence[RuleReport], title: str, notes
         axes.legend()
     figure.suptitle(title)
     _save(figure, path, [report.rule for report in reports], notes)
-
-
-def _reliability(axes: Any, bins: Sequence[ReliabilityBin], label: str, style: dict[str, Any]) -> None:
-    """One curve; bins of fewer than 20 nodes say nothing."""
-    solid = [b for b in bins if b.count >= 20]
-    axes.plot([b.predicted for b in solid], [b.observed for b in solid], label=label, **style)

@@ -6,14 +6,15 @@ what the table, a null move or a draw decides before that is no question of type
 
 What speculation is worth is measured in virtual time with several workers: every move taken at a node that others
 are inside has a P(needed); whether its result was used in the end is counted. There, too, all rules are judged on the
-same nodes, those that open as under `kannan` (`psearch.lab.studies.one_tree`): were each judged on the nodes that it
+same nodes, those that open as under `kannan` (`ONE_TREE`): were each judged on the nodes that it
 opens itself, one that opens doubtful nodes would have more to predict, and a larger error.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,12 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.defaults import PREDICTING_POLICIES
 from psearch.lab.studies import StudyProgress
-from psearch.lab.studies.study_entries import ONE_TREE
 from psearch.options import SearchOptions, options_with
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels, merge_now
 from psearch.simulation.costs import Costs
+from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
 from psearch.terminal.streams import glossary, text_table
 from psearch.text.epd_text import SuitePosition
@@ -35,12 +36,23 @@ from psearch_core import DEFAULT_PRUNING
 from psearch_core.chess.pruning.modes import MODES, Pruning
 from psearch_core.constants import CUT_NODE, TYPE_NAMES
 from psearch_core.records import BINS, CERTAIN, DEPTHS
+from psearch_core.toolchain.groups import Group
 from psearch_core.toolchain.kernel_sets import KernelSet
 
 WORKERS = 8
 """Workers of the searches in virtual time."""
 RULES = tuple(policy for policy in PREDICTING_POLICIES if policy != "calibrated")
 """`calibrated` gives nodes the classes of `kannan`: on the same nodes nothing tells them apart."""
+ONE_TREE = Group(
+    "one_tree",
+    *VIRTUAL.recipe.modules,
+    replaced={
+        **VIRTUAL.recipe.replaced,
+        "psearch.scheduler.policy.may_open": "psearch.lab.studies.study_kernels.may_open_as_kannan",
+        "psearch.scheduler.policy.open_priority": "psearch.lab.studies.study_kernels.priority_as_kannan",
+    },
+)
+"""Kernels of virtual time in which every policy opens the nodes that `kannan` opens."""
 
 
 @dataclass(frozen=True)
@@ -99,56 +111,15 @@ def bins_of(seen: np.ndarray, hits: np.ndarray, predicted: np.ndarray | None = N
     return found
 
 
-def _brier(bins: Sequence[ReliabilityBin]) -> float:
-    """From bins: the error within a bin is that of its mean."""
-    total = sum(b.count for b in bins)
-    return sum(b.count * (b.observed * (1 - b.predicted) ** 2 + (1 - b.observed) * b.predicted**2) for b in bins) / max(
-        total, 1
-    )
-
-
-class _Counters:
-    """Sums over positions: nodes, and the counters in the arena."""
-
-    def __init__(self) -> None:
-        self.nodes = 0
-        self.sums: dict[str, np.ndarray] = {}
-
-    def add(self, record: np.void, names: Sequence[str]) -> None:
-        for name in names:
-            self.sums[name] = self.sums.get(name, 0) + record[name].astype(np.int64)
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self.sums[name]
-
-
-def _search_serially(
-    arena: Arena, position: SuitePosition, depth: int, options: SearchOptions, tally: _Counters
-) -> None:
-    arena.forget()
-    arena.use_kernels(options.kernels, SEARCH)
-    write_search(arena, position.board, Limits(depth=depth), options)
-    work_alone(arena)
-    merge_now(arena.context)
-    names = ("all_seen", "all_cut", "bin_seen", "bin_no_cut", "bin_p", "bin_error")
-    tally.add(arena.header[0]["prediction"], names)
-    tally.nodes += int(arena.worker[0]["nodes"])
-
-
-def _search_together(
-    simulator: Simulator, position: SuitePosition, depth: int, options: SearchOptions, tally: _Counters
-) -> None:
-    sample = simulator.search(position.name, position.board, depth, options)
-    for worker in simulator.arena.worker:
-        tally.add(worker["outcomes"], ("needed_seen", "needed_used", "wasted"))
-    tally.nodes += sample.nodes
+_Sums = defaultdict[str, Any]
+"""Sums over the positions of one rule: `nodes`, and counters of the arena by their names."""
 
 
 def _ratio(part: float, whole: float) -> float:
     return float(part) / float(whole) if whole else 0.0
 
 
-def _report(rule: str, positions: int, serial: _Counters, shared: _Counters) -> RuleReport:
+def _report(rule: str, positions: int, serial: _Sums, shared: _Sums) -> RuleReport:
     seen = serial["all_seen"][:, :, :, 0].sum(axis=1)  # by type and depth, at entry
     cut = serial["all_cut"][:, :, :, 0].sum(axis=1)
     right = np.where(np.arange(3)[:, None] == CUT_NODE, cut, seen - cut)
@@ -156,11 +127,13 @@ def _report(rule: str, positions: int, serial: _Counters, shared: _Counters) -> 
     later = serial["all_cut"][CUT_NODE, :, :, 1].sum()
     cuts = cut[CUT_NODE].sum()
     needed = bins_of(shared["needed_seen"], shared["needed_used"])
+    # the error within a bin is that of its mean
+    errors = [b.count * (b.observed * (1 - b.predicted) ** 2 + (1 - b.observed) * b.predicted**2) for b in needed]
     bin_error, bin_seen = serial["bin_error"].sum(axis=1), serial["bin_seen"].sum(axis=1)
     return RuleReport(
         rule=rule,
-        tree_nodes=serial.nodes / positions,
-        shared_nodes=shared.nodes / positions,
+        tree_nodes=serial["nodes"] / positions,
+        shared_nodes=shared["nodes"] / positions,
         nodes={name: int(seen[t].sum()) for t, name in enumerate(TYPE_NAMES)},
         right={name: _ratio(right[t].sum(), seen[t].sum()) for t, name in enumerate(TYPE_NAMES)},
         right_by_depth={
@@ -174,9 +147,9 @@ def _report(rule: str, positions: int, serial: _Counters, shared: _Counters) -> 
         reliability=bins_of(serial["bin_seen"][0], serial["bin_no_cut"][0], serial["bin_p"][0]),
         reliability_later=bins_of(serial["bin_seen"][1], serial["bin_no_cut"][1], serial["bin_p"][1]),
         needed=needed,
-        brier_needed=_brier(needed),
+        brier_needed=sum(errors) / max(sum(b.count for b in needed), 1),
         used=_ratio(shared["needed_used"].sum(), shared["needed_seen"].sum()),
-        wasted={name: _ratio(shared["wasted"][t], shared.nodes) for t, name in enumerate(TYPE_NAMES)},
+        wasted={name: _ratio(shared["wasted"][t], shared["nodes"]) for t, name in enumerate(TYPE_NAMES)},
     )
 
 
@@ -201,14 +174,28 @@ def study(
     arena = Arena(1, hash_mb)
     simulator = Simulator(workers, hash_mb, costs or Costs(), driver=ONE_TREE)
     reports = []
+
+    def add(sums: _Sums, record: np.void, *names: str) -> None:
+        for name in names:
+            sums[name] = sums[name] + record[name].astype(np.int64)
+
     try:
         for round_number, rule in enumerate(rules):
-            serial, shared = _Counters(), _Counters()
+            serial, shared = _Sums(int), _Sums(int)
             options = options_with(SearchOptions(pruning=pruning, with_=with_), rule, kernels or {})
             load_kernels(options.kernels.group(SEARCH))
             for number, position in enumerate(suite, start=1):
-                _search_serially(arena, position, depth, options, serial)
-                _search_together(simulator, position, depth, options, shared)
+                arena.forget()
+                arena.use_kernels(options.kernels, SEARCH)
+                write_search(arena, position.board, Limits(depth=depth), options)
+                work_alone(arena)
+                merge_now(arena.context)
+                counted = ("all_seen", "all_cut", "bin_seen", "bin_no_cut", "bin_p", "bin_error")
+                add(serial, arena.header[0]["prediction"], *counted)
+                serial["nodes"] += int(arena.worker[0]["nodes"])
+                shared["nodes"] += simulator.search(position.name, position.board, depth, options).nodes
+                for worker in simulator.arena.worker:
+                    add(shared, worker["outcomes"], "needed_seen", "needed_used", "wasted")
                 if progress:
                     done = round_number * len(suite) + number
                     progress(f"{rule}: {number}/{len(suite)}", done, len(rules) * len(suite))
@@ -223,61 +210,35 @@ def study(
 
 def table(reports: Sequence[RuleReport]) -> str:
     """Return the reports as text."""
-    head = [
-        "rule",
-        *(f"{name} right" for name in TYPE_NAMES),
-        "1st move",
-        "Brier class",
-        "calibrated",
-        "later",
-        "needed",
-        "used",
-    ]
-    rows = [
-        [
-            report.rule,
-            *(f"{report.right[name]:.1%}" for name in TYPE_NAMES),
-            f"{report.first_move_cut:.1%}",
-            f"{report.brier_class:.4f}",
-            f"{report.brier:.4f}",
-            f"{report.brier_later:.4f}",
-            f"{report.brier_needed:.4f}",
-            f"{report.used:.1%}",
-            *(f"{report.wasted[name]:.2%}" for name in TYPE_NAMES),
-        ]
-        for report in reports
-    ]
-    return text_table([*head, "wasted PV", "CUT", "ALL"], rows)
+    head = ["rule", *(f"{name} right" for name in TYPE_NAMES), "1st move", "Brier class", "calibrated", "later"]
+    rows = []
+    for report in reports:
+        briers = (report.brier_class, report.brier, report.brier_later, report.brier_needed)
+        right = [f"{report.right[name]:.1%}" for name in TYPE_NAMES]
+        wasted = [f"{report.wasted[name]:.2%}" for name in TYPE_NAMES]
+        shown = [f"{report.first_move_cut:.1%}", *(f"{brier:.4f}" for brier in briers), f"{report.used:.1%}"]
+        rows.append([report.rule, *right, *shown, *wasted])
+    return text_table([*head, "needed", "used", "wasted PV", "CUT", "ALL"], rows)
 
 
 def legend() -> str:
     """Return what the columns of the table are."""
     types = ", ".join(TYPE_NAMES)
+    serial = [
+        (f"{types} right", "of the nodes expected to be so, the share that were: CUT failed high, the others not"),
+        ("1st move", "of the CUT nodes that failed high, the share that did so on their first move"),
+        ("Brier class", "mean squared error (0 is best, 0.25 a coin) if the class is taken as certain"),
+        ("calibrated", "the same of P(no cutoff), counted while searching, when a node is entered"),
+        ("later", "the same of P(no cutoff) after one or more moves"),
+    ]
+    shared = [
+        ("needed", "Brier score of P(needed) of the moves taken at shared nodes"),
+        ("used", "share of these moves whose result was used in the end"),
+        (f"wasted {types}", "share of all nodes thrown away when a node of that class was cut off"),
+    ]
     return (
         "Each rule on the same nodes; calibrated gives them the classes of kannan. Searched by one worker:\n"
-        + glossary(
-            [
-                (
-                    f"{types} right",
-                    "of the nodes expected to be so, the share that were: CUT failed high, the others not",
-                ),
-                ("1st move", "of the CUT nodes that failed high, the share that did so on their first move"),
-                ("Brier class", "mean squared error (0 is best, 0.25 a coin) if the class is taken as certain"),
-                ("calibrated", "the same of P(no cutoff), counted while searching, when a node is entered"),
-                ("later", "the same of P(no cutoff) after one or more moves"),
-            ]
-        )
-        + f"\nSearched by {WORKERS} workers in virtual time, whose nodes open as under kannan whatever the rule says:\n"
-        + glossary(
-            [
-                ("needed", "Brier score of P(needed) of the moves taken at shared nodes"),
-                ("used", "share of these moves whose result was used in the end"),
-                (f"wasted {types}", "share of all nodes thrown away when a node of that class was cut off"),
-            ]
-        )
+        f"{glossary(serial)}\n"
+        f"Searched by {WORKERS} workers in virtual time, whose nodes open as under kannan whatever the rule says:\n"
+        f"{glossary(shared)}"
     )
-
-
-def as_json(reports: Sequence[RuleReport]) -> list[dict[str, Any]]:
-    """Return the reports as plain data."""
-    return [asdict(report) for report in reports]

@@ -1,13 +1,13 @@
 """Checks that sound futility is sound: plain and sound mode side by side, and every skipped move in shadow mode.
 
-One worker, the table off, open windows. In shadow mode sound mode is searched by other kernels (`shadow_kernels`): they
+One worker, the table off, open windows. In shadow mode sound mode is searched by other kernels (`study_kernels`): they
 skip nothing, so they search the plain tree, ask at every move whether sound mode would skip it, and compare what the
 search finds with the bound. Sound mode then must find the same value and the same set of best moves at the root.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 import chess
@@ -15,7 +15,6 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.lab.studies.study_entries import VIOLATIONS, shadow_dtype, shadow_visit_dtype, work_in_shadow
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
@@ -23,12 +22,60 @@ from psearch.text.epd_text import SuitePosition
 from psearch_core.chess.board.bridge import to_chess_move
 from psearch_core.chess.pruning.modes import SOUND, Pruning
 from psearch_core.constants import NULL_MOVE
+from psearch_core.records import MAX_PLY
 from psearch_core.terms import REST_BOUND
+from psearch_core.toolchain.groups import Group
 
-_HASH_MB = 1
-"""No table is used, and every arena has one."""
 _BURSTS_PER_CALL = 1 << 13
 """Bursts of the search between two chances for Ctrl-C."""
+
+SHADOWED = {
+    f"psearch_core.chess.{kernel}": f"psearch.lab.studies.study_kernels.{stand_in}"
+    for kernel, stand_in in (
+        ("pruning.sound.skips_soundly", "skips_nothing"),
+        ("search.children.set_child", "set_child_noting"),
+        ("search.enter_node.after_move", "after_move_checking"),
+        ("search.quiescence.after_quiescence", "after_quiescence_checking"),
+    )
+}
+"""Kernels that search all that sound futility would skip, and check it."""
+SHADOW = Group("shadow", "psearch.scheduler.work", replaced=SHADOWED)
+work_in_shadow = SHADOW.entry("work")
+
+VIOLATIONS = 4
+"""Violations that a worker keeps for the user to look at; all are counted."""
+
+violation_dtype = np.dtype(
+    [
+        ("move", "i4"),
+        ("value", "i4"),  # what the search found, centipawns, in the node's view
+        ("bound", "i4"),  # what sound futility claimed
+        ("exact", "i4"),  # M(C) + B from the child's own sums
+        ("alpha", "i4"),  # the window it was searched with
+        ("ply", "i4"),
+        ("line", "u2", (MAX_PLY,)),  # moves from the root to the node, `ply` of them
+    ],
+    align=True,
+)
+
+# one for each worker
+shadow_dtype = np.dtype(
+    [
+        ("checked", "i8"),  # moves that would have been skipped, and were searched
+        ("violations", "i8"),  # those of them whose bound was wrong
+        ("found", violation_dtype, (VIOLATIONS,)),  # the first of these
+    ],
+    align=True,
+)
+
+# one for each frame
+shadow_visit_dtype = np.dtype(
+    [
+        ("bound", "i4"),  # what the visit's move is worth at most, had it been skipped; NO_SCORE: it had not
+        ("again", "i4"),  # 1: the move is searched again, with another window
+    ],
+    align=True,
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +113,7 @@ class RootResult:
     nodes: int
 
 
-@dataclass(frozen=True)
+@dataclass
 class ModeComparison:
     """One position, in both modes and in shadow mode."""
 
@@ -82,7 +129,7 @@ class ModeComparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether value and best moves are the same, as far as they are known."""
+        """Tell whether value and best moves are the same, as far as they are known."""
         if self.plain is None or self.sound is None:
             return True
         return (self.plain.value, self.plain.best) == (self.sound.value, self.sound.best)
@@ -106,7 +153,7 @@ class SoundnessSummary:
     differences: list[ModeComparison] = field(default_factory=list)
 
     def add(self, compared: ModeComparison, most_examples: int) -> None:
-        """Take one position in."""
+        """Add one position."""
         self.positions += 1
         self.checked += compared.checked
         self.violations += compared.violations
@@ -123,12 +170,12 @@ class SoundnessSummary:
 
     @property
     def saving(self) -> float:
-        """Share of the plain nodes that sound mode does without."""
+        """Return the share of the plain nodes that sound mode does without."""
         return 1 - self.sound_nodes / self.plain_nodes if self.plain_nodes else 0.0
 
     @property
     def sound(self) -> bool:
-        """Whether nothing speaks against it."""
+        """Tell whether nothing speaks against it."""
         return self.violations == 0 and self.different_roots == 0
 
 
@@ -151,113 +198,72 @@ class Shadow:
         self._visits[:] = 0
 
 
-class Verifier:
-    """Searches for the comparison, in an arena of its own. Use as a context manager, or close it.
+class Verifier(AbstractContextManager["Verifier"]):
+    """Searches for the comparison, in a separate arena, which goes when the context ends.
 
     bound: B in centipawns, of the evaluation and of what rests on it; max_nodes: of one search, None for no limit. A
     board full of queens has captures without end, and plain mode leaves none out.
     """
 
     def __init__(self, pruning: Pruning = SOUND, bound: int = REST_BOUND, max_nodes: int | None = None) -> None:
-        self._arena = Arena(1, _HASH_MB)
+        self._arena = Arena(1, hash_mb=1)  # no table is used, and every arena has one
         self._arena.tables["rest_bound"] = bound
         self._max_nodes = max_nodes
-        plain = SearchOptions.plain(policy="serial")
-        self._sound = replace(plain, pruning=pruning)
+        self._options = replace(SearchOptions.plain(policy="serial"), pruning=pruning)
         self._shadow = Shadow(self._arena)
-        self._checked = 0
-        self._violations = 0
-        self._examples: list[Violation] = []
-
-    def __enter__(self) -> Verifier:
-        return self
 
     def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def close(self) -> None:
         self._arena.close()
 
     def compare(self, position: SuitePosition, depth: int) -> ModeComparison:
         """Return both modes on one position."""
-        self._checked = self._violations = 0
-        self._examples = []
-        plain = self._solve(position.board, depth, in_shadow=True)
-        sound = self._solve(position.board, depth, in_shadow=False) if plain is not None else None
-        return ModeComparison(
-            position.name, position.board.fen(), plain, sound, self._checked, self._violations, self._examples
-        )
+        compared = ModeComparison(position.name, position.board.fen(), None, None, 0, 0, [])
+        compared.plain = self._solve(position.board, depth, compared)
+        if compared.plain is not None:
+            compared.sound = self._solve(position.board, depth, None)
+        return compared
 
-    def _solve(self, board: chess.Board, depth: int, in_shadow: bool) -> RootResult | None:
-        """The root's value, then again without the best move, as long as the value stays. None: too many nodes."""
-        left = list(board.legal_moves)
+    def _solve(self, board: chess.Board, depth: int, notes: ModeComparison | None) -> RootResult | None:
+        """Return the root's value, searched again without the best move as long as the value stays. None: too many
+        nodes. notes: where a search in shadow mode, which is plain, adds what it has noted; None: sound mode."""
+        arena, left = self._arena, list(board.legal_moves)
+        header, worker = arena.header[0], arena.worker[0]
         best: list[str] = []
         value, nodes = 0, 0
         while left:
-            found, move, searched = self._search(board, depth, in_shadow, left)
-            if self._max_nodes is not None and searched >= self._max_nodes:
+            arena.clear_learning()
+            write_search(arena, board, Limits(depth=depth, nodes=self._max_nodes), self._options, only=left)
+            if notes is None:
+                work_alone(arena)
+            else:
+                self._shadow.begin()
+                while not work_in_shadow(arena.context, 0, _BURSTS_PER_CALL):
+                    continue
+                noted = self._shadow.workers[0]
+                notes.checked += int(noted["checked"])
+                notes.violations += int(noted["violations"])
+                kept = min(int(noted["violations"]), VIOLATIONS)
+                notes.examples += [_violation(board, record) for record in noted["found"][:kept]]
+            if self._max_nodes is not None and worker["nodes"] >= self._max_nodes:
                 return None
-            nodes += searched
-            if best and found != value:
+            nodes += int(worker["nodes"])
+            if best and header["score"] != value:
                 break
-            value = found
+            value = int(header["score"])
+            move = to_chess_move(int(header["best_move"]), board)
             best.append(board.uci(move))
             left.remove(move)
         return RootResult(value, sorted(best), nodes)
 
-    def _search(
-        self, board: chess.Board, depth: int, in_shadow: bool, moves: list[chess.Move]
-    ) -> tuple[int, chess.Move, int]:
-        """Value, best move and nodes of a search of some of the root's moves."""
-        arena = self._arena
-        arena.clear_learning()
-        write_search(arena, board, Limits(depth=depth, nodes=self._max_nodes), self._sound, only=moves)
-        if in_shadow:
-            self._shadow.begin()
-            while not work_in_shadow(arena.context, 0, _BURSTS_PER_CALL):
-                continue
-            self._take(board, self._shadow.workers[0])
-        else:
-            work_alone(arena)
-        header, worker = arena.header[0], arena.worker[0]
-        return int(header["score"]), to_chess_move(int(header["best_move"]), board), int(worker["nodes"])
 
-    def _take(self, board: chess.Board, found: np.void) -> None:
-        """Add what a search in shadow mode has noted."""
-        count = int(found["violations"])
-        self._checked += int(found["checked"])
-        self._violations += count
-        for record in found["found"][: min(count, VIOLATIONS)]:
-            codes = [int(code) for code in record["line"][: int(record["ply"])]]
-            self._examples.append(_violation(board, codes, record))
-
-
-def _violation(board: chess.Board, codes: Sequence[int], record: np.void) -> Violation:
-    """A record of the arena, with the position it is about."""
+def _violation(board: chess.Board, record: np.void) -> Violation:
+    """Return what a record of the arena says, with the position it is about."""
     walk = board.copy()
     line = []
-    for code in codes:
+    for code in record["line"][: int(record["ply"])].tolist():
         move = chess.Move.null() if code == NULL_MOVE else to_chess_move(code, walk)
         line.append(walk.uci(move))
         walk.push(move)
     scores = {name: int(record[name]) for name in ("value", "bound", "exact", "alpha")}
     skipped = walk.uci(to_chess_move(int(record["move"]), walk))
     return Violation(walk.fen(), skipped, line, **scores)
-
-
-def verify(
-    suite: Sequence[SuitePosition],
-    depth: int,
-    bound: int = REST_BOUND,
-    max_nodes: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Iterator[ModeComparison]:
-    """Compare both modes on position after position; `progress` gets how many are done, and the moves checked."""
-    checked = 0
-    with Verifier(bound=bound, max_nodes=max_nodes) as verifier:
-        for number, position in enumerate(suite):
-            if progress:
-                progress(number, checked)
-            compared = verifier.compare(position, depth)
-            checked += compared.checked
-            yield compared

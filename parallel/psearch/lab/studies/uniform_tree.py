@@ -6,8 +6,8 @@ one, ties among them, and the value of any node is known before it is searched.
 
 On the way each rule of the policies says what it expects of every child, with what a search has to go by in such a
 tree: the number of the move, and whether it is searched with the full window (the first move of a PV node) or a scout.
-There is no table and no kind of move: the picker of every node is in its quiet stage. Rules that ask for these say here
-what they say without. The search itself is in `uniform_kernels.py`; to call it needs no numba.
+Without a table and kinds of moves the picker of every node is in its quiet stage. The search itself is in
+`study_kernels.py`; to call it needs no numba.
 
 The leaves that it must visit, in a tree of breadth b and depth n, are
 
@@ -27,16 +27,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from psearch.defaults import POLICY_NAMES, PREDICTING_POLICIES
-from psearch.lab.studies.study_entries import search_uniform
 from psearch_core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch_core.records import TYPES
+from psearch_core.toolchain.groups import Group
 
+UNIFORM_TREE = Group("uniform_tree", "psearch.lab.studies.study_kernels")
+search_uniform = UNIFORM_TREE.entry("search_uniform")
 RULES = len(POLICY_NAMES)
 INFINITE = 1 << 40
-"""above every value: the root's is 0, and a ply changes it by no more than `SPREAD`"""
+"""A value above all others: the root's is 0, and a ply changes it by no more than `SPREAD`."""
 SPREAD = 16
 _NODES_AT_ONCE = 1 << 18
-"""between two looks at signals and at the progress"""
+"""Nodes between two looks at signals and at the progress."""
 
 level_dtype = np.dtype(
     [
@@ -117,7 +119,7 @@ class Count:
 
 
 def count_uniform(breadth: int, depth: int, seed: int = 1) -> Iterator[Count]:
-    """Search a tree of its own for each seed; gives the count so far now and then, and at last the whole.
+    """Search a tree, another one for each seed; gives the count so far now and then, and at last the whole.
 
     Takes time and visits `least_leaves(breadth, depth)`; memory is one record a ply. Kernels must be loaded.
     """
@@ -131,21 +133,19 @@ def count_uniform(breadth: int, depth: int, seed: int = 1) -> Iterator[Count]:
     done = False
     while not done:
         done = bool(search_uniform(state.ctypes.data, _NODES_AT_ONCE))
-        yield _count(breadth, depth, state[0])
-
-
-def _count(breadth: int, depth: int, state: np.void) -> Count:
-    def of_rules(field: str) -> dict[str, int]:
-        return {name: int(state[field][POLICY_NAMES.index(name)]) for name in PREDICTING_POLICIES}
-
-    leaves, inner = state["leaves"], state["inner"]
-    return Count(
-        breadth=breadth,
-        depth=depth,
-        leaves=Leaves(depth, int(leaves[PV_NODE]), int(leaves[CUT_NODE]), int(leaves[ALL_NODE])),
-        nodes=int(leaves.sum() + inner.sum()),
-        skipped=int(state["skipped"]),
-        wrong=of_rules("wrong"),
-        unlike_knuth=of_rules("unlike_knuth"),
-        misvalued=int(state["misvalued"]) + int(state["ply"] < 0 and state["found"] != 0),
-    )
+        found = state[0]
+        leaves = found["leaves"]
+        wrong, unlike_knuth = (
+            {name: int(found[field][POLICY_NAMES.index(name)]) for name in PREDICTING_POLICIES}
+            for field in ("wrong", "unlike_knuth")
+        )
+        yield Count(
+            breadth=breadth,
+            depth=depth,
+            leaves=Leaves(depth, int(leaves[PV_NODE]), int(leaves[CUT_NODE]), int(leaves[ALL_NODE])),
+            nodes=int(leaves.sum() + found["inner"].sum()),
+            skipped=int(found["skipped"]),
+            wrong=wrong,
+            unlike_knuth=unlike_knuth,
+            misvalued=int(found["misvalued"]) + int(done and found["found"] != 0),
+        )

@@ -12,12 +12,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-import chess
-
-from psearch.arena.subject import Subject, board_text
+from psearch.arena.setup import board_text
 from psearch.games.searching import GameSuitePosition
 from psearch.lab.studies import StudyProgress
-from psearch.lab.studies.depths import is_decided, nearest_depth, sample_seed, survey_seed
+from psearch.lab.studies.tree_sizes import is_decided, nearest_depth, sample_seed, survey_seed
 from psearch.options import SearchOptions, options_with
 from psearch.processes.task_processes import share_out
 from psearch.results import PsearchError
@@ -30,8 +28,6 @@ from psearch_core.toolchain.kernel_sets import KernelSet
 OnTrace = Callable[[Recorder, dict[str, Any]], None]
 Share = Callable[[Callable[[], Callable[[Any], Any]], Sequence[Any]], Generator[tuple[int, Any], None, None]]
 """Shares tasks out, as `psearch.processes.task_processes.share_out` does"""
-
-_BASE_POLICY = "serial"
 
 
 class StudyTask(NamedTuple):
@@ -49,7 +45,7 @@ class Study:
     """What to search: every position by one serial worker, then by each count above one with each policy.
 
     Either all to the same `depth`, or each to the depth at which one worker has searched about `tree_nodes` nodes: that
-    of a search apart (`depths`). Every search has a history of its own, drawn from `seed`.
+    of a search apart (`tree_sizes`). Every search has another history, drawn from `seed`.
     """
 
     suite: Sequence[SuitePosition | GameSuitePosition]
@@ -65,23 +61,13 @@ class Study:
     tree_nodes: int | None = None
     repeats: int = 1
     """searches of each position with each policy and count"""
-    base: str = _BASE_POLICY
-    """policy of one worker"""
     kernels: Mapping[str, KernelSet] = field(default_factory=dict)
     """by policy, where they are of a file, as they were when the study began: every process searches with these"""
-
-    def options_with(self, policy: str) -> SearchOptions:
-        """Return how to search with a policy."""
-        return options_with(self.options, policy, self.kernels)
-
-    def surveys(self) -> list[StudyTask]:
-        """Return the searches that find the depth of each position."""
-        return [StudyTask(1, _BASE_POLICY, number, 0) for number in range(len(self.suite))]
 
     def tasks(self, depths: Sequence[int]) -> list[StudyTask]:
         """Return tasks in the order of the log, small counts first; positions of depth 0 are left out."""
         counts = [count for count in sorted(set(self.workers)) if count > 1]
-        pairs = [(1, self.base)] + [(count, policy) for count in counts for policy in self.policies]
+        pairs = [(1, "serial")] + [(count, policy) for count in counts for policy in self.policies]
         return [
             StudyTask(count, policy, number, depth, repeat)
             for count, policy in pairs
@@ -99,40 +85,31 @@ class _TaskSearcher:
         self._on_trace = on_trace
         self._simulator: Simulator | None = None
 
-    def search(self, task: StudyTask) -> VirtualSample | int:
-        """Return the search, or the depth if that is to be found."""
+    def __call__(self, task: StudyTask) -> VirtualSample | int:
+        """Return the search, or the depth if that is to be found; 0: the position is to be left out."""
         study = self._study
         count, policy, number, depth, repeat = task
         traced = self._on_trace is not None and count == max(study.workers)
         if self._simulator is None or self._simulator.arena.workers != count:
             self.close()
             self._simulator = Simulator(count, study.hash_mb, study.costs, trace_capacity(count) if traced else 0)
-        position = study.suite[number]
-        options = study.options_with(policy)
-        fen = board_text(position.board)
+        simulator, board = self._simulator, study.suite[number].board
+        options = options_with(study.options, policy, study.kernels)
+        fen = board_text(board)
         if depth == 0:
             assert study.tree_nodes is not None
-            return self._find_depth(position.board, study.tree_nodes, options, survey_seed(study.seed, fen))
+            is_enough = partial(is_decided, wanted=study.tree_nodes)
+            sizes = simulator.iterations(board, options, is_enough, survey_seed(study.seed, fen))
+            return nearest_depth(sizes, study.tree_nodes) or 0
         history = sample_seed(study.seed, fen, policy, count, repeat)
         try:
-            sample = self._simulator.search(
-                position.name, position.board, depth, options, study.seed, study.validate, history=history
-            )
+            name, seed, validate = study.suite[number].name, study.seed, study.validate
+            sample = simulator.search(name, board, depth, options, seed, validate, history=history)
             return replace(sample, repeat=repeat)
         finally:
-            if self._on_trace is not None and self._simulator.recorder is not None:
+            if self._on_trace is not None and simulator.recorder is not None:
                 how = {"policy": policy, "driver": options.driver}
-                facts = {"position": fen, **how, "depth": depth, "seed": study.seed}
-                self._on_trace(self._simulator.recorder, facts)
-
-    def _find_depth(self, board: chess.Board | Subject, wanted: int, options: SearchOptions, history: int) -> int:
-        """0: it is to be left out."""
-        assert self._simulator is not None
-
-        def is_enough(found: dict[int, int], nodes: int) -> bool:
-            return is_decided(found, nodes, wanted)
-
-        return nearest_depth(self._simulator.iterations(board, options, is_enough, history), wanted) or 0
+                self._on_trace(simulator.recorder, {"position": fen, **how, "depth": depth, "seed": study.seed})
 
     def close(self) -> None:
         # no longer ours before it is closed: a Ctrl-C in the middle comes back here, and may not close it again
@@ -188,7 +165,8 @@ def find_depths(
     if study.depth is not None:
         return [study.depth] * len(study.suite)
     depths = [0] * len(study.suite)
-    with closing(_perform(study, study.surveys(), jobs, share=share)) as finished:
+    surveys = [StudyTask(1, "serial", number, 0) for number in range(len(depths))]
+    with closing(_perform(study, surveys, jobs, share=share)) as finished:
         for done, (number, depth) in enumerate(finished, start=1):
             assert isinstance(depth, int)
             depths[number] = depth
@@ -201,21 +179,12 @@ def find_depths(
 def _perform(
     study: Study, tasks: Sequence[StudyTask], jobs: int, on_trace: OnTrace | None = None, share: Share | None = None
 ) -> Generator[tuple[int, VirtualSample | int], None, None]:
-    """Every task's place in the list and its result, in the order they finish."""
+    """Yield every task's place in the list and its result, in the order they finish."""
     # a user's kernels may crash, or never return: that ends a process, and not this one
     if share is not None or jobs > 1 or (study.kernels and on_trace is None):
-        make = partial(_begin_job, study)
+        make = partial(_TaskSearcher, study)
         yield from share(make, tasks) if share is not None else share_out(make, tasks, jobs)
         return
-    searcher = _TaskSearcher(study, on_trace)
-    try:
+    with closing(_TaskSearcher(study, on_trace)) as searcher:
         for place, task in enumerate(tasks):
-            yield place, searcher.search(task)
-    finally:
-        searcher.close()
-
-
-def _begin_job(study: Study) -> Callable[[StudyTask], VirtualSample | int]:
-    """In a process of several: what searches there."""
-
-    return _TaskSearcher(study).search
+            yield place, searcher(task)

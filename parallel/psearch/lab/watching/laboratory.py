@@ -19,10 +19,9 @@ import chess
 
 from psearch.defaults import STUDY_DRIVERS
 from psearch.files.safe_files import json_value
-from psearch.lab.studies.depths import is_decided, nearest_depth
 from psearch.lab.studies.prediction_study import bins_of
-from psearch.lab.studies.pruning_counts import collect, stats_object
-from psearch.lab.studies.tree_sizes import warnings
+from psearch.lab.studies.pruning_counts import collect
+from psearch.lab.studies.tree_sizes import is_decided, nearest_depth, warnings
 from psearch.lab.watching.tracks import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
@@ -32,7 +31,7 @@ from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
 from psearch.trace import trace_file
 from psearch.trace.recorder import Recorder
-from psearch.trace.timeline import Slice
+from psearch.trace.trace_file import Slice
 from psearch_core.chess.board.bridge import to_chess_move
 from psearch_core.constants import TYPE_NAMES
 
@@ -192,7 +191,7 @@ def _search(
             **timeline(recorder),
             "no_cutoff": [asdict(one) for one in at_entry],
             "needed": [asdict(one) for one in needed],
-            "techniques": stats_object(collect(arena))["techniques"],
+            "techniques": collect(arena)["techniques"],
         }
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from psearch.arena.arena import Arena
 from psearch.lab.watching.node_lines import NodeLine, NodeLines
 from psearch.scheduler.prediction import progress_step
-from psearch.trace.timeline import split_name
+from psearch.trace.recorder import split_name
 from psearch_core.constants import BOUND_EXACT, BOUND_NONE, TYPE_NAMES
 from psearch_core.records import CERTAIN, DEPTHS, MAX_PLY
 

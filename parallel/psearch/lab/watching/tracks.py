@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from psearch.trace.timeline import Event, each, split_name
+from psearch.trace.recorder import Event, each, split_name
 from psearch_core.records import TRACE_ABORT, TRACE_IDLE, TRACE_JOIN, TRACE_TAKE
 
 SEARCH, JOIN, IDLE, ABORTED, LOST = range(5)

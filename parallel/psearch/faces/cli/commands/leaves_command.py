@@ -68,11 +68,10 @@ def _count(table: list[Leaves], options: argparse.Namespace) -> dict[int, Count]
     chosen = [row.depth for row in table if row.total <= options.count]
     if not chosen:
         return {}
-    from psearch.lab.studies.study_entries import UNIFORM_TREE
+    from psearch.lab.studies.uniform_tree import UNIFORM_TREE, count_uniform
 
     prepare_kernels(UNIFORM_TREE)
 
-    from psearch.lab.studies.uniform_tree import count_uniform
     from psearch.terminal.status import StatusLine
 
     counts = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from psearch.faces.cli import study
@@ -53,11 +54,10 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     files = study.kernels_of(study.policies(options.policy) if options.policy else [])
     rules = (*prediction_study.RULES, *files)
     own = study.kernels_of(rules, options.with_)
-    from psearch.lab.studies.study_entries import ONE_TREE
+    from psearch.lab.studies.prediction_study import ONE_TREE, WORKERS, legend, table
     from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH
 
     prepare_kernels(PREDICTION, ONE_TREE, *(each.group(base) for each in own.values() for base in (SEARCH, ONE_TREE)))
-    from psearch.lab.studies.prediction_study import WORKERS, as_json, legend, table
     from psearch.lab.studies.tree_sizes import scale, scale_line, warnings
     from psearch.terminal.status import StatusLine
     from psearch.text.values import counted
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         "positions": len(positions),
         "tree_nodes": nodes,
         "pruning": pruned,
-        "rules": as_json(reports),
+        "rules": [asdict(report) for report in reports],
         "interrupted": interrupted,
     }
     searched = f"{scale_line(len(positions), nodes)}, depth {options.depth}; pruning {pruned}"

@@ -237,12 +237,12 @@ def _print_answer(
             answer += f"\n{'tables':<{LABEL_WIDTH}} {_VERDICTS[found.wdl]}{distance}: {moves}"
         print(folded(answer, sys.stdout, LABEL_WIDTH + 1), flush=True)
     if options.stats:
-        from psearch.lab.studies.pruning_counts import collect, stats_object, stats_table
+        from psearch.lab.studies.pruning_counts import collect, stats_table
 
         stats = collect(engine.arena)
         if options.json:
             report |= {"policy": options.policy, "driver": options.driver}
-            report |= {"pruning": how.pruning_words, "stats": stats_object(stats)}
+            report |= {"pruning": how.pruning_words, "stats": stats}
         else:
             words = f"pruning {how.pruning_words}  policy {options.policy}  driver {options.driver}"
             print(f"\n{words}  threads {options.threads}\n\n{stats_table(stats)}", flush=True)

@@ -64,10 +64,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.text.epd_text import read_suite
 
     suite = read_suite(options.epd, complain)[: options.positions]
-    from psearch.lab.studies.study_entries import SHADOW
+    from psearch.lab.studies.soundness import SHADOW, SoundnessSummary, Verifier
 
     prepare_kernels(SHADOW)
-    from psearch.lab.studies.soundness import SoundnessSummary, verify
     from psearch.terminal.status import StatusLine
     from psearch_core.terms import REST_BOUND
 
@@ -75,14 +74,11 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     summary = SoundnessSummary(bound=bound)
     interrupted = False
     try:
-        with StatusLine() as status:
-
-            def report(done: int, checked: int) -> None:
-                text = f"{done}/{len(suite)} positions, {checked:,} moves checked, {summary.violations} wrong"
+        with StatusLine() as status, Verifier(bound=bound, max_nodes=options.max_nodes) as verifier:
+            for done, position in enumerate(suite):
+                text = f"{done}/{len(suite)} positions, {summary.checked:,} moves checked, {summary.violations} wrong"
                 status(text, done, len(suite))
-
-            for compared in verify(suite, options.depth, bound, options.max_nodes, report):
-                summary.add(compared, options.show)
+                summary.add(verifier.compare(position, options.depth), options.show)
     except KeyboardInterrupt:
         interrupted = True
     facts = {
