@@ -39,7 +39,7 @@ from psearch_core.chess.evaluation.network_file import (
     default_network,
     read_network,
 )
-from psearch_core.chess.pruning.modes import MODES, Pruning, parse_pruning, pruning_text
+from psearch_core.records.pruning_record import MODES, Pruning, parse_pruning, pruning_text
 from psearch_core.toolchain.kernel_cache import PlugInError, content_hash
 from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch_core.toolchain.plug_in_file import hooks_of, read_plug_in, words_of

@@ -26,7 +26,7 @@ from psearch.own_policy import (
     replaces,
     word,
 )
-from psearch_core.chess.board.bits import move_from, move_kind, move_to
+from psearch_core.chess.board.attacks import move_from, move_kind, move_to
 from psearch_core.chess.board.checks import gives_check
 from psearch_core.chess.board.position import has_pieces, king_square, piece_on
 from psearch_core.chess.ordering.history import is_quiet, quiet_history

@@ -23,9 +23,9 @@ from psearch.results import Limits, PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
-from psearch_core.chess.pruning.modes import MODES
 from psearch_core.chess.search import decisions
 from psearch_core.constants import MATE_IN_MAX_PLY
+from psearch_core.records.pruning_record import MODES
 from psearch_core.toolchain.jit import Kernel
 from psearch_core.toolchain.kernel_sets import STANDARD
 from psearch_core.toolchain.plug_in_file import hooks_of

@@ -22,8 +22,7 @@ from psearch_core.chess.ordering.movepick import (
 from psearch_core.chess.search.children import set_child
 from psearch_core.chess.search.enter_node import begin_node
 from psearch_core.chess.search.next_move import put_back, take_deferred
-from psearch_core.chess.search.table_node import probe_table
-from psearch_core.chess.search.tt import cuts, entry_bound, entry_move, entry_score
+from psearch_core.chess.search.tt import cuts, entry_bound, entry_move, entry_score, probe_table
 from psearch_core.constants import (
     DO_CHILD,
     DO_MOVES,

@@ -26,7 +26,7 @@ from psearch.defaults import MAX_DEPTH
 from psearch.scheduler.iterations import begin_search
 from psearch.scheduler.step import step
 from psearch.scheduler.words import done_of
-from psearch_core.chess.board.bits import move_kind, move_to
+from psearch_core.chess.board.attacks import move_kind, move_to
 from psearch_core.chess.board.movegen import generate_captures, generate_quiets
 from psearch_core.chess.board.position import find_pins, insufficient_material, make_move
 from psearch_core.chess.evaluation.evaluate import evaluate, material

@@ -42,7 +42,6 @@ from psearch_core.chess.search.children import begin_visit, link_child
 from psearch_core.chess.search.enter_node import after_move as take_value
 from psearch_core.chess.search.enter_node import begin_node, bound_found
 from psearch_core.chess.search.next_move import put_back, take_deferred
-from psearch_core.chess.search.table_node import probe_table
 from psearch_core.chess.search.tt import (
     entry_bound,
     entry_depth,
@@ -50,6 +49,7 @@ from psearch_core.chess.search.tt import (
     entry_move,
     entry_score,
     prefetch_entry,
+    probe_table,
     store,
 )
 from psearch_core.constants import (

@@ -62,17 +62,7 @@ from psearch_core.game import is_exhausted
 from psearch_core.records import CERTAIN, INFO_RING, MAX_PLY, ROOT_STOPPED, TECHNIQUE_ROOM
 from psearch_core.toolchain.intrinsics import atomic_add, atomic_load, atomic_store, check, clear_record, copy_record
 from psearch_core.toolchain.jit import entry, kernel
-from psearch_core.views import (
-    Context,
-    Worker,
-    context_at,
-    frame_of,
-    header_of,
-    i64,
-    stack_of,
-    void,
-    worker_of,
-)
+from psearch_core.views import Context, Worker, context_at, frame_of, header_of, i64, stack_of, void, worker_of
 
 _MAIN_ROOT = 0
 """The stack whose root reports, and gives the answer where no vote does."""

@@ -154,7 +154,7 @@ def test_another_group_compiles_only_what_is_new(builds, two_at_once):
 @pytest.mark.parametrize(
     ("file", "old", "new", "is_known"),
     [
-        ("psearch_core/chess/board/perft.py", '"""', '"""Another word. ', False),
+        ("psearch_core/chess/board/movegen.py", '"""', '"""Another word. ', False),
         ("psearch_core/chess/board/movegen.py", "from __future__", "# a comment\n\n\nfrom __future__", False),
         ("psearch_core/chess/evaluation/weights.py", "PHASE = (0, 1, 1, 2, 4, 0)", "PHASE = (0, 1, 1, 2, 4, 1)", True),
     ],
@@ -172,11 +172,11 @@ def test_words_and_weights_compile_nothing(builds, two_at_once, file, old, new, 
 
 
 def test_a_changed_kernel_is_compiled_with_its_groups_alone(builds, two_at_once):
-    builds.change("psearch_core/chess/board/perft.py", "leaves = 0", "leaves = 0 + 0")
+    builds.change("psearch_core/chess/board/movegen.py", "leaves = 0", "leaves = 0 + 0")
     try:
         assert compiled(builds.run("chess", "perft")) == ["perft", "all of perft"]
     finally:
-        builds.change("psearch_core/chess/board/perft.py", "leaves = 0 + 0", "leaves = 0")
+        builds.change("psearch_core/chess/board/movegen.py", "leaves = 0 + 0", "leaves = 0")
     assert compiled(builds.run("chess", "perft")) == []
 
 
@@ -191,12 +191,12 @@ def test_a_frozen_constant_compiles_what_it_is_frozen_into(builds, two_at_once):
 
 
 def test_a_compiler_that_fails_says_why(builds, two_at_once):
-    builds.change("psearch_core/chess/board/perft.py", "leaves = 0", "leaves = unheard_of")
+    builds.change("psearch_core/chess/board/movegen.py", "leaves = 0", "leaves = unheard_of")
     try:
         process = builds.start("perft")
         _, errors = process.communicate(timeout=BUILD_TIMEOUT_S)
     finally:
-        builds.change("psearch_core/chess/board/perft.py", "leaves = unheard_of", "leaves = 0")
+        builds.change("psearch_core/chess/board/movegen.py", "leaves = unheard_of", "leaves = 0")
     assert process.returncode == 1
     assert "unheard_of" in errors
 

@@ -383,10 +383,7 @@ def compile_with(monkeypatch: pytest.MonkeyPatch, program: str, progress: Progre
             "import os; os.abort()",
             "compiling the kernels failed: the compiler was ended by signal 6; perhaps there is too little memory",
         ),
-        (
-            """import os; os.write(1, b'["error", "Odd:\\\\n  two\\\\n lines"]\\n'); os._exit(1)""",
-            "Odd: two lines",
-        ),
+        ("""import os; os.write(1, b'["error", "Odd:\\\\n  two\\\\n lines"]\\n'); os._exit(1)""", "Odd: two lines"),
     ],
 )
 def test_a_compiler_that_fails_is_one_line(monkeypatch, program, error):

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch_core.chess.board.attacks import attackers_to, bishop_attacks, is_attacked, rook_attacks
-from psearch_core.chess.board.bits import bit, move_from, move_kind, move_to
+from psearch_core.chess.board.attacks import (
+    attackers_to,
+    bishop_attacks,
+    bit,
+    is_attacked,
+    move_from,
+    move_kind,
+    move_to,
+    rook_attacks,
+)
 from psearch_core.chess.chess_entries import CHESS
 from psearch_core.constants import (
     BISHOP,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch_core.chess.board.mate_in_one import mate_in_one
+from psearch_core.chess.board.checks import mate_in_one
 from psearch_core.chess.board.movegen import king_can_step
 from psearch_core.chess.board.position import has_pieces, king_square
 from psearch_core.chess.evaluation.endgames import SCALING_PHASE, known_scale

@@ -24,7 +24,7 @@ from psearch_core.chess.pruning.node_pruning import (
     wants_singular,
 )
 from psearch_core.chess.search.children import may_extend
-from psearch_core.chess.search.table_node import store_result
+from psearch_core.chess.search.tt import store_result
 from psearch_core.constants import (
     BOUND_LOWER,
     DO_MOVES,

@@ -19,8 +19,7 @@ from psearch_core.chess.pruning.move_pruning import prunes_capture, saves_draw
 from psearch_core.chess.pruning.sound import skips_soundly
 from psearch_core.chess.search.children import make_child, set_child, update_pv
 from psearch_core.chess.search.correction import corrected
-from psearch_core.chess.search.table_node import probe_table, static_eval, store_result
-from psearch_core.chess.search.tt import cuts, entry_move, entry_score
+from psearch_core.chess.search.tt import cuts, entry_move, entry_score, probe_table, static_eval, store_result
 from psearch_core.constants import (
     BOUND_EXACT,
     BOUND_LOWER,
@@ -40,19 +39,7 @@ from psearch_core.constants import (
 )
 from psearch_core.techniques import SEE_QUIESCENCE
 from psearch_core.toolchain.jit import kernel
-from psearch_core.views import (
-    Context,
-    Frame,
-    Node,
-    Position,
-    Worker,
-    above,
-    boolean,
-    header_of,
-    i64,
-    tables_of,
-    void,
-)
+from psearch_core.views import Context, Frame, Node, Position, Worker, above, boolean, header_of, i64, tables_of, void
 
 _TABLE_MOVE_SCORE = (1 << 15) - 1
 """The greatest score of a move list."""

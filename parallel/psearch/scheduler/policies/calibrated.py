@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.scheduler.prediction import (
-    expected_gain,
-    finished_moves,
-    join_cost,
-    p_next_move_needed,
-    subtree_size,
-)
+from psearch.scheduler.prediction import expected_gain, finished_moves, join_cost, p_next_move_needed, subtree_size
 from psearch.scheduler.words import idle_workers
 from psearch_core.constants import PV_NODE
 from psearch_core.records import CERTAIN
