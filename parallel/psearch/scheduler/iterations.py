@@ -20,7 +20,8 @@ import numpy as np
 
 from psearch.defaults import MAX_DEPTH
 from psearch.scheduler.claims import clear_claims
-from psearch.scheduler.policy import claim_depth, skips_depth, splits_nothing, update_prediction
+from psearch.scheduler.policy import claim_depth, skips_depth, splits_nothing
+from psearch.scheduler.prediction import merge_outcomes
 from psearch.scheduler.root_windows import (
     bound_of,
     expected_type,
@@ -239,7 +240,7 @@ def _deepen(ctx, wk):
     if wk.stack == _MAIN_ROOT:
         hd.depth = stack.root_depth
         if hd.options.record and not splits_nothing(ctx):
-            update_prediction(ctx)
+            merge_outcomes(ctx)
 
 
 @kernel(i64(Context, Worker, i64))
@@ -416,4 +417,4 @@ def begin_search(context):
     hd.score = hd.line_scores[0]
     hd.exhausted = 0
     hd.best_move = np.int64(hd.root_moves[0])
-    update_prediction(ctx)
+    merge_outcomes(ctx)

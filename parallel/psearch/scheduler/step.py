@@ -15,8 +15,7 @@ import numpy as np
 
 from psearch.scheduler.claims import begin_move, end_move
 from psearch.scheduler.iterations import begin_root, root_aborted, root_finished
-from psearch.scheduler.policies.kannan import child_type as kannan_child_type
-from psearch.scheduler.policies.kannan import null_child_type as kannan_null_child_type
+from psearch.scheduler.policies import kannan_child_type, kannan_null_child_type
 from psearch.scheduler.policy import child_type, null_child_type, open_priority, opens, refined_type
 from psearch.scheduler.prediction import (
     RECORD_DEPTH,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.scheduler.policies.kannan import opens_as
+from psearch.scheduler.policies import opens_as
 from psearch_core.constants import ALL_NODE
 from psearch_core.toolchain.jit import kernel
 from psearch_core.views import Context, Node, boolean, i64
