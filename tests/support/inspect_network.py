@@ -6,8 +6,8 @@ from inspect_entries import INSPECT
 
 from psearch_core.chess.evaluation.network import network_value
 from psearch_core.records import NETWORK_HIDDEN, position_dtype
+from psearch_core.toolchain.intrinsics import differing_bytes, row_adder, square_dot
 from psearch_core.toolchain.jit import entry
-from psearch_core.toolchain.vectors import differing_bytes, row_adder, square_dot
 from psearch_core.views import evaluation_at, i64, position_at, tables_at, void
 
 _POSITION_BYTES = position_dtype.itemsize

@@ -14,7 +14,7 @@ import numpy as np
 
 from psearch.games.game_limits import MOST_MOVES, POSITION_BYTES, RULES, WORDS
 from psearch_core.toolchain.kernel_cache import PlugInError
-from psearch_core.toolchain.plug_in_file import compiled, syntax_mistake
+from psearch_core.toolchain.kernel_sets import compiled, syntax_mistake
 
 BETWEEN = " ,;\t\n"
 """What may stand between the moves of a position's text."""

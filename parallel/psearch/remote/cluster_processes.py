@@ -30,7 +30,7 @@ from psearch.remote.address import AUTO, CLIENT, LOCAL, cluster_address, explain
 from psearch.remote.node_code import Sources
 from psearch.remote.ray_actors import Dismiss, Wanted
 from psearch.results import PsearchError
-from psearch_core.toolchain.interpreter import NotPython, python_command
+from psearch_core.toolchain.compiler_client import NotPython, python_command
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")

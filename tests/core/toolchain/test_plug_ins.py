@@ -19,8 +19,7 @@ from tiny_hooks import TINY_HOOKS
 from psearch_core.toolchain import compiler_client, groups
 from psearch_core.toolchain.groups import KernelError, PlugInError
 from psearch_core.toolchain.kernel_cache import file_hash
-from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
-from psearch_core.toolchain.plug_in_file import read_plug_in
+from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet, read_plug_in
 
 TEN_TIMES = """
 from tiny_hooks import chosen

@@ -29,9 +29,17 @@ from psearch_core.records import (
     position_dtype,
     tables_dtype,
 )
-from psearch_core.toolchain.intrinsics import address, check, copy_bytes, lowest_bit, popcount
+from psearch_core.toolchain.intrinsics import (
+    address,
+    check,
+    copy_bytes,
+    differing_bytes,
+    lowest_bit,
+    popcount,
+    row_adder,
+    square_dot,
+)
 from psearch_core.toolchain.jit import CHECK, kernel
-from psearch_core.toolchain.vectors import differing_bytes, row_adder, square_dot
 from psearch_core.views import Accumulator, Evaluation, Position, Tables, accumulator_at, boolean, i64, u64, void
 
 MOST = 20_000

@@ -24,7 +24,7 @@ from psearch_core.toolchain import intrinsics, jit
 from psearch_core.toolchain.compiler.dependencies import called_by
 from psearch_core.toolchain.jit import Kernel, line_of
 from psearch_core.toolchain.kernel_cache import PlugIn, PlugInError, content_hash
-from psearch_core.toolchain.plug_in_file import compiled, read_plug_in, syntax_mistake, words_of
+from psearch_core.toolchain.kernel_sets import compiled, read_plug_in, syntax_mistake, words_of
 
 _NO_FOLDER = "/dev/null"
 _MOST_WORDS = 240

@@ -24,7 +24,7 @@ from psearch.processes.program_signals import GROUP_SIGNALS, signals_blocked
 from psearch.processes.starting.fork_server import MARK, MESSAGE_BYTES
 from psearch.results import PsearchError, WorkerDied
 from psearch_core.toolchain import groups
-from psearch_core.toolchain.interpreter import NotPython, python_command
+from psearch_core.toolchain.compiler_client import NotPython, python_command
 
 _PROGRAM = (
     "import sys; sys.path[:] = {path!r}; from psearch.processes.starting.fork_server import main; "
