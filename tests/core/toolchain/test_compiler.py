@@ -15,12 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 import multiprocess
-import numba
 import numpy as np
 import pytest
-from kernel_types import suspicious
 from paths import REPOSITORY, SUPPORT
 
 import psearch
@@ -140,10 +137,6 @@ def test_the_next_program_loads_and_needs_no_numba(builds, two_at_once):
     assert report["seconds"] < 1
 
 
-def test_not_even_the_one_that_compiles_imports_numba(two_at_once):
-    assert "numba" not in two_at_once[0]["imported"]
-
-
 def test_another_group_compiles_only_what_is_new(builds, two_at_once):
     done = set(compiled(two_at_once[0]))
     new = compiled(builds.run("inspect"))
@@ -242,45 +235,6 @@ def test_an_object_shows_its_entries_and_needs_libc_alone(search_object, tmp_pat
     assert needed <= LIBC
 
 
-FUNCTIONS = {
-    "chess": (4, 105),
-    "perft": (1, 44),
-    "search": (6, 438),
-    "prediction": (1, 13),
-    "virtual": (4, 455),
-    "uniform_tree": (1, 14),
-    "one_tree": (4, 443),
-    "shadow": (3, 438),
-}
-"""Entries of each group, and functions compiled for it. What a first search waits for is `chess` and `search`: a number
-that grows by more than the change at hand needs has pulled in something that belongs to another group."""
-SLACK = 5
-
-
-def test_how_much_is_compiled_for_each_group():
-    program = """
-import json
-from importlib import import_module
-import psearch_core.chess.chess_entries, psearch.scheduler.scheduler_entries
-import psearch.lab.studies.study_entries, psearch.simulation.simulation_entries
-from psearch_core.toolchain import groups, jit
-from psearch_core.toolchain.compiler.dependencies import closure
-found = {}
-for group in list(groups._groups.values()):
-    for module in (*group.recipe.modules, *(symbol.rpartition(".")[0] for symbol in group.recipe.replaced.values())):
-        import_module(module)
-    entries = [kernel for kernel in jit.registry.values()
-               if isinstance(kernel, jit.EntryKernel) and kernel.py_func.__module__ in group.recipe.modules]
-    found[group.name] = len(entries), len(closure(entries, group.recipe.replaced))
-print(json.dumps(found))
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    found = json.loads(done.stdout)
-    assert {name: entries for name, (entries, _) in found.items()} == {n: e for n, (e, _) in FUNCTIONS.items()}
-    for name, (_, functions) in FUNCTIONS.items():
-        assert abs(found[name][1] - functions) <= SLACK, name
-
-
 # -- digests ---------------------------------------------------------------------------------------------------------
 
 
@@ -358,18 +312,6 @@ def test_kernels_that_call_each_other_are_linked_and_run():
     jit.registry.pop(outer.symbol)
 
 
-def test_bitcode_shows_its_symbol_alone():
-    made = made_kernel("@kernel(i64(i64))\ndef alone(a):\n    return min(max(a, 7), 9)\n")
-    prepare([made])
-    module = llvm.parse_bitcode(bitcode_of(made))
-    visible = [
-        function.name
-        for function in module.functions
-        if not function.is_declaration and function.linkage != llvm.Linkage.internal
-    ]
-    assert visible == [made.symbol]
-
-
 # -- types -------------------------------------------------------------------------------------------------------------
 
 
@@ -406,34 +348,6 @@ for symbol, kernel in kernels.items():
     count, *findings = done.stdout.splitlines()
     assert int(count) > 350
     assert findings == []
-
-
-@pytest.mark.parametrize(
-    ("function", "signature", "expected"),
-    [
-        (lambda a, b: a + b, "uint64, int64", ["add of uint64 and int64"]),
-        (lambda a, b: a & b, "uint64, int32", ["and_ of uint64 and int32"]),
-        (lambda a, b: b < a, "uint64, int64", ["lt of int64 and uint64"]),
-        (lambda a, b: a >> 3, "uint64, int64", ["rshift of uint64 and Literal[int](3)"]),
-        (lambda a, b: a / b, "int64, int64", ["float64"]),
-        (lambda a, b: a if b else 1, "uint64, int64", ["float64"]),
-    ],
-)
-def test_the_type_walk_finds(function, signature, expected):
-    dispatcher = numba.njit(function)
-    dispatcher.compile(f"({signature})")
-    (compiled_function,) = dispatcher.overloads.values()
-    findings = list(suspicious("here", compiled_function.type_annotation))
-    for what in expected:
-        assert any(what in finding for finding in findings), findings
-
-
-def test_the_type_walk_passes_clean_code():
-    one = np.uint64(1)
-    dispatcher = numba.njit(lambda a, b: (a & (a - one)) != np.uint64(0) and (b + 3) // 2 < 7)
-    dispatcher.compile("(uint64, int64)")
-    (compiled_function,) = dispatcher.overloads.values()
-    assert list(suspicious("here", compiled_function.type_annotation)) == []
 
 
 # -- processes that share the work -------------------------------------------------------------------------------------
