@@ -67,39 +67,38 @@ class Parameter(NamedTuple):
     most: int = _MOST
 
 
-def _declared(parameter: Parameter, value: int, modes: dict[str, int], counted: Technique | None = None) -> Any:
+def _declared(
+    meaning: str, value: int, least: int, most: int, modes: dict[str, int], counted: Technique | None = None
+) -> Any:
     if not modes.keys() <= set(PRUNING_MODES):
         raise AssertionError(f"no such modes: {sorted(modes)}")
+    parameter = Parameter(meaning, least, most)
     return field(default=value, metadata={"parameter": parameter, "modes": modes, "counted": counted})
 
 
 def _number(meaning: str, value: int, least: int = -_MOST, most: int = _MOST, **modes: int) -> Any:
     """value: the default; modes: the value in a mode that has another."""
-    return _declared(Parameter(meaning, least, most), value, modes)
+    return _declared(meaning, value, least, most, modes)
 
 
 def _switch(meaning: str, value: int = 0, **modes: int) -> Any:
-    return _declared(Parameter(meaning, 0, 1), value, modes)
+    return _declared(meaning, value, 0, 1, modes)
 
 
 def _technique(meaning: str, tried: str, pruned: str, value: int = 0, most: int = 1, **modes: int) -> Any:
     """The switch of a technique that is counted: what is tried, and what becomes of it."""
-    return _declared(Parameter(meaning, 0, most), value, modes, Technique(tried, pruned))
+    return _declared(meaning, value, 0, most, modes, Technique(tried, pruned))
 
 
 def _margin(meaning: str, value: int, most: int = _MOST, **modes: int) -> Any:
     """Centipawns that are added to a score which then is a bound: a negative margin would make it one beyond all
     scores, and so would a singular margin of many pawns."""
-    return _declared(Parameter(meaning, 0, most), value, modes)
+    return _declared(meaning, value, 0, most, modes)
 
 
 def _depth(meaning: str, value: int, least: int = 0, **modes: int) -> Any:
     """Plies to go; `least` keeps what is searched in its place at depth 1 or more."""
-    return _declared(Parameter(meaning, least), value, modes)
-
-
-def _divisor(meaning: str, value: int, **modes: int) -> Any:
-    return _declared(Parameter(meaning, 1), value, modes)
+    return _declared(meaning, value, least, _MOST, modes)
 
 
 @dataclass(frozen=True)
@@ -141,8 +140,8 @@ class Pruning:
     null_move: int = _technique("null move pruning", "null moves searched", "cut the node", ael=1, modern=1)
     null_adaptive: int = _switch("1: R = 2 or 3 by depth and pieces (Heinz 1999), 0: by the next three", ael=1)
     null_base: int = _depth("R = this", 4)
-    null_depth_divisor: int = _divisor("+ depth / this", 4)
-    null_eval_divisor: int = _divisor("+ (evaluation - beta) / this, 3 at most", 160)
+    null_depth_divisor: int = _number("+ depth / this", 4, least=1)
+    null_eval_divisor: int = _number("+ (evaluation - beta) / this, 3 at most", 160, least=1)
     null_verify: int = _technique(
         "a null move that failed high is verified where zugzwang threatens",
         "null moves verified",
@@ -217,8 +216,8 @@ class Pruning:
     lmr: int = _technique("late moves are searched less deep first", "moves reduced", "not searched again", modern=1)
     lmr_depth: int = _depth("from this depth on", 3, least=2, modern=2)
     lmr_base: int = _number("1/100 ply of reduction", 112)
-    lmr_divisor: int = _divisor("+ ln(depth) ln(move number) / this, in 1/100", 265)
-    lmr_history: int = _divisor("history that is worth a ply", 5000)
+    lmr_divisor: int = _number("+ ln(depth) ln(move number) / this, in 1/100", 265, least=1)
+    lmr_history: int = _number("history that is worth a ply", 5000, least=1)
     lmr_tt_capture: int = _number("1/100 ply more where the table's move is no quiet one", 130, 0, _MOST_REDUCTION)
     lmr_cutoffs: int = _number(
         "1/100 ply more where more than three children have been cut off", 125, 0, _MOST_REDUCTION
@@ -250,7 +249,7 @@ class Pruning:
     correction_pawns: int = _number("centipawns at most, by the pawns", 50, 0, _MOST_CORRECTION)
     correction_pieces: int = _number("by the pieces of each colour", 50, 0, _MOST_CORRECTION)
     correction_moves: int = _number("by the last two moves", 30, 0, _MOST_CORRECTION)
-    correction_slowness: int = _divisor("an entry moves by 1/1024 x centipawns x depth / this", 3)
+    correction_slowness: int = _number("an entry moves by 1/1024 x centipawns x depth / this", 3, least=1)
     history_linear: int = _number(
         "a cutoff is worth 8 x depth squared + this x depth to a history", 0, 0, 1000, modern=200
     )

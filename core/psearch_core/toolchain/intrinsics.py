@@ -76,13 +76,8 @@ def _word_at(builder: Any, where: Any, offset: int = 0) -> Any:
 
 
 def view(record: types.Record) -> Any:
-    """An intrinsic `at(address: int64)` that gives the record of this type at an address."""
-
-    @emitted(record(types.int64))
-    def at(builder: Any, address: Any) -> Any:
-        return address
-
-    return at
+    """Return an intrinsic `at(address: int64)` that gives the record of this type at an address."""
+    return emitted(record(types.int64))(lambda builder, address: address)
 
 
 def element_of(parent: types.Record, base: str, record: types.Record) -> Any:
@@ -99,24 +94,15 @@ def element_of(parent: types.Record, base: str, record: types.Record) -> Any:
 
 
 def target_of(parent: types.Record, name: str, record: types.Record) -> Any:
-    """An intrinsic `of(parent)`: the record whose address is in a field of the parent."""
+    """Return an intrinsic `of(parent)`: the record whose address is in a field of the parent."""
     offset = parent.offset(name)
-
-    @emitted(record(parent))
-    def of(builder: Any, owner: Any) -> Any:
-        return builder.load(_word_at(builder, owner, offset))
-
-    return of
+    return emitted(record(parent))(lambda builder, owner: builder.load(_word_at(builder, owner, offset)))
 
 
 def neighbour(record: types.Record, step: int) -> Any:
-    """An intrinsic `of(record)`: the record `step` places further on in the array that it lies in."""
-
-    @emitted(record(record))
-    def of(builder: Any, instance: Any) -> Any:
-        return builder.add(instance, ir.Constant(_I64, step * record.size))
-
-    return of
+    """Return an intrinsic `of(record)`: the record `step` places further on in the array that it lies in."""
+    distance = ir.Constant(_I64, step * record.size)
+    return emitted(record(record))(lambda builder, instance: builder.add(instance, distance))
 
 
 def field_address(record: types.Record, name: str) -> Any:
@@ -179,13 +165,10 @@ def copy_bytes(builder: Any, target: Any, source: Any, size: Any) -> None:
 
 
 def _load(ordering: str, result: types.Integer) -> Any:
-    """An intrinsic that reads a word as one."""
-
-    @emitted(result(types.int64))
-    def load(builder: Any, where: Any) -> Any:
-        return builder.load_atomic(_word_at(builder, where), ordering, 8)
-
-    return load
+    """Return an intrinsic that reads a word as one."""
+    return emitted(result(types.int64))(
+        lambda builder, where: builder.load_atomic(_word_at(builder, where), ordering, 8)
+    )
 
 
 def _store(ordering: str, kind: types.Integer) -> Any:
@@ -222,11 +205,9 @@ def racing_read(record: types.Record, name: str) -> Any:
 
 
 def _read_modify_write(operation: str) -> Any:
-    @emitted(types.int64(types.int64, types.int64))
-    def modify(builder: Any, where: Any, value: Any) -> Any:
-        return builder.atomic_rmw(operation, _word_at(builder, where), value, "seq_cst")
-
-    return modify
+    return emitted(types.int64(types.int64, types.int64))(
+        lambda builder, where, value: builder.atomic_rmw(operation, _word_at(builder, where), value, "seq_cst")
+    )
 
 
 atomic_add = _read_modify_write("add")
