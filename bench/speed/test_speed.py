@@ -19,6 +19,7 @@ from psearch.options import SearchOptions
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
+from psearch_core.arithmetic import splitmix64
 from psearch_core.chess.board.bridge import set_position
 from psearch_core.chess.board.movegen import generate_captures, generate_quiets
 from psearch_core.chess.board.position import find_pins, make_move
@@ -29,7 +30,6 @@ from psearch_core.chess.ordering.see import see_at_least
 from psearch_core.chess.search.tt import probe, store
 from psearch_core.chess.tables import make_tables
 from psearch_core.records import FRAME_SIZE, MAX_PLY, PAWN_ENTRIES, evaluation_dtype, frame_dtype
-from psearch_core.splitmix import splitmix64
 from psearch_core.toolchain.jit import entry
 from psearch_core.views import context_at, evaluation_at, frame_at, i64, tables_at
 

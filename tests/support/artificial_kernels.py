@@ -11,6 +11,7 @@ import numpy as np
 from artificial_tree import tree_dtype
 
 from psearch.lab.studies.uniform_kernels import child_key, child_value
+from psearch_core.arithmetic import SPLITMIX_STEP, splitmix64
 from psearch_core.chess.ordering.movepick import (
     PICK_BAD_CAPTURES_START,
     PICK_CAPTURES,
@@ -37,7 +38,6 @@ from psearch_core.constants import (
     U0,
     VISIT_NULL,
 )
-from psearch_core.splitmix import SPLITMIX_STEP, splitmix64
 from psearch_core.toolchain.intrinsics import address, copy_record, view
 from psearch_core.toolchain.jit import kernel
 from psearch_core.views import (

@@ -18,6 +18,7 @@ import numpy as np
 from inspect_entries import INSPECT
 from inspect_position import Probe
 
+from psearch_core.arithmetic import score_to_table
 from psearch_core.chess.board.position import find_pins
 from psearch_core.chess.chess_entries import evaluate_position, evaluate_position_by_network
 from psearch_core.chess.evaluation.endgames import known_scale, leaves_no_win
@@ -41,7 +42,6 @@ from psearch_core.chess.search.tt import (
 from psearch_core.constants import MOVE_MASK, NO_MOVE
 from psearch_core.records import FRAME_SIZE, MAX_MOVES, SOUND_GATES, evaluation_dtype, learning_dtype, worker_dtype
 from psearch_core.records.pruning_record import Pruning
-from psearch_core.scores import score_to_table
 from psearch_core.toolchain.intrinsics import high_product
 from psearch_core.toolchain.jit import entry, kernel
 from psearch_core.views import (

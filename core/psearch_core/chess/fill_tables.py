@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from psearch_core.arithmetic import SPLITMIX_STEP, splitmix64
 from psearch_core.chess.board.attacks import fill_attack_tables
 from psearch_core.chess.chess_entries import CHESS
 from psearch_core.chess.evaluation.endgames import fill_kpk
-from psearch_core.splitmix import SPLITMIX_STEP, splitmix64
 from psearch_core.toolchain.jit import entry, kernel
 from psearch_core.views import Tables, i64, tables_at, void
 

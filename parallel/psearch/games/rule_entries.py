@@ -10,7 +10,7 @@ from numba.core import types
 
 from psearch.games.game_limits import POSITION_BYTES, level_dtype
 from psearch.games.rules import ended, evaluate, found_at, key, make, most_moves, moves, result, start
-from psearch_core.splitmix import splitmix64
+from psearch_core.arithmetic import splitmix64
 from psearch_core.toolchain.intrinsics import address, copy_bytes, field_address, view
 from psearch_core.toolchain.jit import entry
 from psearch_core.views import i64, void

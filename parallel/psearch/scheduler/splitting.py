@@ -49,6 +49,7 @@ from psearch.scheduler.words import (
     state_of,
     stop_of,
 )
+from psearch_core.arithmetic import splitmix64
 from psearch_core.constants import (
     CLOSED_ABORTED,
     MOVE_MASK,
@@ -62,7 +63,6 @@ from psearch_core.constants import (
 )
 from psearch_core.game import next_move
 from psearch_core.records import MAX_PLY, path_dtype
-from psearch_core.splitmix import splitmix64
 from psearch_core.toolchain.intrinsics import (
     address,
     atomic_add,

@@ -5,6 +5,7 @@ A move is left out before it is made; at an open node this happens under its loc
 
 from __future__ import annotations
 
+from psearch_core.arithmetic import clear_of_mates, is_mate_bound
 from psearch_core.chess.board.attacks import move_from, move_kind, move_to
 from psearch_core.chess.board.checks import gives_check
 from psearch_core.chess.board.position import code_on, has_pieces, piece_on
@@ -33,7 +34,6 @@ from psearch_core.constants import (
     SKIP_QUIETS,
 )
 from psearch_core.records import PLY, PLY_SHIFT, REDUCTIONS
-from psearch_core.scores import clear_of_mates, is_mate_bound
 from psearch_core.techniques import (
     CHECK_EXTENSION,
     DELTA,

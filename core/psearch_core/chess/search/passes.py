@@ -7,6 +7,7 @@ own frame, one after the other, and each may be split like any search: whoever f
 
 from __future__ import annotations
 
+from psearch_core.arithmetic import is_mate_bound
 from psearch_core.chess.board.attacks import attacks_of
 from psearch_core.chess.board.movegen import is_legal
 from psearch_core.chess.board.position import find_pins
@@ -43,7 +44,6 @@ from psearch_core.constants import (
     SKIP_QUIETS,
     U0,
 )
-from psearch_core.scores import is_mate_bound
 from psearch_core.techniques import (
     IID,
     IIR,

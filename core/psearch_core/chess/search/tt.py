@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from psearch_core.arithmetic import clear_of_mates, is_mate_bound, score_from_table, score_to_table
 from psearch_core.chess.search.decisions import evaluation_of
 from psearch_core.constants import (
     AGES,
@@ -25,7 +26,6 @@ from psearch_core.constants import (
     NO_SCORE,
     U0,
 )
-from psearch_core.scores import clear_of_mates, is_mate_bound, score_from_table, score_to_table
 from psearch_core.toolchain.intrinsics import check, high_product, prefetch, relaxed_load_u64, relaxed_store_u64
 from psearch_core.toolchain.jit import kernel
 from psearch_core.views import Context, Frame, Node, Position, Worker, boolean, header_of, i64, u64, void

@@ -11,9 +11,9 @@ from numba.core import types
 from psearch.lab.studies.study_entries import UNIFORM_TREE
 from psearch.lab.studies.uniform_tree import INFINITE, RULES, SPREAD, level_dtype, uniform_dtype
 from psearch.scheduler.policy import POLICY_KNUTH, child_type_by
+from psearch_core.arithmetic import SPLITMIX_STEP, splitmix64
 from psearch_core.constants import ALL_NODE, CUT_NODE, PV_NODE, VISIT_FULL, VISIT_SCOUT
 from psearch_core.game import PICK_QUIETS
-from psearch_core.splitmix import SPLITMIX_STEP, splitmix64
 from psearch_core.toolchain.intrinsics import view
 from psearch_core.toolchain.jit import entry, kernel
 from psearch_core.views import boolean, i64, u64
