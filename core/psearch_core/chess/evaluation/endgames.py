@@ -178,14 +178,6 @@ def _rook_pawn_draw(pos, strong, own_bb, enemy_king):
     return bishops_bb & colour_bb == U0 and distance(enemy_king, corner) <= 1
 
 
-@kernel(boolean(Tables, Position, i64, u64, i64, boolean))
-def _pawn_is_stopped(tb, pos, strong, own_pawns_bb, enemy_king, is_to_move):
-    """King and one pawn against a bare king, and it is a draw."""
-    turn = 0 if strong == 0 else 56
-    king = king_square(pos, strong) ^ turn
-    return not kpk_is_won(tb, is_to_move, lowest_bit(own_pawns_bb) ^ turn, king, enemy_king ^ turn)
-
-
 @kernel(boolean(u64, u64))
 def _is_kpk(own_pawns_bb, men_bb):
     """One pawn and the kings."""
@@ -210,7 +202,9 @@ def _known_scale(tb, pos, strong, own_bb, enemy_bb, enemy_king, is_to_move):
     if own_pawns_bb == U0:
         return _without_pawns(pos, own_bb, _strength(pos, own_bb), _strength(pos, enemy_bb))
     if _is_kpk(own_pawns_bb, own_bb | enemy_bb):
-        return 0 if _pawn_is_stopped(tb, pos, strong, own_pawns_bb, enemy_king, is_to_move) else SCALE_FULL
+        turn = 0 if strong == 0 else 56
+        pawn, king = lowest_bit(own_pawns_bb) ^ turn, king_square(pos, strong) ^ turn
+        return SCALE_FULL if kpk_is_won(tb, is_to_move, pawn, king, enemy_king ^ turn) else 0
     return 0 if _rook_pawn_draw(pos, strong, own_bb, enemy_king) else SCALE_FULL
 
 

@@ -277,9 +277,3 @@ def wants_singular(pruning, node):
         and node.tt_depth >= node.depth - _SINGULAR_TABLE_GAP
         and not is_mate_bound(node.tt_score)
     )
-
-
-@kernel(i64(i64))
-def singular_search_depth(depth):
-    """Return the depth at which all moves but the table's are searched: deep enough to believe, and cheap."""
-    return (depth - 1) // 2
