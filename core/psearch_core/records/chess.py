@@ -56,7 +56,6 @@ if network_dtype.itemsize % 64 or accumulator_dtype.itemsize % 64:
 if np.iinfo(np.int16).max < ROW_ONE * 2 * OUT_ONE:
     raise AssertionError("an output weight times a unit does not fit into 16 bits")
 
-
 pawn_entry_dtype = record(
     [
         ("key", "u8"),  # `pawn_key` of the position
@@ -84,7 +83,6 @@ evaluation_dtype = record(
         ("pawns", pawn_entry_dtype, (PAWN_ENTRIES,)),  # private to a worker: no races, and the same on every run
     ]
 )
-
 
 position_dtype = record(
     [

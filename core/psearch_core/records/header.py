@@ -31,7 +31,6 @@ learning_dtype = record(
     ]
 )
 
-
 options_dtype = record(
     [
         ("tt", "i4"),  # 1: use the transposition table
@@ -98,7 +97,6 @@ header_dtype = record(
         ("infos", info_dtype, (INFO_RING,)),
     ]
 )
-
 
 context_dtype = record(
     [

@@ -18,7 +18,6 @@ info_dtype = record(
     ]
 )
 
-
 node_dtype = record(
     [
         ("lock", "i8"),  # atomic; 0 free, 1 held. Only of nodes that are open, or being opened
@@ -120,7 +119,6 @@ frame_dtype = record(
         ("position", position_dtype),  # written when the frame is entered, then only read
     ]
 )
-
 
 path_dtype = record(
     [

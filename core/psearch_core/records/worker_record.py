@@ -52,7 +52,6 @@ prediction_dtype = record(
     ]
 )
 
-
 TECHNIQUE_ROOM = 32
 """Places for the counts of techniques."""
 OWN_RULE = TECHNIQUE_ROOM - 1

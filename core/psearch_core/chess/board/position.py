@@ -41,7 +41,6 @@ from psearch_core.views import Position, Tables, boolean, i64, position_at, tabl
 
 _PAWN_KEY_CODES = np.uint64(1 << PAWN + 1 | 1 << KING + 1 | 1 << 8 + PAWN + 1 | 1 << 8 + KING + 1)
 
-
 _RANK_7_BB = np.uint64(0x00FF000000000000)
 _RANK_2_BB = np.uint64(0x000000000000FF00)
 _MOST_IN_GAMES = 71
