@@ -13,7 +13,7 @@ engines and were tuned by games (docs/decisions/017, 028 and 031 with the networ
 from __future__ import annotations
 
 import re
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -279,10 +279,6 @@ class Pruning:
         return _record(self)
 
 
-def _in_mode(one: Field[int], mode: str) -> Any:
-    return one.metadata.get("modes", {}).get(mode, one.default)
-
-
 PARAMETERS: dict[str, Parameter] = {
     one.name: one.metadata["parameter"] for one in fields(Pruning) if "parameter" in one.metadata
 }
@@ -294,7 +290,10 @@ TECHNIQUES: dict[str, Technique] = {
 `singular`, see_quiescence is an option of the search."""
 TECHNIQUES["multicut"] = Technique("such searches finished", "cut the node")
 TECHNIQUES["see_quiescence"] = Technique("captures in quiescence", "left out")
-MODES = {mode: Pruning(**{one.name: _in_mode(one, mode) for one in fields(Pruning)}) for mode in PRUNING_MODES}
+MODES = {
+    mode: Pruning(**{one.name: one.metadata.get("modes", {}).get(mode, one.default) for one in fields(Pruning)})
+    for mode in PRUNING_MODES
+}
 
 pruning_dtype = record(
     [
@@ -340,10 +339,10 @@ def parse_pruning(text: str) -> Pruning:
 
 def pruning_text(pruning: Pruning) -> str:
     """Return the shortest text that `parse_pruning` turns into it."""
-    texts = []
-    for mode, base in MODES.items():
-        changes = [
-            f"{name}={getattr(pruning, name)}" for name in PARAMETERS if getattr(pruning, name) != getattr(base, name)
-        ]
-        texts.append(",".join([mode, *changes]))
-    return min(texts, key=lambda text: text.count(","))
+    values = {name: getattr(pruning, name) for name in PARAMETERS}
+    changes = {
+        mode: [f"{name}={value}" for name, value in values.items() if value != getattr(base, name)]
+        for mode, base in MODES.items()
+    }
+    mode = min(MODES, key=lambda mode: len(changes[mode]))
+    return ",".join([mode, *changes[mode]])
