@@ -13,7 +13,7 @@ from psearch.bench import BENCH_NODES, BENCH_POSITIONS, run_bench
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
-from psearch_core.chess.pruning.modes import MODES
+from psearch_core.records.pruning_record import MODES
 
 SHALLOW = 5
 

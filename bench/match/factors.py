@@ -38,7 +38,7 @@ from psearch.faces.cli.arguments import whole_number
 from psearch.files.safe_files import json_value
 from psearch.options import pruning_named
 from psearch.scheduler.scheduler_entries import load_kernels
-from psearch_core.chess.pruning.modes import Pruning
+from psearch_core.records.pruning_record import Pruning
 
 _PAIRS_A_LOOK = 100
 _PER_SCORE = 4 * 400 / math.log(10)

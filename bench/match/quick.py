@@ -29,7 +29,7 @@ from matchplay.scripts import Parser, run_script, share
 from psearch.defaults import DEFAULT_EVALUATION, EVALUATIONS
 from psearch.options import SearchOptions, pruning_named
 from psearch.scheduler.scheduler_entries import load_kernels
-from psearch_core.chess.pruning.modes import Pruning
+from psearch_core.records.pruning_record import Pruning
 
 _PAIRS_A_LINE = 100
 

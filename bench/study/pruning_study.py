@@ -32,8 +32,8 @@ from psearch.terminal.streams import text_table
 from psearch.text.epd_text import SuitePosition, parse_suite
 from psearch.text.source import read_source
 from psearch_core.chess.board.bridge import to_chess_move
-from psearch_core.chess.pruning.modes import parse_pruning
 from psearch_core.constants import BOUND_EXACT
+from psearch_core.records.pruning_record import parse_pruning
 
 STEPS = {
     "plain": "plain",

@@ -9,31 +9,7 @@ import numba
 import numpy as np
 from numba import types
 
-from psearch_core.records import (
-    accumulator_dtype,
-    context_dtype,
-    costs_dtype,
-    counters_dtype,
-    evaluation_dtype,
-    frame_dtype,
-    header_dtype,
-    info_dtype,
-    learning_dtype,
-    lock_dtype,
-    node_dtype,
-    options_dtype,
-    pawn_entry_dtype,
-    position_dtype,
-    prediction_dtype,
-    pruning_dtype,
-    simulation_dtype,
-    stack_dtype,
-    tables_dtype,
-    trace_event_dtype,
-    trace_log_dtype,
-    visit_dtype,
-    worker_dtype,
-)
+from psearch_core import records
 from psearch_core.toolchain.intrinsics import element_of, neighbour, racing_read, target_of, view
 
 i32 = types.int32
@@ -50,29 +26,29 @@ def _numba_record(dtype: np.dtype[np.void]) -> types.Record:
     return record
 
 
-Position = _numba_record(position_dtype)
-Tables = _numba_record(tables_dtype)
-Accumulator = _numba_record(accumulator_dtype)
-Node = _numba_record(node_dtype)
-Visit = _numba_record(visit_dtype)
-Frame = _numba_record(frame_dtype)
-Stack = _numba_record(stack_dtype)
-PawnEntry = _numba_record(pawn_entry_dtype)
-Evaluation = _numba_record(evaluation_dtype)
-Worker = _numba_record(worker_dtype)
-PruningRecord = _numba_record(pruning_dtype)
-Options = _numba_record(options_dtype)
-Info = _numba_record(info_dtype)
-Prediction = _numba_record(prediction_dtype)
-Learning = _numba_record(learning_dtype)
-Header = _numba_record(header_dtype)
-Context = _numba_record(context_dtype)
-Counters = _numba_record(counters_dtype)
-Simulation = _numba_record(simulation_dtype)
-Costs = _numba_record(costs_dtype)
-Lock = _numba_record(lock_dtype)
-TraceEvent = _numba_record(trace_event_dtype)
-TraceLog = _numba_record(trace_log_dtype)
+Position = _numba_record(records.position_dtype)
+Tables = _numba_record(records.tables_dtype)
+Accumulator = _numba_record(records.accumulator_dtype)
+Node = _numba_record(records.node_dtype)
+Visit = _numba_record(records.visit_dtype)
+Frame = _numba_record(records.frame_dtype)
+Stack = _numba_record(records.stack_dtype)
+PawnEntry = _numba_record(records.pawn_entry_dtype)
+Evaluation = _numba_record(records.evaluation_dtype)
+Worker = _numba_record(records.worker_dtype)
+PruningRecord = _numba_record(records.pruning_dtype)
+Options = _numba_record(records.options_dtype)
+Info = _numba_record(records.info_dtype)
+Prediction = _numba_record(records.prediction_dtype)
+Learning = _numba_record(records.learning_dtype)
+Header = _numba_record(records.header_dtype)
+Context = _numba_record(records.context_dtype)
+Counters = _numba_record(records.counters_dtype)
+Simulation = _numba_record(records.simulation_dtype)
+Costs = _numba_record(records.costs_dtype)
+Lock = _numba_record(records.lock_dtype)
+TraceEvent = _numba_record(records.trace_event_dtype)
+TraceLog = _numba_record(records.trace_log_dtype)
 
 position_at = view(Position)
 tables_at = view(Tables)

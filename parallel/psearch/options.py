@@ -39,10 +39,9 @@ from psearch_core.chess.evaluation.network_file import (
     default_network,
     read_network,
 )
-from psearch_core.chess.pruning.modes import MODES, Pruning, parse_pruning, pruning_text
+from psearch_core.records.pruning_record import MODES, Pruning, parse_pruning, pruning_text
 from psearch_core.toolchain.kernel_cache import PlugInError, content_hash
-from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
-from psearch_core.toolchain.plug_in_file import hooks_of, read_plug_in, words_of
+from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet, hooks_of, read_plug_in, words_of
 
 _MOST = 2**31 - 1
 RULE_HOOKS = {"evaluation_of", "extension_of", "prune_node", "prunes_move", "reduction_of"}

@@ -28,7 +28,8 @@ from psearch.own_policy import (
     replaces,
     word,
 )
-from psearch_core.chess.board.bits import move_from, move_kind, move_to
+from psearch_core.arithmetic import clear_of_mates, is_mate_bound
+from psearch_core.chess.board.attacks import move_from, move_kind, move_to
 from psearch_core.chess.board.checks import gives_check
 from psearch_core.chess.board.position import has_pieces, king_square, piece_on
 from psearch_core.chess.ordering.history import is_quiet, quiet_history
@@ -38,7 +39,6 @@ from psearch_core.chess.pruning.counters import count_own_tried as count_tried
 from psearch_core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
 from psearch_core.chess.search.decisions import evaluation_of, extension_of, prune_node, prunes_move, reduction_of
 from psearch_core.constants import BISHOP, KING, KNIGHT, NO_MOVE, NO_SCORE, NULL_MOVE, PAWN, QUEEN, ROOK
-from psearch_core.scores import clear_of_mates, is_mate_bound
 from psearch_core.toolchain.intrinsics import lowest_bit, popcount
 from psearch_core.views import Position, Tables, Visit, Worker, tables_of, u64
 

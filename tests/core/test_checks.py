@@ -10,8 +10,8 @@ from inspect_pruning import PruningProbe
 from positions import KIWIPETE, absurd, games
 
 from psearch_core.chess.board.bridge import from_chess_move, to_chess_move
-from psearch_core.chess.pruning.modes import PLAIN
 from psearch_core.chess.tables import make_tables
+from psearch_core.records.pruning_record import PLAIN
 
 # every way to give check, each with the moves that do
 CASES = {

@@ -15,8 +15,8 @@ from psearch.arena.setup import write_search
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels, work
-from psearch_core.chess.pruning.modes import AEL, MODERN, PLAIN, SOUND, Pruning
 from psearch_core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, NO_MOVE
+from psearch_core.records.pruning_record import AEL, MODERN, PLAIN, SOUND, Pruning
 
 TABLES = ("pawn_correction", "piece_correction", "move_correction")
 LIMIT = 1024

@@ -11,15 +11,8 @@ from inspect_pruning import PruningProbe
 from pruning_probes import GAINS, IN_CHECK, QUIET, base_of, code, probe_of
 
 from psearch_core.chess.board.bridge import from_chess_move
-from psearch_core.chess.pruning.modes import (
-    AEL,
-)
-from psearch_core.constants import (
-    INFINITE,
-    MATE,
-    MATE_IN_MAX_PLY,
-    NO_SCORE,
-)
+from psearch_core.constants import INFINITE, MATE, MATE_IN_MAX_PLY, NO_SCORE
+from psearch_core.records.pruning_record import AEL
 
 # -- futility, extended futility, limited razoring (Heinz) -----------------------------------------------------------
 
@@ -90,8 +83,7 @@ def test_limited_razoring_takes_a_ply_off(tables: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize(
-    ("black", "razored"),
-    [("1n1qk3", False), ("1nbqk3", False), ("1nbqkb2", True), ("rnbqkbnr", True), ("4k3", False)],
+    ("black", "razored"), [("1n1qk3", False), ("1nbqk3", False), ("1nbqkb2", True), ("rnbqkbnr", True), ("4k3", False)]
 )
 def test_limited_razoring_needs_four_enemy_pieces(tables: np.ndarray, black: str, razored: bool) -> None:
     """Own pieces and pawns do not count."""

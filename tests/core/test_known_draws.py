@@ -24,8 +24,8 @@ from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import is_done, load_kernels
 from psearch_core.chess.board.bridge import from_chess_move
 from psearch_core.chess.evaluation.endgames import SCALE_FULL, SCALING_PHASE
-from psearch_core.chess.pruning.modes import MODES
 from psearch_core.constants import BOUND_EXACT
+from psearch_core.records.pruning_record import MODES
 
 DRAWN = (
     *("KPk", "KPPk", "KPPPk", "KBPk", "KBPPk", "KBBPk", "KBBPPk"),

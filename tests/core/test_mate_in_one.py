@@ -10,9 +10,9 @@ from inspect_pruning import PruningProbe
 from positions import absurd, games
 
 from psearch_core.chess.board.bridge import to_chess_move
-from psearch_core.chess.pruning.modes import PLAIN
 from psearch_core.chess.tables import make_tables
 from psearch_core.constants import NO_MOVE
+from psearch_core.records.pruning_record import PLAIN
 
 
 @pytest.fixture(scope="module")

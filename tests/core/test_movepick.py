@@ -10,7 +10,7 @@ import pytest
 from inspect_node import NodeProbe
 from positions import KIWIPETE, absurd, sample
 
-from psearch_core.chess.board.bits import move_kind
+from psearch_core.chess.board.attacks import move_kind
 from psearch_core.chess.board.bridge import from_chess_move, to_chess_move
 from psearch_core.chess.ordering.movepick import (
     PICK_BAD_CAPTURES,

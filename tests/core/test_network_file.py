@@ -13,13 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from netfit.network import encoded, quantised
 
-from psearch_core.chess.evaluation.network_file import (
-    MOST_BYTES,
-    NetworkError,
-    decoded,
-    default_network,
-    read_network,
-)
+from psearch_core.chess.evaluation.network_file import MOST_BYTES, NetworkError, decoded, default_network, read_network
 from psearch_core.records import NETWORK_BUCKETS, NETWORK_FEATURES, NETWORK_HIDDEN
 
 HEAD = struct.Struct("<16sHHHHiI")

@@ -26,7 +26,6 @@ from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import request_stop
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
-from psearch_core.chess.pruning.modes import AEL, MODERN, Pruning
 from psearch_core.constants import (
     CLOSED_CUTOFF,
     PASS_IID,
@@ -39,6 +38,7 @@ from psearch_core.constants import (
     STATE_UNWIND,
 )
 from psearch_core.records import MAX_PLY
+from psearch_core.records.pruning_record import AEL, MODERN, Pruning
 
 _PREPARING = (PASS_VERIFY, PASS_IID, PASS_SINGULAR)
 """passes at whose end nothing is stored"""

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from pruning_probes import IN_CHECK, ONE_PIECE, PAWNS, QUIET, code, probe_of, with_only
 
-from psearch_core.chess.pruning.modes import AEL, MODERN
 from psearch_core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
 from psearch_core.constants import (
     ALL_NODE,
@@ -25,6 +24,7 @@ from psearch_core.constants import (
     PASS_PROBCUT,
     PV_NODE,
 )
+from psearch_core.records.pruning_record import AEL, MODERN
 
 # -- decisions about a node ------------------------------------------------------------------------------------------
 

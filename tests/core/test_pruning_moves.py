@@ -9,17 +9,8 @@ from pruning_probes import GAINS, IN_CHECK, PAWNS, QUIET, code, probe_of, search
 
 from psearch_core.chess.board.bridge import to_chess_move
 from psearch_core.chess.ordering.movepick import PICK_BAD_CAPTURES, PICK_CAPTURES, PICK_QUIETS
-from psearch_core.chess.pruning.modes import MODERN, PLAIN
-from psearch_core.constants import (
-    ALL_NODE,
-    CUT_NODE,
-    INFINITE,
-    MATE,
-    MATE_IN_MAX_PLY,
-    PASS_IID,
-    PV_NODE,
-    SKIP_QUIETS,
-)
+from psearch_core.constants import ALL_NODE, CUT_NODE, INFINITE, MATE, MATE_IN_MAX_PLY, PASS_IID, PV_NODE, SKIP_QUIETS
+from psearch_core.records.pruning_record import MODERN, PLAIN
 
 # -- decisions about a move ------------------------------------------------------------------------------------------
 

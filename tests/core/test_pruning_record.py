@@ -10,18 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pruning_probes import with_only
 
-from psearch_core.chess.pruning.modes import (
+from psearch_core.records import pruning_dtype
+from psearch_core.records import pruning_record as declaration
+from psearch_core.records.pruning_record import (
     AEL,
     MODERN,
     MODES,
+    PARAMETERS,
     PLAIN,
     Pruning,
     parse_pruning,
     pruning_text,
 )
-from psearch_core.records import pruning_dtype
-from psearch_core.records import pruning_record as declaration
-from psearch_core.records.pruning_record import PARAMETERS
 from psearch_core.techniques import TECHNIQUE_NAMES
 
 # -- the record ------------------------------------------------------------------------------------------------------

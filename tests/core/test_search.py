@@ -25,7 +25,6 @@ from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import work
 from psearch_core.chess.board.bridge import from_chess_move, to_chess_move
-from psearch_core.chess.pruning.modes import MODES
 from psearch_core.constants import (
     BOUND_EXACT,
     BOUND_LOWER,
@@ -39,6 +38,7 @@ from psearch_core.constants import (
     STATE_UNWIND,
 )
 from psearch_core.records import MAX_PLY
+from psearch_core.records.pruning_record import MODES
 from psearch_core.techniques import TECHNIQUE_NAMES
 
 QUIET_ENDING = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"

@@ -28,9 +28,9 @@ from psearch.text.epd_text import SuitePosition, read_suite
 from psearch.text.fen import parse_position
 from psearch_core import records
 from psearch_core.chess.board.bridge import from_chess_move, set_position, to_chess_move
-from psearch_core.chess.pruning.modes import MODES, PLAIN, SOUND, Pruning, parse_pruning, pruning_text
 from psearch_core.constants import BOUND_LOWER, BOUND_UPPER, MATE
 from psearch_core.records import SOUND_GATES, SOUND_RAW
+from psearch_core.records.pruning_record import MODES, PLAIN, SOUND, Pruning, parse_pruning, pruning_text
 from psearch_core.techniques import TECHNIQUE_NAMES
 from psearch_core.terms import REST_BOUND
 from psearch_core.toolchain.groups import Group
@@ -266,11 +266,7 @@ MUTANTS: dict[str, list[tuple[str, str, int]]] = {
     "PHASE": [("8/p4r1k/1p2R3/5Q2/2P5/3P1p2/2P5/3K4 b - - 0 47", "", 2)],
     # knights that went out and home: a queen down, Black draws by doing so for the third time
     "REPETITION": [
-        (
-            "rnb1kbn1/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQq - 0 1",
-            "f2f3 b8c6 b1c3 g8f6 c3b1 f6g8 b1c3",
-            3,
-        )
+        ("rnb1kbn1/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQq - 0 1", "f2f3 b8c6 b1c3 g8f6 c3b1 f6g8 b1c3", 3)
     ],
     "FIFTY_MOVES": [("rnb1kbn1/8/8/p1p1p3/P1P1P3/8/8/RNBQKBNR w KQq - 98 60", "", 2)],
     # the only pawn falls, and bishops on squares of one colour are left: so many, that nothing is scaled

@@ -27,7 +27,6 @@ from psearch.arena.setup import write_search
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
-from psearch_core.chess.pruning.modes import MODES
 from psearch_core.constants import (
     AGES,
     BOUND_EXACT,
@@ -44,6 +43,7 @@ from psearch_core.constants import (
     NO_SCORE,
 )
 from psearch_core.records import CACHE_LINE, MAX_PLY
+from psearch_core.records.pruning_record import MODES
 
 EVAL_MAX = MATE_IN_MAX_PLY - 1
 

@@ -145,7 +145,7 @@ load_kernels()
 
 from inspect_entries import INSPECT
 from inspect_pruning import PruningProbe
-from psearch_core.chess.pruning.modes import MODES, parse_pruning
+from psearch_core.records.pruning_record import MODES, parse_pruning
 from psearch_core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_RETURN
 from psearch_core.records.pruning_record import PARAMETERS
 from psearch_core.chess.tables import make_tables

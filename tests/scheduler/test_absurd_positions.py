@@ -22,11 +22,10 @@ from psearch.processes.perft_tasks import count_leaves
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.text.fen import parse_position
-from psearch_core.chess.pruning.modes import MODES
 from psearch_core.constants import NO_SCORE
 from psearch_core.records import MAX_MOVES, MAX_PLY, node_dtype
 from psearch_core.records.layout import offset_of
-from psearch_core.records.pruning_record import PARAMETERS
+from psearch_core.records.pruning_record import MODES, PARAMETERS
 
 MOST_MOVES = "kn2QQ2/nnQ4Q/Q3Q3/1Q4Q1/3Q4/Q4Q2/2Q4Q/1K2QQ1n w - - 0 1"
 ABSURD = {

@@ -23,12 +23,11 @@ from psearch.results import Limits, PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
-from psearch_core.chess.pruning.modes import MODES
 from psearch_core.chess.search import decisions
 from psearch_core.constants import MATE_IN_MAX_PLY
+from psearch_core.records.pruning_record import MODES
 from psearch_core.toolchain.jit import Kernel
-from psearch_core.toolchain.kernel_sets import STANDARD
-from psearch_core.toolchain.plug_in_file import hooks_of
+from psearch_core.toolchain.kernel_sets import STANDARD, hooks_of
 
 FILE = str(REPOSITORY / "docs" / "examples" / "my_rule.py")
 POLICY_FILE = str(REPOSITORY / "docs" / "examples" / "my_policy.py")

@@ -22,8 +22,8 @@ from psearch.arena.validate import describe, leftovers
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import is_done
-from psearch_core.chess.pruning.modes import MODES
 from psearch_core.constants import INFINITE, MATE, MATE_IN_MAX_PLY, STATE_ENTER, STATE_ROOT
+from psearch_core.records.pruning_record import MODES
 from psearch_core.toolchain.jit import CHECK
 
 MOST_SEARCHES = 48

@@ -21,7 +21,7 @@ from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import is_done, load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
-from psearch_core.chess.pruning.reductions import expected_cutoffs
+from psearch_core.chess.pruning.move_pruning import expected_cutoffs
 from psearch_core.constants import STATE_CHILD, STATE_IDLE, STATE_NEXT
 from psearch_core.records import MAX_PLY
 from psearch_core.records.pruning_record import MODES

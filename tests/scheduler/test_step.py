@@ -19,7 +19,7 @@ from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import is_done, load_kernels, reports_written, request_stop
 from psearch_core.chess.board.bridge import to_chess_move
-from psearch_core.chess.pruning.modes import MODES
+from psearch_core.records.pruning_record import MODES
 
 WORKERS = (2, 3, 8)
 MAX_TURNS = 20_000_000

@@ -11,6 +11,7 @@ import numpy as np
 from artificial_tree import tree_dtype
 
 from psearch.lab.studies.study_kernels import child_key, child_value
+from psearch_core.arithmetic import SPLITMIX_STEP, splitmix64
 from psearch_core.chess.ordering.movepick import (
     PICK_BAD_CAPTURES_START,
     PICK_CAPTURES,
@@ -22,8 +23,7 @@ from psearch_core.chess.ordering.movepick import (
 from psearch_core.chess.search.children import set_child
 from psearch_core.chess.search.enter_node import begin_node
 from psearch_core.chess.search.next_move import put_back, take_deferred
-from psearch_core.chess.search.table_node import probe_table
-from psearch_core.chess.search.tt import cuts, entry_bound, entry_move, entry_score
+from psearch_core.chess.search.tt import cuts, entry_bound, entry_move, entry_score, probe_table
 from psearch_core.constants import (
     DO_CHILD,
     DO_MOVES,
@@ -38,7 +38,6 @@ from psearch_core.constants import (
     U0,
     VISIT_NULL,
 )
-from psearch_core.splitmix import SPLITMIX_STEP, splitmix64
 from psearch_core.toolchain.intrinsics import address, copy_record, view
 from psearch_core.toolchain.jit import kernel
 from psearch_core.views import (

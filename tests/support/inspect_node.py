@@ -24,6 +24,7 @@ from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.root_windows import bound_of, searches_again, set_window
 from psearch.scheduler.thread_vote import elected
+from psearch_core.arithmetic import score_to_table
 from psearch_core.chess.board.position import find_pins
 from psearch_core.chess.chess_entries import evaluate_position, evaluate_position_by_network
 from psearch_core.chess.evaluation.endgames import known_scale, leaves_no_win
@@ -57,10 +58,8 @@ from psearch_core.records import (
     worker_dtype,
 )
 from psearch_core.records.pruning_record import Pruning
-from psearch_core.scores import score_to_table
-from psearch_core.toolchain.intrinsics import high_product
+from psearch_core.toolchain.intrinsics import differing_bytes, high_product, row_adder, square_dot
 from psearch_core.toolchain.jit import entry, kernel
-from psearch_core.toolchain.vectors import differing_bytes, row_adder, square_dot
 from psearch_core.views import (
     Frame,
     Learning,

@@ -15,12 +15,11 @@ import numpy as np
 from inspect_entries import INSPECT
 from inspect_node import NodeProbe
 
-from psearch_core.chess.board.checks import gives_check
-from psearch_core.chess.board.mate_in_one import mate_in_one
+from psearch_core.chess.board.checks import gives_check, mate_in_one
 from psearch_core.chess.board.movegen import generate_quiet_checks, generate_underpromotions
 from psearch_core.chess.board.position import find_pins
 from psearch_core.chess.ordering.movepick import PICK_QUIETS
-from psearch_core.chess.pruning.move_pruning import prunes_capture, prunes_move
+from psearch_core.chess.pruning.move_pruning import extension_of, prunes_capture, prunes_move, reduction_of
 from psearch_core.chess.pruning.node_pruning import (
     decide_futility,
     needs_verification,
@@ -31,7 +30,6 @@ from psearch_core.chess.pruning.node_pruning import (
     wants_probcut,
     wants_singular,
 )
-from psearch_core.chess.pruning.reductions import extension_of, reduction_of
 from psearch_core.chess.search.correction import corrected, learn_correction
 from psearch_core.constants import (
     ALL_NODE,

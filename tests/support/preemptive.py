@@ -23,8 +23,8 @@ from psearch.options import SearchOptions
 from psearch.scheduler.splitting import stop_all
 from psearch.scheduler.step import step
 from psearch.scheduler.words import done_of
+from psearch_core.arithmetic import SPLITMIX_STEP, splitmix64
 from psearch_core.constants import STATE_IDLE
-from psearch_core.splitmix import SPLITMIX_STEP, splitmix64
 from psearch_core.toolchain.groups import Group
 from psearch_core.toolchain.intrinsics import atomic_load, view
 from psearch_core.toolchain.jit import entry, kernel

@@ -9,7 +9,7 @@ import numpy as np
 from inspect_pruning import PruningProbe
 
 from psearch_core.chess.board.bridge import from_chess_move
-from psearch_core.chess.pruning.modes import PLAIN, Pruning
+from psearch_core.records.pruning_record import PLAIN, Pruning
 
 QUIET = "r2q1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2NP1N2/PPP2PPP/R1BQ1RK1 w - - 0 8"
 """Nothing hangs, both have all kinds of pieces, and there are checks and captures to tell apart."""

@@ -11,7 +11,7 @@ from round_robin_entries import ROUND_ROBIN
 
 from psearch.scheduler.step import step
 from psearch.scheduler.words import done_of
-from psearch_core.splitmix import SPLITMIX_STEP, splitmix64
+from psearch_core.arithmetic import SPLITMIX_STEP, splitmix64
 from psearch_core.toolchain.intrinsics import atomic_load
 from psearch_core.toolchain.jit import entry
 from psearch_core.views import context_at, header_of, i64

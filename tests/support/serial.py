@@ -12,7 +12,7 @@ from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import work
 from psearch_core.chess.board.bridge import to_chess_move
-from psearch_core.chess.pruning.modes import MODES
+from psearch_core.records.pruning_record import MODES
 
 DEFAULT = SearchOptions(policy="serial")
 PLAIN = SearchOptions.plain(policy="serial")

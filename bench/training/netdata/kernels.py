@@ -26,7 +26,8 @@ from psearch.defaults import MAX_DEPTH
 from psearch.scheduler.iterations import begin_search
 from psearch.scheduler.step import step
 from psearch.scheduler.words import done_of
-from psearch_core.chess.board.bits import move_kind, move_to
+from psearch_core.arithmetic import SPLITMIX_STEP, splitmix64
+from psearch_core.chess.board.attacks import move_kind, move_to
 from psearch_core.chess.board.movegen import generate_captures, generate_quiets
 from psearch_core.chess.board.position import find_pins, insufficient_material, make_move
 from psearch_core.chess.evaluation.evaluate import evaluate, material
@@ -41,7 +42,6 @@ from psearch_core.constants import (
     U1,
 )
 from psearch_core.records import MAX_HISTORY
-from psearch_core.splitmix import SPLITMIX_STEP, splitmix64
 from psearch_core.toolchain.intrinsics import atomic_load, byte_swap, copy_record, lowest_bit, view
 from psearch_core.toolchain.jit import entry, kernel
 from psearch_core.views import (

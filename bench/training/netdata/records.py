@@ -37,7 +37,7 @@ game_dtype = np.dtype(
         ("dead_score", "i8"),  # after dead_plies scores in a row within it, dead_from plies from the start, it is drawn
         ("dead_plies", "i8"),
         ("dead_from", "i8"),
-        ("codes", "u2", (MOST_PLIES,)),  # moves, as psearch_core/chess/board/bits.py codes them
+        ("codes", "u2", (MOST_PLIES,)),  # moves, as psearch_core/chess/board/attacks.py codes them
         (
             "ranks",
             "u1",

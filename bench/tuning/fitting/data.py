@@ -20,8 +20,8 @@ import numpy as np
 
 from psearch_core.chess.evaluation.endgames import SCALE_FULL, SCALING_PHASE, scale
 from psearch_core.chess.evaluation.evaluate import PHASE_MAX, terms_of
-from psearch_core.chess.evaluation.king import danger_units
 from psearch_core.chess.evaluation.pawns import fill_pawn_entry, pawn_slot
+from psearch_core.chess.evaluation.threats import danger_units
 from psearch_core.chess.tables import make_tables
 from psearch_core.records import evaluation_dtype
 from psearch_core.terms import DANGER, DANGER_STEPS, TERM_COUNT, UNIT_COUNT

@@ -15,5 +15,5 @@ complete = CHESS.entry("complete")
 evaluate_position_by_network = CHESS.entry("evaluate_position_by_network")
 evaluate_position = CHESS.entry("evaluate_position")
 
-PERFT = Group("perft", "psearch_core.chess.board.perft")
+PERFT = Group("perft", "psearch_core.chess.board.movegen")
 perft = PERFT.entry("perft")

@@ -1,13 +1,88 @@
-"""A position, and the tables that every kernel reads.
+"""A position, and the tables that every kernel reads, the network among them; what evaluation needs beside them.
 
 Another game has its own position in the memory of one of chess: in its first 128 bytes, with `key` behind them.
 """
 
 from __future__ import annotations
 
-from psearch_core.records.layout import KPK_WORDS, record
-from psearch_core.records.network_record import network_dtype
+import numpy as np
+
+from psearch_core.records.layout import (
+    ACCUMULATORS,
+    KPK_WORDS,
+    NETWORK_BUCKETS,
+    NETWORK_FEATURES,
+    NETWORK_HIDDEN,
+    PAWN_ENTRIES,
+    record,
+)
 from psearch_core.terms import TERM_COUNT, UNIT_COUNT
+
+ROW_ONE = 255
+"""Stands for 1.0 in a row, and in the sum that a hidden unit is cut off at."""
+OUT_ONE = 64
+"""Stands for 1.0 in an output weight."""
+
+network_dtype = record(
+    [
+        ("rows", "i2", (NETWORK_FEATURES, NETWORK_HIDDEN)),  # by input: whose piece, which, on which square; 1/ROW_ONE
+        ("bias", "i2", (NETWORK_HIDDEN,)),  # 1/ROW_ONE
+        ("out", "i2", (NETWORK_BUCKETS, 2, NETWORK_HIDDEN)),  # by number of men; the mover's units first; 1/OUT_ONE
+        ("out_bias", "i4", (NETWORK_BUCKETS,)),  # 1 / (ROW_ONE * ROW_ONE * OUT_ONE)
+        ("unit", "i4"),  # centipawns of one natural unit, whose expected score is 1 / (1 + exp(-1))
+        ("pad", "u1", (28,)),  # to a cache line
+    ]
+)
+
+accumulator_dtype = record(
+    [
+        ("board", "u1", (64,)),  # the position that the sums are of, as `position_dtype` has it
+        ("sums", "i2", (2, NETWORK_HIDDEN)),  # of the hidden units, bias included, from White's side and from Black's
+        ("views", "i8", (2,)),  # how each side sees the board, `_view`; 0 nothing has been summed up
+        ("pad", "u1", (48,)),  # to a cache line
+    ]
+)
+
+network_scratch_dtype = record(
+    [
+        ("accumulators", accumulator_dtype, (ACCUMULATORS,)),  # by ply
+        ("added", "i8", (64,)),  # addresses of rows: to be added, and to be taken off
+        ("removed", "i8", (64,)),
+    ]
+)
+
+if network_dtype.itemsize % 64 or accumulator_dtype.itemsize % 64:
+    raise AssertionError(f"sizes: network {network_dtype.itemsize}, accumulator {accumulator_dtype.itemsize}")
+if np.iinfo(np.int16).max < ROW_ONE * 2 * OUT_ONE:
+    raise AssertionError("an output weight times a unit does not fit into 16 bits")
+
+pawn_entry_dtype = record(
+    [
+        ("key", "u8"),  # `pawn_key` of the position
+        ("passed", "u8"),  # passed pawns of both sides
+        ("spans", "u8", (2,)),  # squares that pawns of a side attack, or may after advancing
+        ("score", "i8"),  # pawn and shelter terms, White minus Black, as a pair
+        ("units", "i4", (2,)),  # danger to the king of a side from its shelter
+        ("pad", "u1", (16,)),  # to a cache line
+    ]
+)
+
+evaluation_dtype = record(
+    [
+        # scratch: attack maps of the position being evaluated, by side
+        ("by_piece", "u8", (2, 6)),
+        ("attacked", "u8", (2,)),
+        ("twice", "u8", (2,)),
+        ("mobility_area", "u8", (2,)),
+        ("ring", "u8", (2,)),  # squares around the king
+        ("units", "i8", (2,)),  # danger to the king of the other side
+        ("queen_diagonal", "u8", (2,)),  # the bishop's half of what the last queen attacks; stale without a queen
+        ("queen_straight", "u8", (2,)),
+        ("pad", "u1", (48,)),  # to a cache line
+        ("network", network_scratch_dtype),
+        ("pawns", pawn_entry_dtype, (PAWN_ENTRIES,)),  # private to a worker: no races, and the same on every run
+    ]
+)
 
 position_dtype = record(
     [

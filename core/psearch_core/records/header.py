@@ -1,13 +1,35 @@
-"""What all workers share: options, root, the answer so far, reports; and the addresses of it all."""
+"""What all workers share: options, root, the answer so far, what is learnt, reports; and the addresses of it all."""
 
 from __future__ import annotations
 
 from psearch_core.records.chess import position_dtype
-from psearch_core.records.info import info_dtype
 from psearch_core.records.layout import CLAIM_SLOTS, INFO_RING, MAX_HISTORY, MAX_MOVES, record
-from psearch_core.records.learning import learning_dtype
-from psearch_core.records.prediction_record import prediction_dtype
+from psearch_core.records.node_record import info_dtype
 from psearch_core.records.pruning_record import pruning_dtype
+from psearch_core.records.worker_record import prediction_dtype
+
+MOVED = 1024
+"""Values of `piece_to`: board code * 64 + target square."""
+CORRECTIONS = 1 << 14
+"""Entries of a table of corrections, a power of two."""
+
+learning_dtype = record(
+    [
+        # By side, by whether a move leaves (2) and goes to (1) a square that the other side attacks, and by
+        # from * 64 + to; within +-HISTORY_MAX. Shared by all workers without locks: an update that gets lost
+        # changes the order of moves a little, and learning apart costs more nodes (docs/decisions/004).
+        ("quiet", "i4", (2, 4, 4096)),
+        # The same for a move after another: by `piece_to` of the earlier move, one or two plies before, and of this one
+        ("continuation", "i2", (MOVED, MOVED)),
+        # Of captures: by `piece_to` and the type of what is taken
+        ("capture", "i2", (MOVED, 8)),
+        # By how much searches differ from the static evaluation (`correction` in `chess/search`), by side to move and a
+        # hash; within +-1024
+        ("pawn_correction", "i2", (2, CORRECTIONS)),  # of the pawns
+        ("piece_correction", "i2", (2, 2, CORRECTIONS)),  # of the pieces of a colour
+        ("move_correction", "i2", (2, CORRECTIONS)),  # of the last two moves
+    ]
+)
 
 options_dtype = record(
     [
@@ -49,10 +71,7 @@ header_dtype = record(
         ("stack_count", "i8"),
         ("node_limit", "i8"),  # 0 none
         ("max_depth", "i8"),
-        (
-            "first_depth",
-            "i8",
-        ),  # more than 1: with `line_scores` of the depth before, by workers replaced since
+        ("first_depth", "i8"),  # more than 1: with `line_scores` of the depth before, by workers replaced since
         ("multipv", "i8"),  # lines to find, 1 .. root_count
         ("legal_root_moves", "i8"),  # root_count may be less: the caller's choice
         ("age", "i8"),  # of transposition table entries, 0 .. 63
@@ -78,7 +97,6 @@ header_dtype = record(
         ("infos", info_dtype, (INFO_RING,)),
     ]
 )
-
 
 context_dtype = record(
     [

@@ -2,12 +2,18 @@
 
 What each technique does: `chess/pruning`; which mode uses which: the values beside the defaults here. Where values
 come from: those of Heinz's techniques from his papers (`ael`); those of the others began as common values of today's
-engines and were tuned by games (docs/decisions/017, 028 and 031 with the network; 010 for the mating nets).
+engines and were tuned by games (docs/decisions/017, 028 and 031 with the network; 010 for the mating nets). Modes:
+
+- plain: nothing is left out: full width, to the nominal depth.
+- sound: what cannot change the value of any root move: sound futility at frontier nodes and in quiescence.
+- ael: Heinz's three together: adaptive null move pruning, extended futility pruning, limited razoring.
+- modern: what has been measured to play best.
 """
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, field, fields
+import re
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -61,39 +67,38 @@ class Parameter(NamedTuple):
     most: int = _MOST
 
 
-def _declared(parameter: Parameter, value: int, modes: dict[str, int], counted: Technique | None = None) -> Any:
+def _declared(
+    meaning: str, value: int, least: int, most: int, modes: dict[str, int], counted: Technique | None = None
+) -> Any:
     if not modes.keys() <= set(PRUNING_MODES):
         raise AssertionError(f"no such modes: {sorted(modes)}")
+    parameter = Parameter(meaning, least, most)
     return field(default=value, metadata={"parameter": parameter, "modes": modes, "counted": counted})
 
 
 def _number(meaning: str, value: int, least: int = -_MOST, most: int = _MOST, **modes: int) -> Any:
     """value: the default; modes: the value in a mode that has another."""
-    return _declared(Parameter(meaning, least, most), value, modes)
+    return _declared(meaning, value, least, most, modes)
 
 
 def _switch(meaning: str, value: int = 0, **modes: int) -> Any:
-    return _declared(Parameter(meaning, 0, 1), value, modes)
+    return _declared(meaning, value, 0, 1, modes)
 
 
 def _technique(meaning: str, tried: str, pruned: str, value: int = 0, most: int = 1, **modes: int) -> Any:
     """The switch of a technique that is counted: what is tried, and what becomes of it."""
-    return _declared(Parameter(meaning, 0, most), value, modes, Technique(tried, pruned))
+    return _declared(meaning, value, 0, most, modes, Technique(tried, pruned))
 
 
 def _margin(meaning: str, value: int, most: int = _MOST, **modes: int) -> Any:
     """Centipawns that are added to a score which then is a bound: a negative margin would make it one beyond all
     scores, and so would a singular margin of many pawns."""
-    return _declared(Parameter(meaning, 0, most), value, modes)
+    return _declared(meaning, value, 0, most, modes)
 
 
 def _depth(meaning: str, value: int, least: int = 0, **modes: int) -> Any:
     """Plies to go; `least` keeps what is searched in its place at depth 1 or more."""
-    return _declared(Parameter(meaning, least), value, modes)
-
-
-def _divisor(meaning: str, value: int, **modes: int) -> Any:
-    return _declared(Parameter(meaning, 1), value, modes)
+    return _declared(meaning, value, least, _MOST, modes)
 
 
 @dataclass(frozen=True)
@@ -135,8 +140,8 @@ class Pruning:
     null_move: int = _technique("null move pruning", "null moves searched", "cut the node", ael=1, modern=1)
     null_adaptive: int = _switch("1: R = 2 or 3 by depth and pieces (Heinz 1999), 0: by the next three", ael=1)
     null_base: int = _depth("R = this", 4)
-    null_depth_divisor: int = _divisor("+ depth / this", 4)
-    null_eval_divisor: int = _divisor("+ (evaluation - beta) / this, 3 at most", 160)
+    null_depth_divisor: int = _number("+ depth / this", 4, least=1)
+    null_eval_divisor: int = _number("+ (evaluation - beta) / this, 3 at most", 160, least=1)
     null_verify: int = _technique(
         "a null move that failed high is verified where zugzwang threatens",
         "null moves verified",
@@ -211,8 +216,8 @@ class Pruning:
     lmr: int = _technique("late moves are searched less deep first", "moves reduced", "not searched again", modern=1)
     lmr_depth: int = _depth("from this depth on", 3, least=2, modern=2)
     lmr_base: int = _number("1/100 ply of reduction", 112)
-    lmr_divisor: int = _divisor("+ ln(depth) ln(move number) / this, in 1/100", 265)
-    lmr_history: int = _divisor("history that is worth a ply", 5000)
+    lmr_divisor: int = _number("+ ln(depth) ln(move number) / this, in 1/100", 265, least=1)
+    lmr_history: int = _number("history that is worth a ply", 5000, least=1)
     lmr_tt_capture: int = _number("1/100 ply more where the table's move is no quiet one", 130, 0, _MOST_REDUCTION)
     lmr_cutoffs: int = _number(
         "1/100 ply more where more than three children have been cut off", 125, 0, _MOST_REDUCTION
@@ -244,7 +249,7 @@ class Pruning:
     correction_pawns: int = _number("centipawns at most, by the pawns", 50, 0, _MOST_CORRECTION)
     correction_pieces: int = _number("by the pieces of each colour", 50, 0, _MOST_CORRECTION)
     correction_moves: int = _number("by the last two moves", 30, 0, _MOST_CORRECTION)
-    correction_slowness: int = _divisor("an entry moves by 1/1024 x centipawns x depth / this", 3)
+    correction_slowness: int = _number("an entry moves by 1/1024 x centipawns x depth / this", 3, least=1)
     history_linear: int = _number(
         "a cutoff is worth 8 x depth squared + this x depth to a history", 0, 0, 1000, modern=200
     )
@@ -274,10 +279,6 @@ class Pruning:
         return _record(self)
 
 
-def _in_mode(one: Field[int], mode: str) -> Any:
-    return one.metadata.get("modes", {}).get(mode, one.default)
-
-
 PARAMETERS: dict[str, Parameter] = {
     one.name: one.metadata["parameter"] for one in fields(Pruning) if "parameter" in one.metadata
 }
@@ -289,7 +290,10 @@ TECHNIQUES: dict[str, Technique] = {
 `singular`, see_quiescence is an option of the search."""
 TECHNIQUES["multicut"] = Technique("such searches finished", "cut the node")
 TECHNIQUES["see_quiescence"] = Technique("captures in quiescence", "left out")
-MODES = {mode: Pruning(**{one.name: _in_mode(one, mode) for one in fields(Pruning)}) for mode in PRUNING_MODES}
+MODES = {
+    mode: Pruning(**{one.name: one.metadata.get("modes", {}).get(mode, one.default) for one in fields(Pruning)})
+    for mode in PRUNING_MODES
+}
 
 pruning_dtype = record(
     [
@@ -309,3 +313,36 @@ def _record(pruning: Pruning) -> np.void:
     made["reductions"][0, 1:, 1:] = np.rint(PLY * plies.clip(0, REDUCTIONS))[1:, 1:]
     first: np.void = made[0]
     return first
+
+
+PLAIN, SOUND, AEL, MODERN = (MODES[name] for name in ("plain", "sound", "ael", "modern"))
+
+
+def parse_pruning(text: str) -> Pruning:
+    """Return a mode, and changes to it: `modern`, or `modern,lmr=0,lmp_base=4`. Raises ValueError with a line for the
+    user."""
+    mode, *changes = [word.strip() for word in text.split(",")]
+    if mode not in MODES:
+        raise ValueError(f"pruning must begin with one of {', '.join(MODES)}, not {mode[:40]!r}")
+    values = {}
+    for change in changes:
+        name, _, value = change.partition("=")
+        if name not in PARAMETERS:
+            raise ValueError(f"no pruning parameter is called {name[:40]!r}; `psearch stats --parameters` lists them")
+        _, least, most = PARAMETERS[name]
+        if not re.fullmatch("[+-]?[0-9]{1,6}", value) or not least <= int(value) <= most:
+            wanted = f"a whole number from {least} to {most}"
+            raise ValueError(f"pruning parameter {name} must be {wanted}, not {value[:40]!r}")
+        values[name] = int(value)
+    return replace(MODES[mode], **values)
+
+
+def pruning_text(pruning: Pruning) -> str:
+    """Return the shortest text that `parse_pruning` turns into it."""
+    values = {name: getattr(pruning, name) for name in PARAMETERS}
+    changes = {
+        mode: [f"{name}={value}" for name, value in values.items() if value != getattr(base, name)]
+        for mode, base in MODES.items()
+    }
+    mode = min(MODES, key=lambda mode: len(changes[mode]))
+    return ",".join([mode, *changes[mode]])

@@ -9,13 +9,27 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
-from psearch_core.toolchain.interpreter import NotPython, python_command
 from psearch_core.toolchain.kernel_cache import KernelError, PlugInError, Progress, Recipe
 
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
+
+class NotPython(Exception):
+    """`sys.executable` is the program itself, or nothing; the text is its name, quoted."""
+
+
+def python_command(mark: str) -> list[str]:
+    """Return this Python with the flags it was started with: an isolated one stays isolated.
+
+    mark: the environment variable that is set in what is started, so that a program that is started in the place of
+    an interpreter does not start itself again. Raises NotPython there, in a frozen program, and in one that embeds
+    Python.
+    """
+    name = os.path.basename(sys.executable or "")
+    if mark in os.environ or getattr(sys, "frozen", False) or "py" not in name.lower():
+        raise NotPython(repr(name))
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # no public twin; multiprocessing calls it too
+    return [sys.executable, *flags]
+
 
 _PROGRAM = (
     "import sys; sys.path[:] = {path!r}; from psearch_core.toolchain.compiler.build import main; "
@@ -30,8 +44,6 @@ _PATIENCE_S = 300.0
 """Longest time without a report. One group takes some 10 s on a core of 2020."""
 _IMPORT_S = 30.0
 """Longest time for the import of a user's file."""
-_LOCKS = ("lock", "lock-2", "lock-3")
-"""Names of the locks: where a holder is stopped, the next lock lets only one of those that wait compile."""
 _LOCK_PATIENCE_S = 30.0
 """A holder that compiles shows it sooner. File systems of a network may show it many seconds late."""
 _MOST_WORDS = 400
@@ -47,37 +59,28 @@ def compile_turn(folder: str, progress: Progress | None = None) -> Iterator[None
     """Wait for the turn to compile into a folder.
 
     The lock is gone with the program that holds it. One that is stopped keeps it: so whoever sees nothing happen in the
-    folder for long goes on to the next lock. Where locks do not work, every program compiles for itself.
+    folder for long goes on without it, as every program does where locks do not work.
     """
-    from filelock import FileLock
+    from filelock import FileLock, Timeout
 
-    locks = [FileLock(os.path.join(folder, name), poll_interval=_POLL_S) for name in _LOCKS]
-    taken = next((lock for lock in locks if _take(lock, folder, progress if lock is locks[0] else None)), None)
-    try:
-        yield
-    finally:
-        if taken is not None:
-            taken.release()
-
-
-def _take(lock: BaseFileLock, folder: str, progress: Progress | None) -> bool:
-    """Wait for a lock; False when its holder does nothing, or nothing can be locked."""
-    from filelock import Timeout
-
-    seen: int | None = None
-    while True:
+    lock = FileLock(os.path.join(folder, "lock"), poll_interval=_POLL_S)
+    before = seen = None
+    while not lock.is_locked:
         try:
             lock.acquire(timeout=0 if seen is None else _LOCK_PATIENCE_S)
-            return True
         except Timeout:
             # compared with itself, not with a clock: that of a file server may be another
             before, seen = seen, os.stat(folder).st_mtime_ns
+            if before == seen:
+                break
+            if before is None and progress:
+                progress("waiting for another program that is compiling the kernels")
         except (OSError, NotImplementedError):
-            return False
-        if before == seen:
-            return False
-        if before is None and progress:
-            progress("waiting for another program that is compiling the kernels")
+            break
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def compile_groups(folder: str, recipes: Mapping[str, Recipe], progress: Progress | None) -> None:

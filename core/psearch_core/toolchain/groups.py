@@ -16,6 +16,7 @@ import ctypes
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from psearch_core.toolchain import kernel_cache, machine_code
@@ -26,7 +27,6 @@ from psearch_core.toolchain.kernel_cache import Progress as Progress
 
 _lock = threading.RLock()
 _groups: dict[str, Group] = {}
-_key: str | None = None
 
 
 class Entry:
@@ -118,13 +118,10 @@ def group_of(module: str) -> Group:
     return _groups[module] if module in _groups else Group(module, module)
 
 
+@cache
 def key() -> str:
     """Return the key of this program's folder in the cache; the same to its end."""
-    global _key
-    with _lock:
-        if _key is None:
-            _key = kernel_cache.environment_key(kernel_cache.processor())
-        return _key
+    return kernel_cache.environment_key(kernel_cache.processor())
 
 
 def cache_environment() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What numba lacks: views of records at an address, atomic words, and a few machine instructions.
+"""What numba lacks: views of records at an address, atomic words, a few instructions, vectors of small integers.
 
 A record that a kernel holds is a pointer, so passing one on costs a register. Records are reached by address
 (`view`), because everything that workers share lives in one mapped block, at another address in each process.
@@ -6,6 +6,10 @@ Kernels must never *return* a record: numba would copy it whole.
 
 Words that several processes write are touched only through the atomic operations here. Loads acquire, stores
 release, read-modify-write is sequentially consistent. A plain load in a loop may be hoisted out of it.
+
+A group is compiled without vectorisation of loops, and numba widens every product of 16 bits to 64; so the network's
+sums and its output are written out here, 16 lanes at a time. LLVM makes of them what the processor has: AVX2, AVX-512,
+SSE2, NEON. Addresses are int64; arrays lie one element behind the other, of any alignment that their type allows.
 """
 
 from __future__ import annotations
@@ -72,13 +76,8 @@ def _word_at(builder: Any, where: Any, offset: int = 0) -> Any:
 
 
 def view(record: types.Record) -> Any:
-    """An intrinsic `at(address: int64)` that gives the record of this type at an address."""
-
-    @emitted(record(types.int64))
-    def at(builder: Any, address: Any) -> Any:
-        return address
-
-    return at
+    """Return an intrinsic `at(address: int64)` that gives the record of this type at an address."""
+    return emitted(record(types.int64))(lambda builder, address: address)
 
 
 def element_of(parent: types.Record, base: str, record: types.Record) -> Any:
@@ -95,24 +94,15 @@ def element_of(parent: types.Record, base: str, record: types.Record) -> Any:
 
 
 def target_of(parent: types.Record, name: str, record: types.Record) -> Any:
-    """An intrinsic `of(parent)`: the record whose address is in a field of the parent."""
+    """Return an intrinsic `of(parent)`: the record whose address is in a field of the parent."""
     offset = parent.offset(name)
-
-    @emitted(record(parent))
-    def of(builder: Any, owner: Any) -> Any:
-        return builder.load(_word_at(builder, owner, offset))
-
-    return of
+    return emitted(record(parent))(lambda builder, owner: builder.load(_word_at(builder, owner, offset)))
 
 
 def neighbour(record: types.Record, step: int) -> Any:
-    """An intrinsic `of(record)`: the record `step` places further on in the array that it lies in."""
-
-    @emitted(record(record))
-    def of(builder: Any, instance: Any) -> Any:
-        return builder.add(instance, ir.Constant(_I64, step * record.size))
-
-    return of
+    """Return an intrinsic `of(record)`: the record `step` places further on in the array that it lies in."""
+    distance = ir.Constant(_I64, step * record.size)
+    return emitted(record(record))(lambda builder, instance: builder.add(instance, distance))
 
 
 def field_address(record: types.Record, name: str) -> Any:
@@ -175,13 +165,10 @@ def copy_bytes(builder: Any, target: Any, source: Any, size: Any) -> None:
 
 
 def _load(ordering: str, result: types.Integer) -> Any:
-    """An intrinsic that reads a word as one."""
-
-    @emitted(result(types.int64))
-    def load(builder: Any, where: Any) -> Any:
-        return builder.load_atomic(_word_at(builder, where), ordering, 8)
-
-    return load
+    """Return an intrinsic that reads a word as one."""
+    return emitted(result(types.int64))(
+        lambda builder, where: builder.load_atomic(_word_at(builder, where), ordering, 8)
+    )
 
 
 def _store(ordering: str, kind: types.Integer) -> Any:
@@ -218,11 +205,9 @@ def racing_read(record: types.Record, name: str) -> Any:
 
 
 def _read_modify_write(operation: str) -> Any:
-    @emitted(types.int64(types.int64, types.int64))
-    def modify(builder: Any, where: Any, value: Any) -> Any:
-        return builder.atomic_rmw(operation, _word_at(builder, where), value, "seq_cst")
-
-    return modify
+    return emitted(types.int64(types.int64, types.int64))(
+        lambda builder, where, value: builder.atomic_rmw(operation, _word_at(builder, where), value, "seq_cst")
+    )
 
 
 atomic_add = _read_modify_write("add")
@@ -335,3 +320,84 @@ def abort_unless(builder: Any, condition: Any, message: str) -> None:
 # by libc name, so that the calling kernel can be cached
 sched_yield = types.ExternalFunction("sched_yield", types.int32())
 usleep = types.ExternalFunction("usleep", types.int32(types.uint32))
+
+
+LANES = 16
+"""16-bit integers of a vector: 32 bytes, a register of AVX2, two of SSE2 and NEON."""
+_CHUNK = 8
+"""Vectors that `add_rows` holds in registers at a time: half of those of AVX2."""
+_I16 = ir.IntType(16)
+_ROW, _WIDE = ir.VectorType(_I16, LANES), ir.VectorType(_I32, LANES)
+_BOARD = ir.VectorType(_I8, 64)
+
+
+def _row_at(builder: Any, where: Any, index: int) -> Any:
+    """The pointer to a vector, so many vectors behind an address."""
+    offset = ir.Constant(_I64, index * LANES * 2)
+    return builder.inttoptr(builder.add(where, offset), _ROW.as_pointer())
+
+
+def _load_row(builder: Any, where: Any, index: int) -> Any:
+    return builder.load(_row_at(builder, where, index), align=2)
+
+
+def row_adder(size: int) -> Any:
+    """Make an intrinsic `add(target, source, added, added_count, removed, removed_count)`: rows of `size` int16 each.
+
+    target becomes source plus the rows whose addresses stand at `added`, minus those at `removed` (int64 each). target
+    may be source. Sums wrap; who makes the rows sees to it that they do not.
+    """
+    if size % LANES:
+        raise AssertionError(f"rows of {size} are no multiple of {LANES}")
+
+    @emitted(types.void(*[types.int64] * 6))
+    def add(
+        builder: Any, target: Any, source: Any, added: Any, added_count: Any, removed: Any, removed_count: Any
+    ) -> None:
+        vectors = size // LANES
+        for begin in range(0, vectors, _CHUNK):
+            chunk = range(begin, min(begin + _CHUNK, vectors))
+            sums = [cgutils.alloca_once(builder, _ROW) for _ in chunk]
+            for place, index in zip(sums, chunk, strict=True):
+                builder.store(_load_row(builder, source, index), place)
+            for rows, count, operation in ((added, added_count, builder.add), (removed, removed_count, builder.sub)):
+                first = builder.inttoptr(rows, _I64.as_pointer())
+                with cgutils.for_range(builder, count) as loop:
+                    row = builder.load(builder.gep(first, [loop.index]))
+                    for place, index in zip(sums, chunk, strict=True):
+                        builder.store(operation(builder.load(place), _load_row(builder, row, index)), place)
+            for place, index in zip(sums, chunk, strict=True):
+                builder.store(builder.load(place), _row_at(builder, target, index), align=2)
+
+    return add
+
+
+def square_dot(size: int, top: int) -> Any:
+    """Make an intrinsic `dot(units, weights)`: the sum of weight * c * c over `size` int16 units, c being the unit
+    between 0 and `top`. A weight times `top` must fit into 16 bits, and the sum into 32."""
+    if size % LANES:
+        raise AssertionError(f"{size} units are no multiple of {LANES}")
+
+    @emitted(types.int64(types.int64, types.int64))
+    def dot(builder: Any, units: Any, weights: Any) -> Any:
+        zero, most = ir.Constant(_ROW, [0] * LANES), ir.Constant(_ROW, [top] * LANES)
+        total = ir.Constant(_WIDE, [0] * LANES)
+        for index in range(size // LANES):
+            clipped = _load_row(builder, units, index)
+            clipped = builder.select(builder.icmp_signed(">", clipped, zero), clipped, zero)
+            clipped = builder.select(builder.icmp_signed("<", clipped, most), clipped, most)
+            product = builder.mul(clipped, _load_row(builder, weights, index))  # in 16 bits
+            # of this LLVM makes one multiplication and addition of pairs (pmaddwd, smlal)
+            total = builder.add(total, builder.mul(builder.sext(product, _WIDE), builder.sext(clipped, _WIDE)))
+        name = f"llvm.vector.reduce.add.v{LANES}i32"
+        reduce = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_I32, [_WIDE]), name)
+        return builder.sext(builder.call(reduce, [total]), _I64)
+
+    return dot
+
+
+@emitted(types.uint64(types.int64, types.int64))
+def differing_bytes(builder: Any, first: Any, second: Any) -> Any:
+    """Which of 64 bytes at two addresses differ: a bit for each, the first byte's lowest."""
+    one, other = (builder.load(builder.inttoptr(where, _BOARD.as_pointer()), align=1) for where in (first, second))
+    return builder.bitcast(builder.icmp_unsigned("!=", one, other), _I64)

@@ -51,24 +51,23 @@ class Kernel(CPUDispatcher):
     ordinary numba function, too: tests and fits call kernels from functions that numba compiles as they come.
     """
 
-    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+    def __init__(
+        self, function: Callable[..., Any], signature: Any, is_hook: bool = False, is_memory: bool = False
+    ) -> None:
         super().__init__(function, targetoptions=_OPTIONS)
         self.arguments, self.result = sigutils.normalize_signature(signature)
+        self.symbol = f"{function.__module__}.{function.__name__}"
+        """its name in machine code"""
         self.external: External | None = None
-        self.is_hook = False
+        self.is_hook = is_hook
         """whether a user's file may replace it"""
-        self.is_memory = False
+        self.is_memory = is_memory
         """whether it gives memory that a user's file has to ask for"""
         self.answers: tuple[int, int] | None = None
         """least and most that a stand-in for this hook may return"""
         self.writes: frozenset[tuple[Any, str]] = frozenset()
         """record types, and the field of each, that a stand-in for this hook may assign to"""
         self.stands_in_for: Kernel | None = None
-
-    @property
-    def symbol(self) -> str:
-        """Its name in machine code."""
-        return f"{self.py_func.__module__}.{self.py_func.__name__}"
 
     @property
     def limits(self) -> tuple[int, int] | None:
@@ -106,26 +105,19 @@ class EntryKernel(Kernel):
         return self.call(*arguments)
 
 
+def _registered(made: Kernel) -> Kernel:
+    registry[made.symbol] = made
+    return made
+
+
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a compiled function for other kernels, with exactly one signature."""
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        made = Kernel(function, signature)
-        registry[made.symbol] = made
-        return made
-
-    return decorate
+    return lambda function: _registered(Kernel(function, signature))
 
 
 def hook(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a kernel that a user's file may replace."""
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        made = kernel(signature)(function)
-        made.is_hook = True
-        return made
-
-    return decorate
+    return lambda function: _registered(Kernel(function, signature, is_hook=True))
 
 
 def limit_answers(least: int, most: int, *hooks: Any) -> None:
@@ -143,13 +135,7 @@ def allow_writing(record: Any, field: str, *hooks: Any) -> None:
 
 def memory(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a kernel that gives a user's file memory of its own: as much as its line `WORDS = N` says."""
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        made = kernel(signature)(function)
-        made.is_memory = True
-        return made
-
-    return decorate
+    return lambda function: _registered(Kernel(function, signature, is_memory=True))
 
 
 def replaces(original: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -189,10 +175,4 @@ def entry(signature: Any, group: Group | None = None) -> Callable[[Callable[...,
 
     group: names the function's module among its modules; None: a group of that module alone.
     """
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        made = EntryKernel(function, signature, group or group_of(function.__module__))
-        registry[made.symbol] = made
-        return made
-
-    return decorate
+    return lambda function: _registered(EntryKernel(function, signature, group or group_of(function.__module__)))

@@ -39,9 +39,6 @@ SWITCHES = ("PSEARCH_NO_PEXT", "PSEARCH_CHECK", "PSEARCH_YIELDS")
 MOST_BYTES = 512 << 20
 """Size of the whole cache: some hundred versions, processors and switches."""
 _FORMAT = b"psearch kernels 1\n"
-_ROOT = 0
-_MOST_FILE_BYTES = 1 << 26
-"""Limit of a file's size; what is kept is a thousandth of that."""
 _NOT_TOUCHED_S = 3600.0
 """A file's time of last use is written at most this often, not at every start of a program."""
 _SPARED_S = 86400.0
@@ -149,7 +146,7 @@ def refusal(path: str, reason: OSError | str) -> KernelError:
 
 def _is_own(status: os.stat_result) -> bool:
     """Whether nobody but root and this user can write there."""
-    return status.st_uid in (_ROOT, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def prune() -> None:
@@ -175,20 +172,9 @@ def prune() -> None:
 
 # -- the key -------------------------------------------------------------------------------------------------------
 
-_PROCESSOR_FIELDS = {
-    "vendor_id",
-    "cpu family",
-    "model",
-    "model name",
-    "stepping",
-    "flags",
-    "CPU implementer",
-    "CPU architecture",
-    "CPU variant",
-    "CPU part",
-    "CPU revision",
-    "Features",
-}
+_PROCESSOR_FIELDS = re.compile(
+    "vendor_id|cpu family|model|model name|stepping|flags|Features|CPU (implementer|architecture|variant|part|revision)"
+)
 _ENOUGH = 1 << 16
 
 
@@ -201,7 +187,7 @@ def processor() -> str:
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         for line in file.read(_ENOUGH).partition("\n\n")[0].splitlines():  # the first one stands for all
             name, _, value = line.partition(":")
-            if name.strip() in _PROCESSOR_FIELDS:
+            if _PROCESSOR_FIELDS.fullmatch(name.strip()):
                 said.append(value.strip())
     if len(said) == 1:
         from llvmlite import binding
@@ -240,20 +226,15 @@ def write_sealed(folder: str, name: str, content: bytes) -> None:
 
     Not forced to the disk: what a power cut leaves half written is not believed.
     """
-    import tempfile  # not at the head: a warm start writes nothing
-
-    new = ""
+    new = os.path.join(folder, f"{_NEW}{os.urandom(8).hex()}")
     try:
-        descriptor, new = tempfile.mkstemp(prefix=_NEW, dir=folder)
-        with open(descriptor, "wb") as file:
+        with open(new, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(_FORMAT + _digest(name, content) + content)
         os.replace(new, os.path.join(folder, name))
-    except BaseException as error:
+    except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(new)
-        if isinstance(error, OSError):
-            raise refusal(folder, error) from error
-        raise
+        raise refusal(folder, error) from error
 
 
 def read_sealed(folder: str, name: str) -> bytes | None:
@@ -263,7 +244,7 @@ def read_sealed(folder: str, name: str) -> bytes | None:
     try:
         with open(os.open(os.path.join(folder, name), flags), "rb") as file:
             status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_FILE_BYTES or not _is_own(status):
+            if not stat.S_ISREG(status.st_mode) or not _is_own(status):
                 return None
             if time.time() - status.st_mtime > _NOT_TOUCHED_S:
                 with contextlib.suppress(OSError):
@@ -287,18 +268,8 @@ def _digest(name: str, content: bytes) -> bytes:
 def _record_name(group: str, recipe: Recipe) -> str:
     """Two installations may share a cache, and the objects in it: each has a record of its own. And another program may
     mean other kernels by the same name."""
-    made_of = repr((recipe.modules, sorted(recipe.replaced.items()), recipe.adapter, recipe.plug_in))
-    place = text_hash(f"{__file__}\0{made_of}")
-    return f"{group}-{place[:12]}.json"
-
-
-def file_hash(path: str) -> str:
-    """Return a hash of a source file's content; empty when it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            return content_hash(file.read())
-    except OSError:
-        return ""
+    made_of = recipe.modules, sorted(recipe.replaced.items()), recipe.adapter, recipe.plug_in
+    return f"{group}-{content_hash(f'{__file__}{made_of}'.encode())[:12]}.json"
 
 
 def content_hash(content: bytes) -> str:
@@ -306,9 +277,12 @@ def content_hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def text_hash(text: str) -> str:
-    """Return a hash of a text."""
-    return content_hash(text.encode())
+def file_hash(path: str) -> str:
+    """Return a hash of a source file's content; empty when it cannot be read."""
+    try:
+        return content_hash(Path(path).read_bytes())
+    except OSError:
+        return ""
 
 
 def write_record(folder: str, group: str, recipe: Recipe, files: Mapping[str, str], object_name: str) -> None:
@@ -333,11 +307,6 @@ def recorded_object(folder: str, group: str, recipe: Recipe, known: dict[str, st
             if known[path] != wanted:
                 return None
     return str(record["object"])
-
-
-def write_object(folder: str, found: Object) -> None:
-    """Keep the machine code of a group."""
-    write_sealed(folder, found.name, packed(found))
 
 
 def read_object(folder: str, name: str) -> Object | None:

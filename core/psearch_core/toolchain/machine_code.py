@@ -3,18 +3,17 @@
 LLVM has a loader for that (`llvmlite.binding`), but to import it takes longer than anything else that a warm start
 needs: a library of 180 MB is mapped and relocated. What the compiler leaves is simple: code and constants, which refer
 to each other relative to where they lie, and a handful of functions of libc. So on x86-64 the object is placed here.
-Anything else (another processor, a relocation that is not expected) is left to LLVM's loader.
+Anything else (another processor, a relocation that is not expected, a system without anonymous files) is left to
+LLVM's loader.
 
 Source: System V Application Binary Interface, AMD64 Architecture Processor Supplement, section 4.4 (relocation types).
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import errno
 import fcntl
-import mmap
 import os
 import struct
 from collections.abc import Iterable
@@ -22,11 +21,9 @@ from typing import Any, NamedTuple
 
 from psearch_core.toolchain.kernel_cache import KernelError
 
+# Numbers of the ELF format
 _ALLOC, _WRITE = 2, 1
-_NOBITS = 8
-_UNWIND = 0x70000001
-_RELOCATIONS = 4
-_SYMBOLS = 2
+_SYMBOLS, _RELOCATIONS, _NOBITS, _UNWIND = 2, 4, 8, 0x70000001
 _RELATIVE = {2, 4}
 """R_X86_64_PC32, R_X86_64_PLT32: distance from the place, 32 bits."""
 _X86_64 = 62
@@ -36,8 +33,7 @@ _STUB = b"\xff\x25\x00\x00\x00\x00"
 _STUB_BYTES = 16
 _OFFSETS = "_GLOBAL_OFFSET_TABLE_"
 """Made by the loader."""
-_READ_EXECUTE = 5
-_MAP_PRIVATE = 2
+_READ_EXECUTE, _MAP_PRIVATE = 5, 2
 _MFD_CLOEXEC, _MFD_ALLOW_SEALING, _MFD_NOEXEC_SEAL = 1, 2, 8
 _ADD_SEALS, _ALL_SEALS = 1033, 15
 """Numbers of the kernel; Python has names only for what the machine had that built it."""
@@ -64,8 +60,8 @@ class _Section(NamedTuple):
 
 
 def place(code: bytes, names: Iterable[str]) -> dict[str, int]:
-    """Place an object file; the addresses of these functions of it. Raises OSError when there is no memory for it,
-    KernelError for functions that are nowhere."""
+    """Place an object file; returns the addresses of these functions of it. Raises KernelError for functions that are
+    nowhere, OSError where no memory for it can be had."""
     try:
         found = place_simple(code)
     except NotSimple:
@@ -80,7 +76,7 @@ def place_simple(code: bytes) -> dict[str, int]:
     sections = _sections(code)
     places, size = _lay_out(sections)
     symbols = _symbols(code, sections)
-    outside = _outside(symbols)
+    outside = sorted({name for name, index, _ in symbols if index == 0 and name})
     memory = bytearray(size + _STUB_BYTES * len(outside))
     for number, offset in places.items():
         section = sections[number]
@@ -108,27 +104,19 @@ def place_simple(code: bytes) -> dict[str, int]:
 
 
 def _make_executable(image: bytearray) -> int:
-    """The address of a copy that can be executed; no page of it is ever writable and executable. Raises OSError."""
+    """Return the address of a copy that can be executed; no page of it is ever writable and executable.
+
+    It lies in an anonymous file that is sealed before it is mapped, which also works where no memory may become
+    executable (`MemoryDenyWriteExecute` of systemd). Raises NotSimple where there are no such files, OSError.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
-    with contextlib.suppress(OSError, AttributeError):
-        return _map_file(libc, image)
-    # no memfd, or no room for one; some systems do not allow this (`MemoryDenyWriteExecute` of systemd)
-    memory = mmap.mmap(-1, len(image))
-    memory.write(image)
-    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    if libc.mprotect(ctypes.c_void_p(base), ctypes.c_size_t(len(memory)), _READ_EXECUTE):
-        raise OSError(ctypes.get_errno(), "memory cannot be made executable")
-    _kept.append(memory)
-    return base
-
-
-def _map_file(libc: ctypes.CDLL, image: bytearray) -> int:
-    """By an anonymous file, which nobody can write to any more when it is mapped. Raises OSError, AttributeError."""
+    if not hasattr(libc, "memfd_create"):
+        raise NotSimple("no anonymous files")
     descriptor = libc.memfd_create(b"kernels", _MFD_CLOEXEC | _MFD_NOEXEC_SEAL)
     if descriptor < 0 and ctypes.get_errno() == errno.EINVAL:  # Linux before 6.3
         descriptor = libc.memfd_create(b"kernels", _MFD_CLOEXEC | _MFD_ALLOW_SEALING)
     if descriptor < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        raise NotSimple(os.strerror(ctypes.get_errno()))
     with open(descriptor, "wb") as file:
         file.write(image)
         file.flush()
@@ -163,11 +151,6 @@ def _lay_out(sections: list[_Section]) -> tuple[dict[int, int], int]:
     return places, end + -end % _STUB_BYTES
 
 
-def _outside(symbols: list[tuple[str, int, int]]) -> list[str]:
-    """Names of what an object needs from elsewhere."""
-    return sorted({name for name, index, _ in symbols if index == 0 and name})
-
-
 def _symbols(code: bytes, sections: list[_Section]) -> list[tuple[str, int, int]]:
     """Name, section and value of each symbol."""
     table = next((section for section in sections if section.type == _SYMBOLS), None)
@@ -196,7 +179,9 @@ def place_by_llvm(code: bytes, names: Iterable[str]) -> dict[str, int]:
     from llvmlite import binding
 
     libc = ctypes.CDLL(None)
-    for name in set(_outside(_symbols(code, _sections(code)))) - {_OFFSETS}:
+    for name, index, _ in _symbols(code, _sections(code)):
+        if index or name in ("", _OFFSETS):
+            continue
         if not hasattr(libc, name) and not binding.address_of_symbol(name):  # a call of it would be one of address 0
             raise KernelError(f"the kernels cannot be loaded: they need {name}, which is nowhere")
     binding.initialize_native_target()

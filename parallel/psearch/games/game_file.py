@@ -14,7 +14,7 @@ import numpy as np
 
 from psearch.text.values import shown
 from psearch_core.toolchain.kernel_cache import PlugInError
-from psearch_core.toolchain.plug_in_file import compiled, syntax_mistake
+from psearch_core.toolchain.kernel_sets import compiled, syntax_mistake
 
 POSITION_BYTES = 128
 """of a position, at most"""

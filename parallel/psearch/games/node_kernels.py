@@ -26,6 +26,7 @@ from psearch.games.game_file import (
 )
 from psearch.games.rules import ended, evaluate, found_at, key, make, most_moves, moves, result
 from psearch.scheduler.splitting import stop_all
+from psearch_core.arithmetic import splitmix64
 from psearch_core.chess.ordering.history import cutoff_bonus, keep_killer, towards
 from psearch_core.chess.ordering.movepick import (
     PICK_CAPTURES_START,
@@ -42,7 +43,6 @@ from psearch_core.chess.search.children import begin_visit, link_child
 from psearch_core.chess.search.enter_node import after_move as take_value
 from psearch_core.chess.search.enter_node import begin_node, bound_found
 from psearch_core.chess.search.next_move import put_back, take_deferred
-from psearch_core.chess.search.table_node import probe_table
 from psearch_core.chess.search.tt import (
     entry_bound,
     entry_depth,
@@ -50,6 +50,7 @@ from psearch_core.chess.search.tt import (
     entry_move,
     entry_score,
     prefetch_entry,
+    probe_table,
     store,
 )
 from psearch_core.constants import (
@@ -66,7 +67,6 @@ from psearch_core.constants import (
     U0,
 )
 from psearch_core.records import MAX_MOVES, MAX_PLY, offset_of, position_dtype
-from psearch_core.splitmix import splitmix64
 from psearch_core.toolchain.intrinsics import address, compare_and_swap, copy_record, field_address
 from psearch_core.toolchain.jit import kernel
 from psearch_core.views import (

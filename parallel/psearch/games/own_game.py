@@ -31,8 +31,7 @@ from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.text.values import shown
 from psearch_core.toolchain.groups import Progress
 from psearch_core.toolchain.kernel_cache import PlugInError, content_hash
-from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
-from psearch_core.toolchain.plug_in_file import read_plug_in
+from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet, read_plug_in
 
 _ADAPTER = "psearch.games.user_game"
 _KIND_BITS = 8

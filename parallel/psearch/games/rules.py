@@ -14,8 +14,8 @@ import numpy as np
 from numba.core import types
 
 from psearch.games.game_file import MOST_MOVES, POSITION_BYTES, RULES, level_dtype
+from psearch_core.arithmetic import splitmix64
 from psearch_core.constants import U0
-from psearch_core.splitmix import splitmix64
 from psearch_core.toolchain.intrinsics import address, copy_bytes, field_address, view
 from psearch_core.toolchain.jit import entry, hook
 from psearch_core.views import boolean, i64, u64, void

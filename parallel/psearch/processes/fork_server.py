@@ -39,7 +39,7 @@ from psearch.processes.patience import SERVER, SERVER_END_S, SERVER_REAP, Patien
 from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch_core.toolchain import groups
-from psearch_core.toolchain.interpreter import NotPython, python_command
+from psearch_core.toolchain.compiler_client import NotPython, python_command
 
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from psearch.processes.fork_server import main; main({link}, {parent})"
 _MARK = "PSEARCH_FORK_SERVER"

@@ -32,7 +32,7 @@ from psearch.processes.tasks import Alive, BackEnd, Give, ProcessJoined
 from psearch.remote.ray_actors import Dismiss, Wanted
 from psearch.remote.task_actor import Sources
 from psearch.results import PsearchError
-from psearch_core.toolchain.interpreter import NotPython, python_command
+from psearch_core.toolchain.compiler_client import NotPython, python_command
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")

@@ -97,14 +97,6 @@ def _take_claim(ctx, claim):
     atomic_store(group, np.int64(claim))
 
 
-@kernel(void(Context, u64))
-def _release_claim(ctx, claim):
-    group = _group(ctx, claim)
-    for way in range(_WAYS):
-        if atomic_load(group + 8 * way) == np.int64(claim):
-            atomic_store(group + 8 * way, 0)
-
-
 @kernel(i64(Context, Worker, Frame))
 def _put_off(ctx, wk, frame):
     """Put the move of the visit off and go for the next one; `STATE_ENTER` if it has to be searched now."""
@@ -144,5 +136,8 @@ def begin_move(ctx, wk, frame, depth):
 def end_move(ctx, visit):
     """Give up what the visit claims, if anything: its move has been searched, or is not any more."""
     if visit.claim != np.uint64(0):
-        _release_claim(ctx, visit.claim)
+        group = _group(ctx, visit.claim)
+        for way in range(_WAYS):
+            if atomic_load(group + 8 * way) == np.int64(visit.claim):
+                atomic_store(group + 8 * way, 0)
         visit.claim = np.uint64(0)

@@ -20,7 +20,8 @@ import numpy as np
 
 from psearch.defaults import MAX_DEPTH
 from psearch.scheduler.claims import clear_claims
-from psearch.scheduler.policy import claim_depth, skips_depth, splits_nothing, update_prediction
+from psearch.scheduler.policy import claim_depth, skips_depth, splits_nothing
+from psearch.scheduler.prediction import merge_outcomes
 from psearch.scheduler.root_windows import (
     bound_of,
     expected_type,
@@ -62,33 +63,17 @@ from psearch_core.game import is_exhausted
 from psearch_core.records import CERTAIN, INFO_RING, MAX_PLY, ROOT_STOPPED, TECHNIQUE_ROOM
 from psearch_core.toolchain.intrinsics import atomic_add, atomic_load, atomic_store, check, clear_record, copy_record
 from psearch_core.toolchain.jit import entry, kernel
-from psearch_core.views import (
-    Context,
-    Worker,
-    context_at,
-    frame_of,
-    header_of,
-    i64,
-    stack_of,
-    void,
-    worker_of,
-)
+from psearch_core.views import Context, Worker, context_at, frame_of, header_of, i64, stack_of, void, worker_of
 
 _MAIN_ROOT = 0
 """The stack whose root reports, and gives the answer where no vote does."""
-
-
-@kernel(i64(i64))
-def _root_of(stack):
-    """Frame number of the root on a stack."""
-    return stack * MAX_PLY
 
 
 @kernel(i64(Context, Worker))
 def _enter_root(ctx, wk):
     """Start a search of this worker's root with the window on its stack."""
     stack = stack_of(ctx, wk.stack)
-    node = frame_of(ctx, _root_of(wk.stack)).node
+    node = frame_of(ctx, wk.stack * MAX_PLY).node
     node.alpha = stack.root_alpha
     node.beta = stack.root_beta
     node.depth = stack.root_depth
@@ -125,7 +110,7 @@ def _publish(ctx, count):
 def _report(ctx, score, bound):
     """Append to the ring what the supervisor shows: depth, score, nodes and line of the main root."""
     hd = header_of(ctx)
-    node = frame_of(ctx, _root_of(_MAIN_ROOT)).node
+    node = frame_of(ctx, _MAIN_ROOT * MAX_PLY).node
     count = atomic_load(info_count_of(hd))
     info = hd.infos[count % INFO_RING]
     info.depth = hd.depth
@@ -159,7 +144,7 @@ def _bring_to_front(ctx, stack_index, move):
 @kernel(void(Context, Worker, i64))
 def _take_best_move(ctx, wk, score):
     hd = header_of(ctx)
-    move = np.int64(frame_of(ctx, _root_of(wk.stack)).node.best_move)
+    move = np.int64(frame_of(ctx, wk.stack * MAX_PLY).node.best_move)
     if move != NO_MOVE:
         _bring_to_front(ctx, wk.stack, move)
         line = stack_of(ctx, wk.stack).root_line
@@ -176,7 +161,7 @@ def _keep_answer(ctx, wk, score, bound):
     if header_of(ctx).first_roots == 1:
         return
     stack = stack_of(ctx, wk.stack)
-    node = frame_of(ctx, _root_of(wk.stack)).node
+    node = frame_of(ctx, wk.stack * MAX_PLY).node
     answer = stack.answer
     answer.depth = stack.root_depth
     answer.score = score
@@ -249,7 +234,7 @@ def _deepen(ctx, wk):
     if wk.stack == _MAIN_ROOT:
         hd.depth = stack.root_depth
         if hd.options.record and not splits_nothing(ctx):
-            update_prediction(ctx)
+            merge_outcomes(ctx)
 
 
 @kernel(i64(Context, Worker, i64))
@@ -281,7 +266,7 @@ def root_finished(ctx, wk):
     if ctx.trace != 0:
         trace_root(ctx, wk, score, bound)
     _keep_answer(ctx, wk, score, bound)
-    node = frame_of(ctx, _root_of(wk.stack)).node
+    node = frame_of(ctx, wk.stack * MAX_PLY).node
     is_news = bound != BOUND_EXACT and (not proves(stack) or is_far(ctx, stack, score, bound))
     if bound != BOUND_UPPER:
         _take_best_move(ctx, wk, score)
@@ -290,7 +275,7 @@ def root_finished(ctx, wk):
         node.pv[0] = node.best_move
     if main and is_news:
         _report(ctx, score, bound)
-    take_extent(stack, is_exhausted(ctx, frame_of(ctx, _root_of(wk.stack))))
+    take_extent(stack, is_exhausted(ctx, frame_of(ctx, wk.stack * MAX_PLY)))
     if searches_again(stack, score, bound):
         return _enter_root(ctx, wk)
     if bound != BOUND_EXACT:
@@ -311,7 +296,7 @@ def root_aborted(ctx, wk):
     """End a search that was stopped inside an iteration: a move that has raised alpha by then is the better one, and so
     is what null windows have proved of one."""
     stack = stack_of(ctx, wk.stack)
-    node = frame_of(ctx, _root_of(wk.stack)).node
+    node = frame_of(ctx, wk.stack * MAX_PLY).node
     if ctx.trace != 0:
         trace_root(ctx, wk, np.int64(node.alpha), ROOT_STOPPED)
     if node.best_move != NO_MOVE:
@@ -392,8 +377,8 @@ def _lay_root(ctx, index):
         stack.root_moves[i] = hd.root_moves[i]
     stack.path[0].key = hd.root.key
     stack.path[0].move = NO_MOVE
-    frame = frame_of(ctx, _root_of(index))
-    frame.visit.home = _root_of(index)
+    frame = frame_of(ctx, index * MAX_PLY)
+    frame.visit.home = index * MAX_PLY
     copy_record(frame.position, hd.root)
     set_window(ctx, index, np.int64(hd.line_scores[0]))
 
@@ -426,4 +411,4 @@ def begin_search(context):
     hd.score = hd.line_scores[0]
     hd.exhausted = 0
     hd.best_move = np.int64(hd.root_moves[0])
-    update_prediction(ctx)
+    merge_outcomes(ctx)

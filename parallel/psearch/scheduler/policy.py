@@ -3,8 +3,8 @@
 Every policy runs in the same machine with everything else equal. It differs from the others in the kernels here that
 are marked `hook`: the types that nodes are expected to have, the moment a node opens, the priority of an open node,
 whether work is split at all. For the package's own policies each of these asks the option `policy` and calls the kernel
-of that policy's module (`psearch.scheduler.policies`), or of `garms`, which says what the others leave out. A policy in
-a user's file replaces some of them (`psearch.own_policy`).
+of that policy (`policies.py`), or of `garms`, which says what the others leave out. A policy in a user's file replaces
+some of them (`psearch.own_policy`).
 
 A node has two types: `split_type`, by the policy, steers when nodes open; `kannan_type`, by Kannan's rule under every
 policy, steers reductions, so that the policies search the same tree. Both are set before a node is entered and only
@@ -18,18 +18,18 @@ from __future__ import annotations
 import numpy as np
 
 from psearch.defaults import MAX_DEPTH, POLICY_NAMES
-from psearch.scheduler.policies.calibrated import may_open as calibrated_may_open
-from psearch.scheduler.policies.calibrated import open_priority as calibrated_priority
-from psearch.scheduler.policies.felten import refined_type as felten_type
-from psearch.scheduler.policies.garms import child_type as garms_child_type
-from psearch.scheduler.policies.garms import may_open as garms_may_open
-from psearch.scheduler.policies.garms import open_priority as garms_priority
-from psearch.scheduler.policies.kannan import child_type as kannan_child_type
-from psearch.scheduler.policies.kannan import may_open as kannan_may_open
-from psearch.scheduler.policies.kannan import null_child_type as kannan_null_child_type
-from psearch.scheduler.policies.knuth import child_type as knuth_child_type
-from psearch.scheduler.policies.root import may_open as root_may_open
-from psearch.scheduler.policies.ybw import may_open as ybw_may_open
+from psearch.scheduler.policies import (
+    calibrated_may_open,
+    calibrated_priority,
+    felten_type,
+    garms_child_type,
+    garms_may_open,
+    garms_priority,
+    kannan_child_type,
+    kannan_null_child_type,
+    knuth_child_type,
+    opens_as,
+)
 from psearch.scheduler.prediction import merge_outcomes
 from psearch.scheduler.scheduler_entries import PREDICTION
 from psearch_core.constants import ALL_NODE, CUT_NODE, PV_NODE
@@ -120,8 +120,8 @@ def child_type_by(policy, parent, index, picked, stage):
     if _follows_kannan(policy):
         return kannan_child_type(parent, index, picked, stage)
     if policy == POLICY_KNUTH:
-        return knuth_child_type(parent, index, picked, stage)
-    return garms_child_type(parent, index, picked, stage)
+        return knuth_child_type(parent, stage)
+    return garms_child_type(parent, index, stage)
 
 
 @hook(i64(Context, Node, i64, i64, i64))
@@ -153,16 +153,14 @@ def may_open(ctx, node, ply):
     """Tell whether a node that is not open opens before its next move is taken."""
     policy = _policy(ctx)
     if policy == POLICY_CALIBRATED:
-        return calibrated_may_open(ctx, node, ply)
+        return calibrated_may_open(ctx, node)
     if policy == POLICY_SERIAL:
         return False
-    if policy == POLICY_ROOT:
-        return root_may_open(ctx, node, ply)
-    if policy == POLICY_YBW:
-        return ybw_may_open(ctx, node, ply)
+    if policy in (POLICY_ROOT, POLICY_YBW):
+        return node.moves_done >= 1 and (policy == POLICY_YBW or ply == 0)
     if policy in (POLICY_KANNAN, POLICY_FELTEN):
-        return kannan_may_open(ctx, node, ply)
-    return garms_may_open(ctx, node, ply)
+        return opens_as(node, np.int64(node.split_type))
+    return garms_may_open(node)
 
 
 @kernel(boolean(Context, Node, i64))
@@ -179,22 +177,16 @@ def open_priority(ctx, node):
     """Return what a helper looks for, bigger is better; at least 1. Under the node's lock."""
     if _policy(ctx) == POLICY_CALIBRATED:
         return calibrated_priority(ctx, node)
-    return garms_priority(ctx, node)
+    return garms_priority(node)
 
 
 # -- what is counted ------------------------------------------------------------------------------------------------
 
 
-@kernel(void(Context))
-def update_prediction(ctx):
-    """Bring the predictions up to date."""
-    merge_outcomes(ctx)
-
-
 @entry(void(i64), PREDICTION)
 def merge_now(context):
-    """Call `update_prediction` for Python, after a search."""
-    update_prediction(context_at(context))
+    """Bring the predictions up to date for Python, after a search."""
+    merge_outcomes(context_at(context))
 
 
 # here, where a file that replaces a hook has it from: no way of importing it goes round them

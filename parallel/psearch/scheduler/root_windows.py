@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from psearch_core.arithmetic import is_mate_bound
 from psearch_core.constants import (
     ALL_NODE,
     BOUND_EXACT,
@@ -27,7 +28,6 @@ from psearch_core.constants import (
     MATE_IN_MAX_PLY,
     PV_NODE,
 )
-from psearch_core.scores import is_mate_bound
 from psearch_core.toolchain.jit import kernel
 from psearch_core.views import Context, Stack, boolean, header_of, i64, stack_of, void
 

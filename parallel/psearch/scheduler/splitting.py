@@ -49,6 +49,7 @@ from psearch.scheduler.words import (
     state_of,
     stop_of,
 )
+from psearch_core.arithmetic import splitmix64
 from psearch_core.constants import (
     CLOSED_ABORTED,
     MOVE_MASK,
@@ -62,7 +63,6 @@ from psearch_core.constants import (
 )
 from psearch_core.game import next_move
 from psearch_core.records import MAX_PLY, path_dtype
-from psearch_core.splitmix import splitmix64
 from psearch_core.toolchain.intrinsics import (
     address,
     atomic_add,
@@ -241,24 +241,24 @@ def become_idle(ctx, wk):
         trace_idle(ctx, wk)
 
 
+@kernel(i64(Context, i64))
+def _mask_word(ctx, home):
+    """Return the address of the word in which an open node, whose lock is held, has the bit of its ply."""
+    _check_locked(frame_of(ctx, home).node)
+    preemption_point(ctx)
+    return mask_of(stack_of(ctx, home // MAX_PLY)) + 8 * (home % MAX_PLY >> 6)
+
+
 @kernel(void(Context, i64))
 def offer(ctx, home):
     """Set the bit by which idle workers find an open node. Under its lock."""
-    _check_locked(frame_of(ctx, home).node)
-    ply = home % MAX_PLY
-    word = mask_of(stack_of(ctx, home // MAX_PLY)) + 8 * (ply >> 6)
-    preemption_point(ctx)
-    atomic_or(word, 1 << (ply & 63))
+    atomic_or(_mask_word(ctx, home), 1 << (home & 63))
 
 
 @kernel(void(Context, i64))
 def withdraw(ctx, home):
     """Clear the bit: closed, or out of moves. Under the node's lock."""
-    _check_locked(frame_of(ctx, home).node)
-    ply = home % MAX_PLY
-    word = mask_of(stack_of(ctx, home // MAX_PLY)) + 8 * (ply >> 6)
-    preemption_point(ctx)
-    atomic_and(word, ~(1 << (ply & 63)))
+    atomic_and(_mask_word(ctx, home), ~(1 << (home & 63)))
 
 
 @kernel(void(Context, Worker, i64))

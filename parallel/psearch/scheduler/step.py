@@ -15,8 +15,7 @@ import numpy as np
 
 from psearch.scheduler.claims import begin_move, end_move
 from psearch.scheduler.iterations import begin_root, root_aborted, root_finished
-from psearch.scheduler.policies.kannan import child_type as kannan_child_type
-from psearch.scheduler.policies.kannan import null_child_type as kannan_null_child_type
+from psearch.scheduler.policies import kannan_child_type, kannan_null_child_type
 from psearch.scheduler.policy import child_type, null_child_type, open_priority, opens, refined_type
 from psearch.scheduler.prediction import (
     RECORD_DEPTH,
@@ -342,20 +341,6 @@ def _idle(ctx, wk):
 
 
 @kernel(i64(Context, Worker, Frame))
-def _next_quiescence(ctx, wk, frame):
-    """Take the next move of a node in quiescence, which is never opened."""
-    if next_quiescence(ctx, wk, frame) == DO_RETURN:
-        return _pop(ctx, wk, frame)
-    wk.ply += 1
-    return STATE_ENTER
-
-
-@kernel(i64(Context, Worker, Frame))
-def _after_quiescence_child(ctx, wk, frame):
-    return _pop(ctx, wk, frame) if after_quiescence(ctx, wk, frame, -wk.value) == DO_RETURN else STATE_QNEXT
-
-
-@kernel(i64(Context, Worker, Frame))
 def _finish(ctx, wk, frame):
     """All moves of the node are done, or one has cut, and no other worker is inside."""
     node = frame.node
@@ -365,15 +350,6 @@ def _finish(ctx, wk, frame):
         record_outcome(wk, node, 1 if node.best >= node.beta else 0)
     finish(ctx, wk, frame)
     return _pop(ctx, wk, frame)
-
-
-@kernel(i64(Context, Worker, Frame))
-def _unwind(ctx, wk, frame):
-    """The node is dead: its value is never needed. Go to its parent."""
-    if wk.ply == 0:
-        return root_aborted(ctx, wk)
-    end_move(ctx, below(frame).visit)
-    return unwind(ctx, wk)
 
 
 @kernel(i64(Context, Worker))
@@ -392,13 +368,20 @@ def advance(ctx, wk):
     if state == STATE_CHILD:
         return _after_child(ctx, wk, frame)
     if state == STATE_QNEXT:
-        return _next_quiescence(ctx, wk, frame)
+        if next_quiescence(ctx, wk, frame) == DO_RETURN:
+            return _pop(ctx, wk, frame)
+        wk.ply += 1
+        return STATE_ENTER
     if state == STATE_QCHILD:
-        return _after_quiescence_child(ctx, wk, frame)
+        return _pop(ctx, wk, frame) if after_quiescence(ctx, wk, frame, -wk.value) == DO_RETURN else STATE_QNEXT
     if state == STATE_FINISH:
         return _finish(ctx, wk, frame)
     if state == STATE_UNWIND:
-        return _unwind(ctx, wk, frame)
+        # the node is dead: its value is never needed
+        if wk.ply == 0:
+            return root_aborted(ctx, wk)
+        end_move(ctx, below(frame).visit)
+        return unwind(ctx, wk)
     return root_finished(ctx, wk)
 
 

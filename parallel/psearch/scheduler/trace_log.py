@@ -43,7 +43,7 @@ from psearch_core.records import (
     TRACE_TAKE,
     WORKER_BITS,
 )
-from psearch_core.toolchain.intrinsics import atomic_load, atomic_store, cycle_counter, field_address
+from psearch_core.toolchain.intrinsics import atomic_load, atomic_store, clear_record, cycle_counter, field_address
 from psearch_core.toolchain.jit import entry, kernel
 from psearch_core.views import (
     Context,
@@ -100,18 +100,11 @@ def _new_event(ctx, wk, kind, time):
         place %= ctx.trace_capacity
     at = where + TRACE_LOG_SIZE + place * TRACE_EVENT_SIZE
     event = trace_event_at(at)
+    clear_record(event)
     event.kind = kind
     event.time = time
     event.begin = time
-    event.split = 0
-    event.value = 0
     event.frame = -1
-    event.depth = 0
-    event.type = 0
-    event.p_needed = 0
-    event.move = 0
-    event.helpers = 0
-    event.outcome = 0
     return at
 
 

@@ -20,9 +20,9 @@ from psearch.scheduler.step import step
 from psearch.scheduler.trace_log import begin_turn, settle_turn
 from psearch.scheduler.words import closed_of, done_of, idle_workers_of, mask_of, stop_of
 from psearch.simulation.simulation_entries import VIRTUAL
+from psearch_core.arithmetic import SPLITMIX_STEP, splitmix64
 from psearch_core.constants import CLOSED_CUTOFF, STATE_CHILD, STATE_IDLE, STATE_NEXT
 from psearch_core.records import COLD_NODES, MAX_PLY, MAX_WORKERS, WORKER_BITS, lock_dtype
-from psearch_core.splitmix import SPLITMIX_STEP, splitmix64
 from psearch_core.toolchain.intrinsics import atomic_load, check, copy_record, popcount
 from psearch_core.toolchain.jit import entry, kernel
 from psearch_core.views import (

@@ -9,13 +9,11 @@ import sys
 from typing import Any
 
 import pytest
-from foreign_build import facts
 from paths import TESTS
 
 LIBC = {"abort", "memcpy", "memmove", "memset", "sched_yield", "usleep"}
 """What is linked to a kernel: nothing of a compiler's own library, which no process needs to have loaded."""
 TRAPS = {"brk", "udf", "hlt", "hvc", "smc", "svc", "wfi", "ud2", "ud1", "int3", "int", "hint"}
-NEWER_X86 = {"pext", "pdep", "bzhi", "andn", "blsr", "blsi", "blsmsk", "bextr", "mulx", "rorx", "sarx", "shlx", "shrx"}
 WHOLE = ("chess", "search")
 TIMEOUT_S = 900
 
@@ -54,31 +52,6 @@ def check_arm(group: dict[str, Any], shares: bool, has_lse: bool) -> None:
     assert not {"cas", "casa", "casl", "ldadd", "ldset", "ldclr", "ldxr", "stxr"} & instructions, "of a weaker order"
 
 
-def check_x86(group: dict[str, Any], newest: set[str]) -> None:
-    instructions = {name.rstrip("lq") for name in group["instructions"]}
-    assert not NEWER_X86 & instructions
-    assert not {name for name in instructions if name.startswith("v")}, "AVX"
-    assert instructions & {"popcnt", "lzcnt"} <= newest
-
-
-def test_what_is_read_from_assembly() -> None:
-    text = """
-here:
-\tmrs\tx8, CNTVCT_EL0
-\tldar\tx0, [x1]
-\tbl\tmemcpy
-\tb\t.LBB0_1
-\tbl\there
-\tlock\t\tcmpxchgq\t%rcx, (%rdi)
-\tvpxor\t%ymm1, %ymm1, %ymm2
-\t.p2align\t4
-"""
-    found = facts(text)
-    assert found["instructions"] == {"mrs": 1, "ldar": 1, "bl": 2, "b": 1, "cmpxchgq": 1, "vpxor": 1}
-    assert (found["system"], found["outside"]) == (["x8, CNTVCT_EL0"], ["memcpy"])
-    assert found["registers"] == ["ymm1", "ymm2"]
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(TIMEOUT_S)
 def test_whole_groups_for_arm() -> None:
@@ -87,13 +60,3 @@ def test_whole_groups_for_arm() -> None:
     for processor in (old, new):
         check_arm(found[f"{processor} chess"], shares=False, has_lse=processor == new)
         check_arm(found[f"{processor} search"], shares=True, has_lse=processor == new)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(TIMEOUT_S)
-def test_whole_groups_for_old_processors_of_intel_and_amd() -> None:
-    oldest, old = "x86-64", "x86-64-v2:popcnt,sse4.2"
-    found = compiled("x86_64-unknown-linux-gnu", WHOLE, oldest, old)
-    for group in WHOLE:
-        check_x86(found[f"{oldest} {group}"], newest=set())
-        check_x86(found[f"{old} {group}"], newest={"popcnt"})

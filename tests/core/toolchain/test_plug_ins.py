@@ -19,8 +19,7 @@ from tiny_hooks import TINY_HOOKS
 from psearch_core.toolchain import compiler_client, groups
 from psearch_core.toolchain.groups import KernelError, PlugInError
 from psearch_core.toolchain.kernel_cache import file_hash
-from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
-from psearch_core.toolchain.plug_in_file import read_plug_in
+from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet, read_plug_in
 
 TEN_TIMES = """
 from tiny_hooks import chosen
@@ -279,10 +278,7 @@ NOT_HERE = {
         f"from math import gamma\n{EVALUATES}    return int(gamma(pos.side + 1.0))",
         "6: mine: it needs numba_gamma",
     ),
-    "exp": (
-        f"from math import erf, exp\n{EVALUATES}    return int(exp(pos.side) + 2.0 ** pos.side + erf(0.3))",
-        "",
-    ),
+    "exp": (f"from math import erf, exp\n{EVALUATES}    return int(exp(pos.side) + 2.0 ** pos.side + erf(0.3))", ""),
     "sum_of_a_list": (f"{EVALUATES}    return sum([1, 2, pos.side])", f"6: mine: {TAKEN}"),
     "text": (f"{EVALUATES}    return len(f'{{pos.side}}')", f"6: mine: {TAKEN}"),
     "array": (f"{EVALUATES}    return np.zeros(4, np.int64)[pos.side]", f"6: mine: {TAKEN}"),
@@ -376,10 +372,7 @@ MISTAKES = {
         "def helper(ctx, node, ply):\n    return may_open(ctx, node, ply)",
         "4: mine calls itself by way of helper: no kernel is recursive",
     ),
-    "lambda": (
-        HEAD.split("@")[0] + "mine = replaces(may_open)(lambda ctx, node, ply: True)",
-        "3: <lambda>: plug_in_l",
-    ),
+    "lambda": (HEAD.split("@")[0] + "mine = replaces(may_open)(lambda ctx, node, ply: True)", "3: <lambda>: plug_in_l"),
     "made_by_exec": (
         HEAD.split("@")[0] + "exec('def mine(ctx, node, ply): return True')\nmine = replaces(may_open)(mine)",
         " it replaces nothing",
@@ -394,10 +387,7 @@ MISTAKES = {
         "WORDS = 4\n" + HEAD.replace("replaces\n", "replaces, word\n") + "    return word(ctx, 4) > 0",
         "6: mine: there is no word 4: WORDS = 4 are numbered from 0",
     ),
-    "memory_too_late": (
-        f"{OPENS}\nif True:\n    WORDS = 4\n",
-        " WORDS must be set once, by a line that begins",
-    ),
+    "memory_too_late": (f"{OPENS}\nif True:\n    WORDS = 4\n", " WORDS must be set once, by a line that begins"),
     "twice": (
         f"{OPENS}\n@replaces(may_open)\ndef other(ctx, node, ply):\n    return True",
         "8: other: may_open has been replaced already",

@@ -31,8 +31,7 @@ from psearch.own_rule import (
     replaces,
     word,
 )
-from psearch.scheduler.policies.garms import child_type as garms_child_type
-from psearch.scheduler.policies.garms import open_priority as garms_priority
+from psearch.scheduler.policies import garms_child_type, garms_priority
 from psearch.scheduler.policy import leaves_out
 
 WORDS = 3
@@ -90,13 +89,13 @@ def opening(ctx, node, ply):
 
 @replaces(open_priority)
 def priority(ctx, node):
-    return garms_priority(ctx, node) if policy(ctx) == YOUNG_BROTHERS else open_priority(ctx, node)
+    return garms_priority(node) if policy(ctx) == YOUNG_BROTHERS else open_priority(ctx, node)
 
 
 @replaces(child_type)
 def child(ctx, node, index, picked, stage):
     if policy(ctx) == YOUNG_BROTHERS:
-        return garms_child_type(i64(node.split_type), index, picked, stage)
+        return garms_child_type(i64(node.split_type), index, stage)
     return child_type(ctx, node, index, picked, stage)
 
 

@@ -17,8 +17,8 @@ from programs import PSEARCH
 
 from psearch.faces.cli.commands.verify_sound_command import _LEGEND
 from psearch.lab.studies import soundness as verify_sound
-from psearch_core.chess.pruning.modes import SOUND
 from psearch_core.records import SOUND_BOUND, SOUND_GATES, SOUND_LEGALITY
+from psearch_core.records.pruning_record import SOUND
 from psearch_core.terms import REST_BOUND
 
 POSITIONS = DATA / "search" / "sound_positions.epd"

@@ -1,4 +1,4 @@
-"""Attack tables and what is read from them.
+"""Squares, bitboards and moves; attack tables and what is read from them.
 
 Sliders are looked up by pext where the CPU has it, by magic multiplication elsewhere (`magics`); which of
 the two is fixed when the kernels are compiled.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch_core.chess.board.bits import pawn_attacks_east, pawn_attacks_west
 from psearch_core.chess.board.magics import BISHOP_MAGICS, ROOK_MAGICS
 from psearch_core.constants import (
     BISHOP,
@@ -16,6 +15,8 @@ from psearch_core.constants import (
     FILE_A_BB,
     KING,
     KNIGHT,
+    NOT_FILE_A_BB,
+    NOT_FILE_H_BB,
     PAWN,
     QUEEN,
     ROOK,
@@ -26,6 +27,58 @@ from psearch_core.constants import (
 from psearch_core.toolchain.intrinsics import HAS_PEXT, lowest_bit, pext
 from psearch_core.toolchain.jit import kernel
 from psearch_core.views import Position, Tables, boolean, i64, u64, void
+
+
+@kernel(u64(i64))
+def bit(square):
+    return U1 << np.uint64(square)
+
+
+@kernel(i64(i64, i64, i64))
+def make_code(origin, target, kind):
+    return origin | (target << 6) | (kind << 12)
+
+
+@kernel(i64(i64))
+def move_from(move):
+    return move & 63
+
+
+@kernel(i64(i64))
+def move_to(move):
+    return (move >> 6) & 63
+
+
+@kernel(i64(i64))
+def move_kind(move):
+    return (move >> 12) & 15
+
+
+@kernel(u64(u64, i64))
+def forward(squares_bb, side):
+    """Return all squares one rank towards the opponent."""
+    return squares_bb << np.uint64(8) if side == 0 else squares_bb >> np.uint64(8)
+
+
+@kernel(u64(u64, i64))
+def pawn_attacks_west(pawns_bb, side):
+    """Return squares that pawns of a side attack towards the a-file."""
+    west = pawns_bb & NOT_FILE_A_BB
+    return west << np.uint64(7) if side == 0 else west >> np.uint64(9)
+
+
+@kernel(u64(u64, i64))
+def pawn_attacks_east(pawns_bb, side):
+    """Return squares that pawns of a side attack towards the h-file."""
+    east = pawns_bb & NOT_FILE_H_BB
+    return east << np.uint64(9) if side == 0 else east >> np.uint64(7)
+
+
+@kernel(i64(i64, i64))
+def distance(a, b):
+    """Return king steps between two squares."""
+    return max(abs((a & 7) - (b & 7)), abs((a >> 3) - (b >> 3)))
+
 
 _ROOK_MAGICS = np.array(ROOK_MAGICS, dtype=np.uint64)
 _BISHOP_MAGICS = np.array(BISHOP_MAGICS, dtype=np.uint64)

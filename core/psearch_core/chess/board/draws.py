@@ -6,18 +6,7 @@ from psearch_core.chess.board.movegen import generate_captures, generate_quiets
 from psearch_core.chess.board.position import find_pins, insufficient_material
 from psearch_core.constants import U0
 from psearch_core.toolchain.jit import kernel
-from psearch_core.views import (
-    Context,
-    Frame,
-    Stack,
-    Worker,
-    boolean,
-    header_of,
-    i64,
-    stack_of,
-    tables_of,
-    u64,
-)
+from psearch_core.views import Context, Frame, Stack, Worker, boolean, header_of, i64, stack_of, tables_of, u64
 
 
 @kernel(boolean(Context, Stack, u64, i64, i64))

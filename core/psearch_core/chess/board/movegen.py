@@ -1,4 +1,4 @@
-"""Legal moves, in two parts: captures with queen promotions, and the rest.
+"""Legal moves, in two parts: captures with queen promotions, and the rest; and perft, which counts their tree.
 
 Legality is by construction: a check mask (squares that answer the check), pins (a pinned piece stays on its line) and
 an attack test for each king step, each castling and each en passant capture.
@@ -6,19 +6,21 @@ an attack test for each king step, each castling and each en passant capture.
 
 from __future__ import annotations
 
-from psearch_core.chess.board.attacks import is_attacked, piece_attacks
-from psearch_core.chess.board.bits import (
+from psearch_core.chess.board.attacks import (
     bit,
     forward,
+    is_attacked,
     make_code,
     move_from,
     move_kind,
     move_to,
     pawn_attacks_east,
     pawn_attacks_west,
+    piece_attacks,
 )
 from psearch_core.chess.board.checks import gives_check
-from psearch_core.chess.board.position import code_on, ep_is_legal, king_square, occupied, shields
+from psearch_core.chess.board.position import code_on, ep_is_legal, find_pins, king_square, make_move, occupied, shields
+from psearch_core.chess.chess_entries import PERFT
 from psearch_core.constants import (
     ALL_BB,
     KIND_CASTLE,
@@ -28,6 +30,7 @@ from psearch_core.constants import (
     KIND_PROMOTE,
     KING,
     KNIGHT,
+    MOVE_MASK,
     PAWN,
     QUEEN,
     RANK_1_BB,
@@ -38,9 +41,10 @@ from psearch_core.constants import (
     U1,
     WHITE,
 )
-from psearch_core.toolchain.intrinsics import lowest_bit, popcount
-from psearch_core.toolchain.jit import kernel
-from psearch_core.views import Node, Position, Tables, boolean, i64, u64
+from psearch_core.records import FRAME_SIZE, MAX_PLY
+from psearch_core.toolchain.intrinsics import check, lowest_bit, popcount
+from psearch_core.toolchain.jit import entry, kernel
+from psearch_core.views import Node, Position, Tables, boolean, frame_at, i64, tables_at, u64
 
 _LAST_RANKS_BB = RANK_1_BB | RANK_8_BB
 _LAST_KIND = KIND_PROMOTE + QUEEN - KNIGHT
@@ -427,3 +431,51 @@ def is_legal(tb, pos, move):
     if piece != PAWN:
         return kind == KIND_NORMAL and piece_attacks(tb, piece, origin, occupied(pos)) & bit(to) != U0
     return _pawn_move_is_possible(tb, pos, origin, to, kind)
+
+
+@kernel(i64(Tables, i64))
+def _generate_all(tb, frame):
+    fr = frame_at(frame)
+    find_pins(tb, fr.position)
+    end = generate_captures(tb, fr.position, fr.node, 0)
+    fr.node.end = generate_quiets(tb, fr.position, fr.node, end)
+    fr.node.cursor = 0
+    return fr.node.end
+
+
+@entry(i64(i64, i64, i64), PERFT)
+def perft(tables, frames, depth):
+    """Leaves below the position in the first frame.
+
+    tables: address of the tables; frames: address of at least depth + 1 frames, the first one holding a complete
+    position; 0 <= depth < MAX_PLY.
+    """
+    check(0 <= depth < MAX_PLY, "perft goes no deeper than a stack")
+    tb = tables_at(tables)
+    if depth == 0:
+        return 1
+    if depth == 1:
+        fr = frame_at(frames)
+        find_pins(tb, fr.position)
+        return count_legal(tb, fr.position)
+    leaves = 0
+    ply = 0
+    _generate_all(tb, frames)
+    while ply >= 0:
+        frame = frames + ply * FRAME_SIZE
+        fr = frame_at(frame)
+        node = fr.node
+        if node.cursor == node.end:
+            ply -= 1
+            continue
+        move = node.moves[node.cursor] & MOVE_MASK
+        node.cursor += 1
+        child = frame_at(frame + FRAME_SIZE)
+        make_move(tb, fr.position, child.position, move)
+        if ply + 2 == depth:
+            find_pins(tb, child.position)
+            leaves += count_legal(tb, child.position)
+        else:
+            ply += 1
+            _generate_all(tb, frame + FRAME_SIZE)
+    return leaves

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch_core.chess.board.attacks import attackers_to, bishop_attacks, is_attacked, rook_attacks
-from psearch_core.chess.board.bits import bit, move_from, move_kind, move_to
+from psearch_core.chess.board.attacks import (
+    attackers_to,
+    bishop_attacks,
+    bit,
+    is_attacked,
+    move_from,
+    move_kind,
+    move_to,
+    rook_attacks,
+)
 from psearch_core.chess.chess_entries import CHESS
 from psearch_core.constants import (
     BISHOP,
@@ -32,7 +40,6 @@ from psearch_core.toolchain.jit import entry, kernel
 from psearch_core.views import Position, Tables, boolean, i64, position_at, tables_at, u64, void
 
 _PAWN_KEY_CODES = np.uint64(1 << PAWN + 1 | 1 << KING + 1 | 1 << 8 + PAWN + 1 | 1 << 8 + KING + 1)
-
 
 _RANK_7_BB = np.uint64(0x00FF000000000000)
 _RANK_2_BB = np.uint64(0x000000000000FF00)

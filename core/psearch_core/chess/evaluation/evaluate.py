@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from psearch_core.chess.chess_entries import CHESS
 from psearch_core.chess.evaluation.endgames import SCALING_PHASE, drive, has_bare_king, known_scale_of, scale, scaled
-from psearch_core.chess.evaluation.king import danger_term, danger_units
 from psearch_core.chess.evaluation.network import network_value
 from psearch_core.chess.evaluation.pawns import pawn_slot
 from psearch_core.chess.evaluation.pieces import begin_attacks, piece_terms
-from psearch_core.chess.evaluation.threats import passed_terms, space_terms, threat_terms
+from psearch_core.chess.evaluation.threats import danger_term, danger_units, passed_terms, space_terms, threat_terms
 from psearch_core.constants import U0
 from psearch_core.terms import PAIR_SHIFT, TEMPO
 from psearch_core.toolchain.jit import entry, kernel

@@ -29,20 +29,18 @@ from psearch_core.records import (
     position_dtype,
     tables_dtype,
 )
-from psearch_core.toolchain.intrinsics import address, check, copy_bytes, lowest_bit, popcount
-from psearch_core.toolchain.jit import CHECK, kernel
-from psearch_core.toolchain.vectors import differing_bytes, row_adder, square_dot
-from psearch_core.views import (
-    Accumulator,
-    Evaluation,
-    Position,
-    Tables,
-    accumulator_at,
-    boolean,
-    i64,
-    u64,
-    void,
+from psearch_core.toolchain.intrinsics import (
+    address,
+    check,
+    copy_bytes,
+    differing_bytes,
+    lowest_bit,
+    popcount,
+    row_adder,
+    square_dot,
 )
+from psearch_core.toolchain.jit import CHECK, kernel
+from psearch_core.views import Accumulator, Evaluation, Position, Tables, accumulator_at, boolean, i64, u64, void
 
 MOST = 20_000
 """Centipawns: no network says more, which keeps its values clear of mates."""
@@ -119,12 +117,7 @@ def _sum_changes(tb, ev, pos, source, target, side, flip, changed_bb):
             added += 1
     sums = _SUMS + side * _ROW_BYTES
     _add_rows(
-        address(target) + sums,
-        address(source) + sums,
-        address(ev) + _ADDED,
-        added,
-        address(ev) + _REMOVED,
-        removed,
+        address(target) + sums, address(source) + sums, address(ev) + _ADDED, added, address(ev) + _REMOVED, removed
     )
 
 

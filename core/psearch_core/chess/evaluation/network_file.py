@@ -19,13 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from psearch_core.records import (
-    NETWORK_BUCKETS,
-    NETWORK_FEATURES,
-    NETWORK_HIDDEN,
-    ROW_ONE,
-    network_dtype,
-)
+from psearch_core.records import NETWORK_BUCKETS, NETWORK_FEATURES, NETWORK_HIDDEN, ROW_ONE, network_dtype
 
 MOST_BYTES = 2 << 20
 MAGIC = b"psearch network\n"

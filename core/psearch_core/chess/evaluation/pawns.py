@@ -7,18 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch_core.chess.board.bits import bit, distance, pawn_attacks_east, pawn_attacks_west
-from psearch_core.constants import (
-    ALL_BB,
-    FILE_A_BB,
-    KING,
-    NOT_FILE_A_BB,
-    NOT_FILE_H_BB,
-    PAWN,
-    RANK_1_BB,
-    U0,
-    U1,
-)
+from psearch_core.chess.board.attacks import bit, distance, pawn_attacks_east, pawn_attacks_west
+from psearch_core.constants import ALL_BB, FILE_A_BB, KING, NOT_FILE_A_BB, NOT_FILE_H_BB, PAWN, RANK_1_BB, U0, U1
 from psearch_core.records import PAWN_ENTRIES
 from psearch_core.terms import (
     BACKWARD,

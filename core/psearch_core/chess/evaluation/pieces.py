@@ -8,8 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch_core.chess.board.attacks import bishop_attacks, rook_attacks
-from psearch_core.chess.board.bits import bit, distance, forward, pawn_attacks_east, pawn_attacks_west
+from psearch_core.chess.board.attacks import (
+    bishop_attacks,
+    bit,
+    distance,
+    forward,
+    pawn_attacks_east,
+    pawn_attacks_west,
+    rook_attacks,
+)
 from psearch_core.chess.board.position import king_square, occupied
 from psearch_core.constants import (
     BISHOP,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch_core.chess.board.bits import move_from, move_kind, move_to
+from psearch_core.chess.board.attacks import move_from, move_kind, move_to
 from psearch_core.chess.board.position import code_on
 from psearch_core.constants import HISTORY_MAX, KIND_EP, KIND_PROMOTE, MOVE_MASK, NO_MOVE
 from psearch_core.toolchain.intrinsics import check

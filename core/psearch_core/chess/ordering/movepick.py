@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch_core.chess.board.bits import move_from, move_kind
+from psearch_core.chess.board.attacks import move_from, move_kind
 from psearch_core.chess.board.checks import gives_check
 from psearch_core.chess.board.movegen import (
     generate_captures,
@@ -20,15 +20,7 @@ from psearch_core.chess.board.movegen import (
 from psearch_core.chess.board.position import piece_on
 from psearch_core.chess.ordering.history import capture_history, is_quiet, quiet_history
 from psearch_core.chess.ordering.see import captured_value, see_at_least
-from psearch_core.constants import (
-    HISTORY_MAX,
-    KIND_PROMOTE,
-    MOVE_MASK,
-    NO_MOVE,
-    NO_SCORE,
-    SKIP_NOTHING,
-    SKIP_QUIETS,
-)
+from psearch_core.constants import HISTORY_MAX, KIND_PROMOTE, MOVE_MASK, NO_MOVE, NO_SCORE, SKIP_NOTHING, SKIP_QUIETS
 from psearch_core.records import MAX_MOVES
 from psearch_core.toolchain.intrinsics import check
 from psearch_core.toolchain.jit import kernel

@@ -5,21 +5,17 @@ Pins are not looked at; a king captures only where nothing can take it back.
 
 from __future__ import annotations
 
-from psearch_core.chess.board.attacks import attackers_to, bishop_attacks, rook_attacks
-from psearch_core.chess.board.bits import bit, move_from, move_kind, move_to
-from psearch_core.chess.board.position import code_on, occupied, piece_on
-from psearch_core.constants import (
-    BISHOP,
-    KIND_CASTLE,
-    KIND_EP,
-    KIND_PROMOTE,
-    KING,
-    KNIGHT,
-    PAWN,
-    QUEEN,
-    ROOK,
-    U0,
+from psearch_core.chess.board.attacks import (
+    attackers_to,
+    bishop_attacks,
+    bit,
+    move_from,
+    move_kind,
+    move_to,
+    rook_attacks,
 )
+from psearch_core.chess.board.position import code_on, occupied, piece_on
+from psearch_core.constants import BISHOP, KIND_CASTLE, KIND_EP, KIND_PROMOTE, KING, KNIGHT, PAWN, QUEEN, ROOK, U0
 from psearch_core.toolchain.jit import kernel
 from psearch_core.views import Position, Tables, boolean, i64, u64
 

@@ -1,6 +1,6 @@
 """Selective search at a node: what is decided when it is entered, before the first move.
 
-Margins and switches are in one record (`records/pruning.py`, which says what each means; `modes.py` has the modes).
+Margins and switches are in one record (`records/pruning_record.py`, which says what each means, and has the modes).
 Values that come out of a decision are fail-soft bounds.
 
 Sources: futility, extended futility, limited razoring and adaptive null move, Heinz (1998, 1999, 2000); deep futility,
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch_core.chess.board.mate_in_one import mate_in_one
+from psearch_core.arithmetic import clear_of_mates, is_mate_bound
+from psearch_core.chess.board.checks import mate_in_one
 from psearch_core.chess.board.movegen import king_can_step
 from psearch_core.chess.board.position import has_pieces, king_square
 from psearch_core.chess.evaluation.endgames import SCALING_PHASE, known_scale
@@ -33,7 +34,6 @@ from psearch_core.constants import (
     U0,
     U1,
 )
-from psearch_core.scores import clear_of_mates, is_mate_bound
 from psearch_core.techniques import (
     DEEP_FUTILITY,
     LIMITED_RAZORING,
@@ -277,9 +277,3 @@ def wants_singular(pruning, node):
         and node.tt_depth >= node.depth - _SINGULAR_TABLE_GAP
         and not is_mate_bound(node.tt_score)
     )
-
-
-@kernel(i64(i64))
-def singular_search_depth(depth):
-    """Return the depth at which all moves but the table's are searched: deep enough to believe, and cheap."""
-    return (depth - 1) // 2

@@ -10,7 +10,7 @@ The idea is Heinz's (2000, "scalable search in computer chess", futility pruning
 
 from __future__ import annotations
 
-from psearch_core.chess.board.bits import bit, move_from, move_kind, move_to
+from psearch_core.chess.board.attacks import bit, move_from, move_kind, move_to
 from psearch_core.chess.board.checks import gives_check
 from psearch_core.chess.board.draws import repeats
 from psearch_core.chess.board.position import code_on
@@ -35,18 +35,7 @@ from psearch_core.records import (
 )
 from psearch_core.techniques import SOUND, SOUND_DELTA
 from psearch_core.toolchain.jit import kernel
-from psearch_core.views import (
-    Context,
-    Node,
-    Position,
-    Tables,
-    Worker,
-    boolean,
-    header_of,
-    i64,
-    stack_of,
-    tables_of,
-)
+from psearch_core.views import Context, Node, Position, Tables, Worker, boolean, header_of, i64, stack_of, tables_of
 
 
 @kernel(i64(Position, i64, i64))

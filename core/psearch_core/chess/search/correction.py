@@ -13,22 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from psearch_core.arithmetic import clear_of_mates, is_mate_bound
 from psearch_core.chess.evaluation.endgames import known_scale_of, scaled
 from psearch_core.chess.ordering.history import is_quiet, towards
-from psearch_core.constants import (
-    BISHOP,
-    BOUND_LOWER,
-    BOUND_UPPER,
-    KING,
-    KNIGHT,
-    NO_MOVE,
-    NO_SCORE,
-    PAWN,
-    QUEEN,
-    ROOK,
-)
-from psearch_core.records.learning import CORRECTIONS
-from psearch_core.scores import clear_of_mates, is_mate_bound
+from psearch_core.constants import BISHOP, BOUND_LOWER, BOUND_UPPER, KING, KNIGHT, NO_MOVE, NO_SCORE, PAWN, QUEEN, ROOK
+from psearch_core.records.header import CORRECTIONS
 from psearch_core.toolchain.intrinsics import check
 from psearch_core.toolchain.jit import kernel
 from psearch_core.views import Learning, Node, Position, PruningRecord, Tables, i64, void

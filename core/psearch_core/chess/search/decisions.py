@@ -7,12 +7,12 @@ gets to know and may do: `psearch.own_rule`, and docs/guides/own-rule.md.
 from __future__ import annotations
 
 from psearch_core.chess.evaluation.evaluate import evaluate, evaluate_by_network
+from psearch_core.chess.pruning.move_pruning import expected_cutoffs
+from psearch_core.chess.pruning.move_pruning import extension_of as package_extension_of
 from psearch_core.chess.pruning.move_pruning import prunes_move as package_prunes_move
+from psearch_core.chess.pruning.move_pruning import reduction_of as package_reduction_of
 from psearch_core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_RAZOR
 from psearch_core.chess.pruning.node_pruning import prune_node as package_prune_node
-from psearch_core.chess.pruning.reductions import expected_cutoffs
-from psearch_core.chess.pruning.reductions import extension_of as package_extension_of
-from psearch_core.chess.pruning.reductions import reduction_of as package_reduction_of
 from psearch_core.records import MAX_PLY
 from psearch_core.toolchain.jit import allow_writing, hook, limit_answers
 from psearch_core.views import Context, Node, Position, Visit, Worker, boolean, header_of, i64, stack_of, tables_of

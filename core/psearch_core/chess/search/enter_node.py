@@ -18,8 +18,18 @@ from psearch_core.chess.pruning.node_pruning import PRUNE_NULL, PRUNE_RAZOR, PRU
 from psearch_core.chess.search.children import update_pv
 from psearch_core.chess.search.correction import corrected, learn_correction
 from psearch_core.chess.search.decisions import prune_node
-from psearch_core.chess.search.table_node import estimate_of, fresh_eval, probe_table, static_eval, store_result
-from psearch_core.chess.search.tt import cuts, entry_bound, entry_depth, entry_move, entry_score
+from psearch_core.chess.search.tt import (
+    cuts,
+    entry_bound,
+    entry_depth,
+    entry_move,
+    entry_score,
+    estimate_of,
+    fresh_eval,
+    probe_table,
+    static_eval,
+    store_result,
+)
 from psearch_core.constants import (
     BOUND_EXACT,
     BOUND_LOWER,
@@ -50,18 +60,7 @@ from psearch_core.constants import (
 from psearch_core.records import MAX_PLY
 from psearch_core.techniques import LMR, RAZORING
 from psearch_core.toolchain.jit import kernel
-from psearch_core.views import (
-    Context,
-    Frame,
-    Node,
-    Worker,
-    above,
-    header_of,
-    i64,
-    stack_of,
-    tables_of,
-    void,
-)
+from psearch_core.views import Context, Frame, Node, Worker, above, header_of, i64, stack_of, tables_of, void
 
 
 @kernel(void(Node, i64))

@@ -7,6 +7,7 @@ own frame, one after the other, and each may be split like any search: whoever f
 
 from __future__ import annotations
 
+from psearch_core.arithmetic import is_mate_bound
 from psearch_core.chess.board.attacks import attacks_of
 from psearch_core.chess.board.movegen import is_legal
 from psearch_core.chess.board.position import find_pins
@@ -17,14 +18,13 @@ from psearch_core.chess.pruning.node_pruning import (
     PROBCUT_REDUCTION,
     needs_verification,
     null_reduction,
-    singular_search_depth,
     wants_iid,
     wants_iir,
     wants_probcut,
     wants_singular,
 )
 from psearch_core.chess.search.children import may_extend
-from psearch_core.chess.search.table_node import store_result
+from psearch_core.chess.search.tt import store_result
 from psearch_core.constants import (
     BOUND_LOWER,
     DO_MOVES,
@@ -43,7 +43,6 @@ from psearch_core.constants import (
     SKIP_QUIETS,
     U0,
 )
-from psearch_core.scores import is_mate_bound
 from psearch_core.techniques import (
     IID,
     IIR,
@@ -58,24 +57,13 @@ from psearch_core.toolchain.jit import kernel
 from psearch_core.views import (
     Context,
     Frame,
-    Node,
-    Position,
     Worker,
-    boolean,
     header_of,
     i64,
     stack_of,
     tables_of,
     void,
 )
-
-
-@kernel(boolean(Context, Position, Node))
-def _is_playable(ctx, pos, node):
-    """Whether the table's move is legal here."""
-    tb = tables_of(ctx)
-    find_pins(tb, pos)
-    return is_legal(tb, pos, node.tt_move)
 
 
 @kernel(void(Context, Worker, Frame, i64, i64, i64, i64))
@@ -126,16 +114,14 @@ def _next_pass(ctx, wk, frame, done):
             bound = beta + pruning.probcut_margin
             _begin_pass(ctx, wk, frame, PASS_PROBCUT, bound - 1, bound, depth - PROBCUT_REDUCTION)
             return
-        if (
-            done < PASS_SINGULAR
-            and wants_singular(pruning, node)
-            and may_extend(ctx, wk)
-            and _is_playable(ctx, frame.position, node)
-        ):
-            count_tried(wk, SINGULAR)
-            bound = node.tt_score - pruning.singular_margin * depth
-            _begin_pass(ctx, wk, frame, PASS_SINGULAR, bound - 1, bound, singular_search_depth(depth))
-            return
+        if done < PASS_SINGULAR and wants_singular(pruning, node) and may_extend(ctx, wk):
+            find_pins(tables_of(ctx), frame.position)
+            if is_legal(tables_of(ctx), frame.position, node.tt_move):
+                count_tried(wk, SINGULAR)
+                bound = node.tt_score - pruning.singular_margin * depth
+                # all moves but the table's: deep enough to believe, and cheap
+                _begin_pass(ctx, wk, frame, PASS_SINGULAR, bound - 1, bound, (depth - 1) // 2)
+                return
         if wants_iir(pruning, node):
             count_tried(wk, IIR)
             count_pruned(wk, IIR)

@@ -19,8 +19,7 @@ from psearch_core.chess.pruning.move_pruning import prunes_capture, saves_draw
 from psearch_core.chess.pruning.sound import skips_soundly
 from psearch_core.chess.search.children import make_child, set_child, update_pv
 from psearch_core.chess.search.correction import corrected
-from psearch_core.chess.search.table_node import probe_table, static_eval, store_result
-from psearch_core.chess.search.tt import cuts, entry_move, entry_score
+from psearch_core.chess.search.tt import cuts, entry_move, entry_score, probe_table, static_eval, store_result
 from psearch_core.constants import (
     BOUND_EXACT,
     BOUND_LOWER,
@@ -40,19 +39,7 @@ from psearch_core.constants import (
 )
 from psearch_core.techniques import SEE_QUIESCENCE
 from psearch_core.toolchain.jit import kernel
-from psearch_core.views import (
-    Context,
-    Frame,
-    Node,
-    Position,
-    Worker,
-    above,
-    boolean,
-    header_of,
-    i64,
-    tables_of,
-    void,
-)
+from psearch_core.views import Context, Frame, Node, Position, Worker, above, boolean, header_of, i64, tables_of
 
 _TABLE_MOVE_SCORE = (1 << 15) - 1
 """The greatest score of a move list."""
@@ -73,21 +60,6 @@ def quiescence_budget(pos, node):
 def quiescence_share(budget, moves):
     """Return the depth of the child for one of so many moves."""
     return 0 if budget == UNLIMITED else budget // moves - QUIESCENCE_BUDGET
-
-
-@kernel(void(Node, i64))
-def _lift_captures(node, captures_end):
-    """Among evasions captures come first: history scores reach as high as capture scores."""
-    for i in range(captures_end):
-        node.moves[i] += scored(_LIFT, 0)
-
-
-@kernel(void(Node))
-def _lift_move(node):
-    """The table's move first."""
-    for i in range(node.end):
-        if node.moves[i] & MOVE_MASK == node.tt_move:
-            node.moves[i] = scored(_TABLE_MOVE_SCORE, node.tt_move)
 
 
 @kernel(boolean(Context))
@@ -139,8 +111,11 @@ def enter_quiescence(ctx, wk, frame):
     if node.in_check:
         node.end = generate_quiets(tb, pos, node, captures_end)
         score_quiets(hd.learning, pos, node, captures_end, node.end)
-        _lift_captures(node, captures_end)
-    _lift_move(node)
+        for i in range(captures_end):  # captures come first, though history scores reach as high as theirs
+            node.moves[i] += scored(_LIFT, 0)
+    for i in range(node.end):
+        if node.moves[i] & MOVE_MASK == node.tt_move:
+            node.moves[i] = scored(_TABLE_MOVE_SCORE, node.tt_move)
     return DO_MOVES
 
 

@@ -25,11 +25,7 @@ def target_machine() -> Any:
     target = llvm.Target.from_triple(llvm.get_process_triple())
     name, features = processor()
     return target.create_target_machine(
-        cpu=name,
-        features=features,
-        opt=_OPTIMISATION,
-        reloc="pic",
-        codemodel="default",
+        cpu=name, features=features, opt=_OPTIMISATION, reloc="pic", codemodel="default"
     )
 
 

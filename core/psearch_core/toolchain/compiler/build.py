@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,7 @@ from psearch_core.toolchain.kernel_cache import KernelError, Object, PlugInError
 try:
     tempfile.gettempdir()
 except OSError:
-    tempfile.tempdir = (
-        "/"  # dill, which multiprocess imports, asks for a folder for temporary files, and makes none here
-    )
+    tempfile.tempdir = "/"  # dill, which multiprocess imports, asks for a folder for temporary files, and makes none
 
 import multiprocess
 from multiprocess.connection import wait
@@ -102,16 +100,19 @@ class Build:
                 f"{changed[0]}: it has changed since it was read"
             )
 
-    def _is_users(self, kernel: Kernel) -> bool:
-        return self.loaded is not None and kernel.py_func.__module__ in self.loaded.imported
-
-    def _digest_of(self, kernel: Kernel) -> str:
+    @contextlib.contextmanager
+    def _mistakes_in(self, kernel: Kernel) -> Iterator[None]:
+        """Whatever Python's parser, or numba, says of a kernel of the user's is a mistake in the file."""
         try:
-            return digest_of(kernel)
-        except Exception as error:  # whatever a text of the user's does to Python's parser
-            if self._is_users(kernel):
+            yield
+        except Exception as error:
+            if self.loaded is not None and kernel.py_func.__module__ in self.loaded.imported:
                 raise mistake_in(kernel, error) from error
             raise
+
+    def _digest_of(self, kernel: Kernel) -> str:
+        with self._mistakes_in(kernel):
+            return digest_of(kernel)
 
     def run(self) -> None:
         """Make the objects that the cache lacks, and note what they were made from."""
@@ -133,12 +134,6 @@ class Build:
 
     def _is_missing(self, file: str) -> bool:
         return kernel_cache.read_sealed(self.folder, file) is None
-
-    def _bitcode(self, symbol: str) -> bytes:
-        found = kernel_cache.read_sealed(self.folder, self.bitcode_name(symbol))
-        if found is None:
-            raise kernel_cache.refusal(self.folder, f"{self.bitcode_name(symbol)} has gone")
-        return found
 
     def _imported_files(self) -> list[str]:
         """Every file of this package that was imported to compile, and every one beside kernels elsewhere: they may
@@ -171,29 +166,28 @@ class Build:
 
     def front_end(self, symbol: str) -> bytes:
         """Compile one kernel to bitcode."""
-        kernel = jit.registry[symbol]
-        try:
-            return bitcode_of(kernel)
-        except Exception as error:  # whatever numba says of it
-            if self._is_users(kernel):
-                raise mistake_in(kernel, error) from error
-            raise
-        finally:
-            gc.collect(0)  # what this kernel has left, and nothing older
+        with self._mistakes_in(jit.registry[symbol]):
+            return bitcode_of(jit.registry[symbol])
 
     def _make_bitcode(self, symbol: str) -> None:
         kernel_cache.write_sealed(self.folder, self.bitcode_name(symbol), self.front_end(symbol))
+        gc.collect(0)  # what this kernel has left, and nothing older
         self.report("done", symbol.rpartition(".")[2])
 
     def _make_object(self, group: str) -> None:
         """Link and optimise one group; have the user's functions run for a while, where they are such as can be."""
         entries = self.entries[group]
         counts = {kernel.py_func.__name__: len(kernel.arguments) for kernel in entries}
-        code = object_code(map(self._bitcode, sorted(self.closures[group])), entries, self.replaced[group])
+        bitcodes = []
+        for name in map(self.bitcode_name, sorted(self.closures[group])):
+            bitcodes.append(kernel_cache.read_sealed(self.folder, name))
+            if bitcodes[-1] is None:
+                raise kernel_cache.refusal(self.folder, f"{name} has gone")
+        code = object_code(filter(None, bitcodes), entries, self.replaced[group])
         made = Object(self.object_name(group), counts, code)
         if self.loaded is not None:
             self.loaded.try_out(functions_of(made))
-        kernel_cache.write_object(self.folder, made)
+        kernel_cache.write_sealed(self.folder, made.name, kernel_cache.packed(made))
         self.report("done", f"all of {group}")
 
 

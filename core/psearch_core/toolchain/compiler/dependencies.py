@@ -9,6 +9,7 @@ import linecache
 import sys
 import types as python_types
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,6 @@ from numba.extending import _Intrinsic
 
 from psearch_core.toolchain import jit
 from psearch_core.toolchain.jit import Kernel
-
-_TOOLCHAIN = (
-    "psearch_core.toolchain.jit",
-    "psearch_core.toolchain.compiler.front_end",
-    "psearch_core.toolchain.compiler.back_end",
-)
-"""They decide how the same source is compiled."""
 
 
 def _names(code: python_types.CodeType) -> Iterator[str]:
@@ -59,7 +53,10 @@ def closure(entries: Iterable[Kernel], replaced: Mapping[str, str] | None = None
         kernel = waiting.pop()
         if kernel.symbol in replaced:
             unused.discard(kernel.symbol)
-            kernel = _stand_in(kernel, replaced[kernel.symbol])
+            other = jit.registry[replaced[kernel.symbol]]
+            if (other.arguments, other.result) != (kernel.arguments, kernel.result):
+                raise AssertionError(f"{other.symbol} cannot replace {kernel.symbol}: its signature is another")
+            kernel = other
         if kernel.symbol not in found:
             found[kernel.symbol] = kernel
             for called in called_by(kernel):
@@ -98,66 +95,43 @@ def circle(members: Mapping[str, Kernel], replaced: Mapping[str, str]) -> list[K
     return []
 
 
-def _stand_in(kernel: Kernel, symbol: str) -> Kernel:
-    """The kernel of this symbol, which can be called as the first one is."""
-    other = jit.registry[symbol]
-    if (other.arguments, other.result) != (kernel.arguments, kernel.result):
-        raise AssertionError(f"{symbol} cannot replace {kernel.symbol}: its signature is another")
-    return other
+def _dump(tree: ast.AST) -> str:
+    """Return a syntax tree as text, without comments, places and docstrings, which do not reach machine code."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+            node.body = [
+                statement
+                for statement in node.body
+                if not (isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str))
+            ]
+    return ast.dump(tree)
 
 
-class _Sources:
-    """Syntax trees of functions, without what does not reach machine code: comments, docstrings, places."""
-
-    def __init__(self) -> None:
-        self._functions: dict[str, dict[tuple[str, int], ast.FunctionDef]] = {}
-        self._modules: dict[str, str] = {}
-
-    def function(self, function: Callable[..., Any]) -> str:
-        file = inspect.getsourcefile(function) or ""
-        if file not in self._functions:
-            # as `inspect` has it: read once, or as it was when a user's file was imported
-            tree = ast.parse("".join(linecache.getlines(file)))
-            self._functions[file] = {
-                (node.name, decorator.lineno): node
-                for node in ast.walk(tree)
-                if isinstance(node, ast.FunctionDef)
-                for decorator in (node.decorator_list or [ast.Constant(0, lineno=node.lineno)])
-            }
-        code = function.__code__
-        node = self._functions[file].get((code.co_name, code.co_firstlineno))
-        if node is None:
-            raise AssertionError(f"{function.__module__}.{function.__name__}: its text is not in {file}")
-        return _dump([node.args, *_without_docstring(node.body)])
-
-    def module(self, name: str) -> str:
-        """Return the text of a module of intrinsics: all of it."""
-        if name not in self._modules:
-            tree = ast.parse(Path(str(sys.modules[name].__file__)).read_bytes())
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
-                    node.body = _without_docstring(node.body)
-            self._modules[name] = _dump(tree.body)
-        return self._modules[name]
+@cache
+def _functions_in(file: str) -> dict[tuple[str, int], ast.FunctionDef]:
+    """Return the functions of a file, by name and first line."""
+    # as `inspect` has it: read once, or as it was when a user's file was imported
+    tree = ast.parse("".join(linecache.getlines(file)))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return {
+        (node.name, line): node
+        for node in functions
+        for line in (node.lineno, *(decorator.lineno for decorator in node.decorator_list))
+    }
 
 
-def _without_docstring(body: list[Any]) -> list[ast.stmt]:
-    return [
-        statement
-        for statement in body
-        if not (
-            isinstance(statement, ast.Expr)
-            and isinstance(statement.value, ast.Constant)
-            and isinstance(statement.value.value, str)
-        )
-    ]
+def _function_text(function: Callable[..., Any]) -> str:
+    code = function.__code__
+    node = _functions_in(inspect.getsourcefile(function) or "").get((code.co_name, code.co_firstlineno))
+    if node is None:
+        raise AssertionError(f"{function.__module__}.{function.__name__}: its text is not in {code.co_filename}")
+    return f"{ast.dump(node.args)} {_dump(ast.Module(node.body, []))}"
 
 
-def _dump(nodes: Iterable[ast.AST]) -> str:
-    return "\n".join(ast.dump(node) for node in nodes)
-
-
-_sources = _Sources()
+@cache
+def _module_text(name: str) -> str:
+    """Return the text of a module of intrinsics: all of it."""
+    return _dump(ast.parse(Path(str(sys.modules[name].__file__)).read_bytes()))
 
 
 def _enclosed(function: Callable[..., Any]) -> list[str]:
@@ -180,7 +154,7 @@ def _frozen(kernel: Kernel, name: str, value: Any) -> str:
     if isinstance(value, types.Type):
         return str(value)
     if isinstance(value, _Intrinsic):
-        return f"{_sources.module(value._defn.__module__)} {value._defn.__name__} {_enclosed(value._defn)}"
+        return f"{_module_text(value._defn.__module__)} {value._defn.__name__} {_enclosed(value._defn)}"
     if isinstance(value, python_types.BuiltinFunctionType | type):
         return value.__name__
     if isinstance(value, python_types.ModuleType) and value is np:
@@ -191,13 +165,13 @@ def _frozen(kernel: Kernel, name: str, value: Any) -> str:
 
 def toolchain() -> str:
     """Return the text of all that decides how a kernel is compiled."""
-    return "".join(_sources.module(name) for name in _TOOLCHAIN)
+    names = ("jit", "compiler.front_end", "compiler.back_end")
+    return "".join(_module_text(f"psearch_core.toolchain.{name}") for name in names)
 
 
 def digest_of(kernel: Kernel) -> str:
     """Changes with all that changes this kernel's bitcode; the kernels that it calls have digests of their own."""
-    parts = [toolchain(), kernel.symbol, str(kernel.result), str(kernel.arguments), _sources.function(kernel.py_func)]
-    parts.append(str(kernel.limits))
-    for name, value in sorted(_globals_of(kernel).items()):
-        parts.append(f"{name} = {_frozen(kernel, name, value)}")
+    parts = [toolchain(), kernel.symbol, str(kernel.result), str(kernel.arguments), _function_text(kernel.py_func)]
+    parts += [str(kernel.limits)]
+    parts += [f"{name} = {_frozen(kernel, name, value)}" for name, value in sorted(_globals_of(kernel).items())]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

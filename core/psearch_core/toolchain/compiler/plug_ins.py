@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.util import decode_source, find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from numba.core import types
 from numba.extending import _Intrinsic
@@ -24,7 +24,7 @@ from psearch_core.toolchain import intrinsics, jit
 from psearch_core.toolchain.compiler.dependencies import called_by
 from psearch_core.toolchain.jit import Kernel, line_of
 from psearch_core.toolchain.kernel_cache import PlugIn, PlugInError, content_hash
-from psearch_core.toolchain.plug_in_file import compiled, read_plug_in, syntax_mistake, words_of
+from psearch_core.toolchain.kernel_sets import compiled, read_plug_in, syntax_mistake, words_of
 
 _NO_FOLDER = "/dev/null"
 _MOST_WORDS = 240
@@ -297,18 +297,9 @@ def _one_line(text: str) -> str:
 # -- what a kernel writes to -----------------------------------------------------------------------------------------
 
 
-class Write(NamedTuple):
-    """A place that is written to."""
-
-    line: int
-    record: Any
-    """the type of the argument whose field it is; None for any other place"""
-    field: str
-    words: str
-
-
-def writes_of(kernel: Kernel) -> Iterator[Write]:
-    """Yield what a kernel writes to, but for words of the file's own memory."""
+def writes_of(kernel: Kernel) -> Iterator[tuple[int, Any, str, str]]:
+    """Yield what a kernel writes to, but for words of the file's own memory: the line, the type of the argument whose
+    field it is (None for any other place), the field, and the place as it is written."""
     function = kernel.py_func
     tree, first = _tree(kernel)
     kinds = dict(zip(inspect.signature(function).parameters, kernel.arguments, strict=True))
@@ -317,11 +308,11 @@ def writes_of(kernel: Kernel) -> Iterator[Write]:
             is_field = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
             record = kinds.get(node.value.id) if is_field else None  # type: ignore[attr-defined]
             field = node.attr if isinstance(node, ast.Attribute) else ""
-            yield Write(first + node.lineno - 1, record, field, ast.unparse(node))
+            yield first + node.lineno - 1, record, field, ast.unparse(node)
         elif isinstance(node, ast.Call) and node.args:
             called = _value(node.func, function.__globals__)
             if called in _WRITERS or (called in _ATOMIC_WRITERS and _is_in_record(node.args[0], tree, function)):
-                yield Write(first + node.lineno - 1, None, "", ast.unparse(node.args[0]))
+                yield first + node.lineno - 1, None, "", ast.unparse(node.args[0])
 
 
 def _is_in_record(address: ast.expr, tree: ast.AST, function: Any) -> bool:

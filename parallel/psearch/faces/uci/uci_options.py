@@ -46,7 +46,7 @@ def pruning_words(mode: str, parameters: str) -> str:
 def _check_parameters(text: str) -> None:
     """Raise ValueError for parameters that are wrong, in whatever mode."""
     if text:
-        from psearch_core.chess.pruning.modes import (
+        from psearch_core.records.pruning_record import (
             parse_pruning,  # brings numpy, which most conversations do without here
         )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from psearch.results import PsearchError
-from psearch.terminal.table import glossary, text_table
+from psearch.terminal.streams import glossary, text_table
 
 if TYPE_CHECKING:
     from psearch.lab.studies.speedup_study import Sample

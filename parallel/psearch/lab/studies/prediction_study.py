@@ -33,9 +33,9 @@ from psearch.simulation.simulator import Simulator
 from psearch.terminal.streams import glossary, text_table
 from psearch.text.epd_text import SuitePosition
 from psearch_core import DEFAULT_PRUNING
-from psearch_core.chess.pruning.modes import MODES, Pruning
 from psearch_core.constants import CUT_NODE, TYPE_NAMES
 from psearch_core.records import BINS, CERTAIN, DEPTHS
+from psearch_core.records.pruning_record import MODES, Pruning
 from psearch_core.toolchain.groups import Group
 from psearch_core.toolchain.kernel_sets import KernelSet
 

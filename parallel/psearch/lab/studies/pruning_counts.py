@@ -9,10 +9,9 @@ from typing import Any
 from psearch.arena.arena import Arena
 from psearch.scheduler.scheduler_entries import merge_now
 from psearch.terminal.streams import glossary, text_table
-from psearch_core.chess.pruning.modes import MODES
 from psearch_core.constants import TYPE_NAMES
 from psearch_core.records import OWN_RULE
-from psearch_core.records.pruning_record import PARAMETERS, Technique
+from psearch_core.records.pruning_record import MODES, PARAMETERS, Technique
 from psearch_core.techniques import TECHNIQUE_NAMES, TECHNIQUES
 
 SearchStats = dict[str, list[dict[str, Any]]]

@@ -20,9 +20,9 @@ from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.text.epd_text import SuitePosition
 from psearch_core.chess.board.bridge import to_chess_move
-from psearch_core.chess.pruning.modes import SOUND, Pruning
 from psearch_core.constants import NULL_MOVE
 from psearch_core.records import MAX_PLY
+from psearch_core.records.pruning_record import SOUND, Pruning
 from psearch_core.terms import REST_BOUND
 from psearch_core.toolchain.groups import Group
 

@@ -17,8 +17,9 @@ from numba.core import types
 
 from psearch.lab.studies.soundness import VIOLATIONS, shadow_dtype, shadow_visit_dtype
 from psearch.lab.studies.uniform_tree import INFINITE, RULES, SPREAD, UNIFORM_TREE, level_dtype, uniform_dtype
-from psearch.scheduler.policies.kannan import opens_as
+from psearch.scheduler.policies import opens_as
 from psearch.scheduler.policy import POLICY_KNUTH, child_type_by
+from psearch_core.arithmetic import SPLITMIX_STEP, splitmix64
 from psearch_core.chess.evaluation.evaluate import material
 from psearch_core.chess.pruning.sound import sound_bound
 from psearch_core.chess.search.children import set_child
@@ -36,7 +37,6 @@ from psearch_core.constants import (
 )
 from psearch_core.game import PICK_QUIETS
 from psearch_core.records import MAX_PLY
-from psearch_core.splitmix import SPLITMIX_STEP, splitmix64
 from psearch_core.toolchain.intrinsics import view
 from psearch_core.toolchain.jit import entry, kernel
 from psearch_core.views import (

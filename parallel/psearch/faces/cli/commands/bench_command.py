@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.scheduler.scheduler_entries import SEARCH
     from psearch.terminal.status import StatusLine
     from psearch_core import DEFAULT_PRUNING
-    from psearch_core.chess.pruning.modes import MODES
+    from psearch_core.records.pruning_record import MODES
 
     how = search_options(options, policy="serial")
     prepare_kernels(how.kernels.group(SEARCH))

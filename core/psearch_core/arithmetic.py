@@ -1,10 +1,16 @@
-"""Scores of mates: what tells them from others, and how the transposition table keeps them."""
+"""Small arithmetic that kernels of all rooms share: scores of mates, random numbers that are the same everywhere.
+
+Random numbers are those of splitmix64 (Steele, Lea, Flood 2014). A generator is one word. For each number:
+`state += SPLITMIX_STEP`, then `splitmix64(state)`.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+
 from psearch_core.constants import MATE_IN_MAX_PLY
 from psearch_core.toolchain.jit import kernel
-from psearch_core.views import boolean, i64
+from psearch_core.views import boolean, i64, u64
 
 
 @kernel(boolean(i64))
@@ -33,3 +39,16 @@ def score_from_table(score, ply):
     if score >= MATE_IN_MAX_PLY:
         return score - ply
     return score + ply if score <= -MATE_IN_MAX_PLY else score
+
+
+SPLITMIX_STEP = np.uint64(0x9E3779B97F4A7C15)
+"""2**64 over the golden ratio."""
+
+
+@kernel(u64(u64))
+def splitmix64(state):
+    """Return the number that belongs to a state."""
+    z = state
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
