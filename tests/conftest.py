@@ -40,7 +40,7 @@ NIGHTLY = ("tests/core/toolchain/", "tests/batch/analysis/test_marks.py", "tests
 """Where a slow test is a nightly one: other processors and damaged caches, how good the marks of an analysis are, how
 the page looks."""
 OF_BENCH = ("test_matchplay.py", "test_fuzz.py")
-"""Of the tests of bench those that run always: the rules of games, readers of all inputs."""
+"""Files of tests/bench that are never nightly: the rules of games, and the readers of all inputs."""
 POLICIES = ("calibrated", "garms", "lazy")
 """One that predicts, one that opens by a rule, one that shares nothing; tests of properties under others are slow."""
 _OF_POLICIES = ("tests/scheduler/", "tests/simulation/", "tests/games/")

@@ -48,9 +48,9 @@ class Played(NamedTuple):
     opponent: int
     """`UCI_Elo` of Stockfish"""
     pairs: tuple[int, ...]
-    """numbers of pairs with 0, 1/2, 1, 3/2 and 2 points"""
+    """Numbers of pairs with 0, 1/2, 1, 3/2 and 2 points."""
     games: tuple[int, int, int]
-    """won, drawn, lost"""
+    """Numbers of games won, drawn and lost."""
 
 
 def read_match(path: Path) -> Played:

@@ -56,19 +56,19 @@ from psearch_core.chess.board.bridge import to_chess_move
 _MOST_ODDS = 1000.0
 _PAIRS_A_REPORT = 10
 _RESULTS = {0: ("1-0", "0-1"), 1: ("0-1", "1-0"), None: ("1/2-1/2", "1/2-1/2")}
-"""By the winner, when the first side is white and when it is black."""
+"""Results in PGN by the winner: when the first side is white, and when it is black."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """Who plays."""
+    """One of the two players."""
 
     workers: int
     policy: str
     driver: str = "pvs"
-    """of the search; logs before November 2026 do not name it"""
+    """Driver of the search; logs before November 2026 do not name it."""
     changes: str = ""
-    """to other options of the search, as the command line has them: `NAME=NUMBER,..`"""
+    """Changes to other options of the search, as on the command line: `NAME=NUMBER,..`."""
 
     def __str__(self) -> str:
         if self.workers == 1:
@@ -94,7 +94,7 @@ class Task:
     odds: float
     pair: int
     white: int
-    """which side has the white pieces: 0 the first"""
+    """Side that has the white pieces: 0 the first."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Game:
     result: str
     reason: str
     plies: int
-    """without the opening's"""
+    """Plies played, without the opening's."""
 
     @property
     def half_points(self) -> int:
@@ -123,7 +123,7 @@ class VirtualPlayer:
         self._simulator = Simulator(side.workers, hash_mb, costs)
         self._options = side.options
         self.nodes = 1.0
-        """that one worker searches in the time for a move"""
+        """Nodes that one worker searches in the time for a move."""
 
     def new_game(self) -> None:
         self._simulator.forget()

@@ -25,7 +25,6 @@ from psearch_core.views import evaluation_at, frame_at, i64, tables_at
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 OPERATIONS = 100_000
-SEARCH_DEPTH = 8
 HASH_MB = 16
 
 
@@ -153,7 +152,7 @@ def test_evaluation(benchmark: Any, tables: np.ndarray, stage: str, pawn_hash: b
 
 @pytest.mark.parametrize("stage", EVALUATED)
 def test_network(benchmark: Any, tables: np.ndarray, stage: str) -> None:
-    """With the sums of the position before at hand, as nearly always in a search."""
+    """The sums of the previous position are known, as nearly always in a search."""
     made = np.zeros(3, frame_dtype)
     set_position(tables, made["position"][:1], chess.Board(EVALUATED[stage]))
     repeat_generate(tables.ctypes.data, made.ctypes.data, 1)

@@ -58,7 +58,7 @@ _TURNS = 50
 _BLOCKS = 100
 _LOOKS = 200
 _LONGEST_WRITE_NS = 400
-"""Of a stack's mask by the other thread; it takes longer where both have to share a core."""
+"""Longest time of a write to a stack's mask by the other thread; a shared core makes it longer."""
 _POOLS = (stack_pool_size(2), stack_pool_size(128))
 """Sizes of the stack pool for the two points of a poll's line."""
 _UNWOUND_PLIES = 6
@@ -71,12 +71,12 @@ class Calibration:
 
     costs: Costs
     node_error: float
-    """root mean square error of the slices' times, relative"""
+    """Root mean square error of the slices' times, relative."""
     slices: int
     joins: int
     positions: int
     tree_nodes: float
-    """of one worker, mean over the positions"""
+    """Nodes of one worker, mean over the positions."""
     sharing: SharingCosts
 
     def table(self) -> str:

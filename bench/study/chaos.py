@@ -57,7 +57,7 @@ POSITIONS = [fen for fen in BENCH_POSITIONS if chess.Board(fen, chess960=True).l
 
 
 _MOST = dict.fromkeys(("program_kb", "workers_kb", "shared_kb"), 1024.0)
-"""By how much a figure may grow and still be called flat; any other not at all, to the nearest whole."""
+"""Growth up to which a figure still counts as flat; all others must not grow, to the nearest whole."""
 
 
 class Tormentor(threading.Thread):
@@ -66,18 +66,18 @@ class Tormentor(threading.Thread):
     def __init__(self, names: Sequence[str], interval_s: float, stopped_s: float, seed: int) -> None:
         super().__init__(daemon=True)
         self.engine = 0
-        """process number of the engine"""
+        """Process id of the engine."""
         self.spared: set[int] = set()
-        """processes of it that are no workers"""
+        """Its processes that are no workers."""
         self.is_let_loose = threading.Event()
         self.sent: list[tuple[float, str, int]] = []
-        """signals of this search: when, on `time.perf_counter`, which, and to whom"""
+        """Signals of this search: the time on `time.perf_counter`, which one, and the process."""
         self._signals = [getattr(signal, f"SIG{name}") for name in names]
         self._interval_s = interval_s
         self._stopped_s = stopped_s
         self._random = random.Random(seed)
         self._stopped: deque[tuple[float, int]] = deque()
-        """workers to be continued, and when"""
+        """Workers to be continued, and when."""
         self._is_over = threading.Event()
 
     def __enter__(self) -> Tormentor:
@@ -125,16 +125,16 @@ class Answer:
     hash_mb: int
     tormented: bool
     late_ms: float | None = None
-    """after the time it had; less than 0 as a rule, None without an answer"""
+    """Milliseconds by which the answer was late: below 0 as a rule, None without an answer."""
     bestmove: str = ""
     depth: int = 0
     nodes: int = 0
     ready_ms: float | None = None
-    """what the `isready` behind it took"""
+    """Milliseconds that the `isready` behind it took."""
     signals: list[tuple[float, str]] = field(default_factory=list)
-    """milliseconds from `go`"""
+    """Signals sent, and when, in milliseconds from `go`."""
     note: str = ""
-    """the last `info string` line"""
+    """The last `info string` line."""
     problems: list[str] = field(default_factory=list)
 
 
@@ -254,7 +254,7 @@ def verdict(rows: Sequence[dict[str, int]], workers: int) -> dict[str, Any]:
 
 
 def lateness(answers: Sequence[Answer], overhead_ms: float) -> dict[str, Any]:
-    """Of some answers: how late they were in milliseconds, by percentile."""
+    """Return by how many milliseconds answers were late, by percentile."""
     late = [answer.late_ms for answer in answers if answer.late_ms is not None]
     found: dict[str, Any] = {"answers": len(late)}
     if late:

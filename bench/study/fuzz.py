@@ -48,9 +48,9 @@ class Failure:
     number: int
     target: str
     reason: str
-    """the exception, and where it was raised"""
+    """The exception, and where it was raised."""
     data: str
-    """the input, in base 64"""
+    """The input, in base 64."""
 
 
 class TimeLimit(BaseException):
@@ -89,7 +89,7 @@ class Fuzzer:
         self.failures: list[Failure] = []
         self.slowest_s = 0.0
         self.most_memory = 0
-        """bytes that a case took at most"""
+        """Greatest number of bytes that a case has taken."""
 
     def case(self, number: int) -> tuple[Target, bytes]:
         """What a case is: the same for the same seed, number and targets."""

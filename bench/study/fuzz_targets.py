@@ -111,7 +111,7 @@ def _tokens(text: str) -> list[tokenize.TokenInfo]:
 
 
 def mutated_bytes(data: bytes, dice: Random) -> bytes:
-    """Of a binary file: bits turned, ranges cut out, repeated or filled."""
+    """Return a changed binary file: bits flipped, ranges cut out, repeated or filled."""
     changed = bytearray(data)
     for _ in range(1 + dice.getrandbits(2)):
         begin, end = _range(len(changed), dice)
@@ -177,10 +177,10 @@ class Target:
     run: Callable[[bytes], None]
     seeds: Sequence[bytes]
     weight: int = 1
-    """share of the cases"""
+    """Share of the cases."""
     is_text: bool = True
     patience: float = 1.0
-    """what the time limit is multiplied by"""
+    """Factor of the time limit."""
     mutate: Callable[[str, Sequence[str], Random], str] = mutated
 
     def case(self, dice: Random) -> bytes:
@@ -303,8 +303,7 @@ def run_pgn(data: bytes) -> None:
             _check_shown("".join(problem.text for problem in work.problems))
             if count_positions(work) > 300:
                 continue  # slow, not wrong
-            answers = {place.ply: _answer(place.board) for place in positions(work)}
-            judged = judge_game(work, answers)
+            judged = judge_game(work, {place.ply: _answer(place.board) for place in positions(work)})
             tally.add(judged)
             json.loads(json.dumps(game_object(judged, "a file")))
             written = annotate(judged, "psearch, depth 1")
@@ -546,7 +545,7 @@ def _log_seed() -> bytes:
 
 
 def kernel_targets() -> list[Target]:
-    """Those of a user's files of kernels, of which a case takes seconds."""
+    """Return the targets of users' kernel files, of which a case takes seconds."""
     seeds = [path.read_bytes() for path in sorted(EXAMPLES.glob("*.py"))]
     return [Target("kernels", run_kernels, seeds, patience=10, mutate=mutated_source)]
 

@@ -93,7 +93,7 @@ def _steps(found: Sequence[Iteration]) -> list[str]:
 
 
 def table(found: Sequence[Iteration]) -> str:
-    """By depth and configuration: nodes against the step before and against the first, and positions solved."""
+    """Return a table by depth and configuration: nodes against the step before and the first, and positions solved."""
     by_case: dict[tuple[int, str], dict[str, Iteration]] = defaultdict(dict)
     for one in found:
         by_case[one.depth, one.step][one.fen] = one
@@ -110,8 +110,7 @@ def table(found: Sequence[Iteration]) -> str:
             first = first or nodes
             solved = sum(case.solved for case in cases)
             rows.append([str(depth), step, str(len(cases)), f"{nodes:,}", f"{nodes / first:.4f}", str(solved)])
-    head = ["depth", "configuration", "positions", "nodes", "to the first", "solved"]
-    return text_table(head, rows, left=(1,))
+    return text_table(["depth", "configuration", "positions", "nodes", "to the first", "solved"], rows, left=(1,))
 
 
 def plot(path: Path, found: Sequence[Iteration]) -> None:

@@ -33,7 +33,7 @@ _PSEARCH = (sys.executable, "-c", "import sys; from psearch.faces.cli.main impor
 _SURVEY = 1.5
 """Time that finding a depth takes, in that of one search by one worker, roughly."""
 _MOVES = 70
-"""Of each side in a long game: how long a game takes at most, roughly."""
+"""Moves of each side in a long game, which bound its duration roughly."""
 
 
 def positions_for(minutes: float, counts: list[int], seconds: float, repeats: int) -> int:

@@ -60,7 +60,7 @@ class SharingCosts:
     costs: dict[str, float]
     joins: int
     ratio: float
-    """time of a node in a search that two share, over that of one alone: the median over the positions"""
+    """Time of a node in a search that two share, over that of one alone: the median over the positions."""
 
 
 def _excess(found: dict[str, np.ndarray]) -> tuple[float, float]:

@@ -39,7 +39,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "measurements"
 LOGS = DOCS / "study-selective" / "tables.jsonl.xz"
 PAGE = DOCS / "study-selective" / "tables.md"
 _NODES_A_SECOND = 0.8e6
-"""Of virtual time on one core, roughly."""
+"""Nodes a second in virtual time on one core, roughly."""
 _SURVEY = 1.5
 """Nodes that finding a depth takes, times those of the tree, roughly."""
 _FEWEST = 2

@@ -81,7 +81,7 @@ def position(dice: random.Random) -> chess.Board:
 
 
 def game_position(game: Game, dice: random.Random) -> GamePosition:
-    """The same of a game."""
+    """Return a position some plies into a game of random moves."""
     position = game.start()
     for _ in range(dice.randrange(30)):
         after = position.after(dice.choice(position.moves()))

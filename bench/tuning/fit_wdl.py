@@ -184,8 +184,7 @@ def main() -> None:
         "score and material": log_loss(parameters, score[held], units[held], outcome[held]),
     }
     if MATERIAL_KNOTS == KNOTS:
-        in_use = np.log([*DRAW_MARGIN_CP, *SPREAD_CP])
-        before = log_loss(in_use, score[held], units[held], outcome[held])
+        before = log_loss(np.log([*DRAW_MARGIN_CP, *SPREAD_CP]), score[held], units[held], outcome[held])
         print(f"held-out log loss, {'the model in use':<20} {before:.4f}")
     for name, value in losses.items():
         print(f"held-out log loss, {name:<20} {value:.4f}")

@@ -219,8 +219,7 @@ def test_many_at_once() -> None:
     async def one(number: int) -> None:
         async with psearch.AsyncEngine(hash_mb=1) as engine:
             results = await asyncio.gather(
-                engine.analyse(MATE_IN_1, Limit(depth=4 + number % 3)),
-                asyncio.sleep(0.01 * number),
+                engine.analyse(MATE_IN_1, Limit(depth=4 + number % 3)), asyncio.sleep(0.01 * number)
             )
             assert results[0]["pv"][0] == BACK_RANK
 

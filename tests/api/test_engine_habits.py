@@ -106,8 +106,7 @@ def test_pondering_fills_the_table_until_the_next_call(engine: psearch.Engine) -
     board.push(played.ponder)
     warm = engine.play(board, Limit(depth=7), game="g").info["nodes"]
     assert not pondering._thread.is_alive()
-    cold = engine.play(board, Limit(depth=7), game="another").info["nodes"]
-    assert warm < cold
+    assert warm < engine.play(board, Limit(depth=7), game="another").info["nodes"]
     for end in (engine.ping, engine.new_game, engine.stop, lambda: engine.send_game_result(board, chess.WHITE)):
         engine.play(FEN, Limit(depth=3), ponder=True)
         thread = engine._pondering._thread  # type: ignore[union-attr]
@@ -127,8 +126,7 @@ def test_configure(engine: psearch.Engine) -> None:
     assert (engine.threads, engine.hash_mb) == (2, 8)
     assert (engine._settings.search.policy, engine._settings.search.split_depth) == ("ybw", 3)
     assert engine.analyse(FEN, Limit(depth=5))["depth"] == 5
-    first = engine.analyse(FEN, Limit(depth=1), options={"Policy": "serial"})
-    assert first["depth"] == 1
+    assert engine.analyse(FEN, Limit(depth=1), options={"Policy": "serial"})["depth"] == 1
     assert engine._settings.search.policy == "ybw"
     engine.configure({"Clear Hash": None})
     engine.configure({})
@@ -228,8 +226,7 @@ def test_results_are_short_and_show_the_board() -> None:
     assert page.count("<svg") == 1 and page.count('class="arrow"') == 2  # its shaft and its head
     for line in result.lines:
         assert chess.Board(FEN).variation_san(line.pv).replace("'", "&#x27;") in page
-    again = pickle.loads(pickle.dumps(result))
-    assert again == result
+    assert pickle.loads(pickle.dumps(result)) == result
     over = psearch.search("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1")
     assert "bestmove=None" in repr(over)
     assert "<svg" in str(over._repr_html_())

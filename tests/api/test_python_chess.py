@@ -99,7 +99,7 @@ PLUMBING = {
     *(name for name in dir(asyncio.SubprocessProtocol) if not name.startswith("_")),
     *("send_line", "line_received", "error_line_received", "config", "target_config", "loop"),
 }
-"""Of python-chess's classes: how they talk to a process."""
+"""Members of python-chess's classes that concern how it talks to a process."""
 REFUSED = {"popen", "popen_uci", "popen_xboard", "communicate"}
 OTHER_DEFAULTS = {("play", "info"), ("analyse", "limit")}
 

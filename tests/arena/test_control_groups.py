@@ -38,7 +38,7 @@ class Tree:
         self.write("/proc/self/mountinfo", f"23 28 0:21 / /proc rw - proc proc rw\n{mounts}")
 
     def limit(self, folder: str, limit: int | str, used: int = 0, cached: int = 0) -> None:
-        """Of memory, in version 2."""
+        """Limit memory as version 2 does."""
         self.write(f"{folder}/memory.max", limit)
         self.write(f"{folder}/memory.current", used)
         self.write(f"{folder}/memory.stat", f"anon 1\nfile 77\ninactive_anon 66\ninactive_file {cached}")
@@ -117,7 +117,7 @@ def test_both_versions_side_by_side(tree: Tree) -> None:
 
 
 def test_a_container_sees_its_own_group_at_the_mount(tree: Tree) -> None:
-    """With a namespace of control groups the paths begin there; without one the mount says which group it shows."""
+    """In a namespace of control groups the paths begin there; without one the mount names the group that it shows."""
     tree.process("0::/", V2_MOUNT)
     tree.limit("/sys/fs/cgroup", 700)
     assert tree.left == (700, None)

@@ -110,8 +110,7 @@ def test_a_block() -> None:
 
 
 def test_a_block_is_not_executable_where_the_kernel_knows_that() -> None:
-    release = tuple(map(int, os.uname().release.split("-")[0].split(".")[:2]))
-    if release < (6, 3):
+    if tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) < (6, 3):
         pytest.skip("Linux before 6.3")
     block = SharedBlock(MIB)
     assert stat.S_IMODE(os.fstat(block.fd).st_mode) & 0o111 == 0
@@ -233,7 +232,7 @@ def test_whole_pieces_of_a_block_are_large_pages() -> None:
 
 @NEEDS_POPULATE
 def test_a_system_without_large_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As before: small ones, all of them."""
+    """Small pages are used then."""
     monkeypatch.setattr(memory, "_MADV_COLLAPSE", 9999)
     block = SharedBlock(37 * MIB)
     assert not block.enlarge_pages(0, 2 * MIB)

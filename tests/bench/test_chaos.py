@@ -117,8 +117,7 @@ def rows(**series: list[int]) -> list[dict[str, int]]:
 
 def grows(**series: list[int]) -> set[str]:
     """The figures that the verdict does not call flat, with two workers."""
-    found = chaos.verdict(rows(**series), 2)
-    return {name for name, values in found.items() if not values["flat"]}
+    return {name for name, values in chaos.verdict(rows(**series), 2).items() if not values["flat"]}
 
 
 def test_the_verdict() -> None:

@@ -60,7 +60,7 @@ def same(mine: Block, theirs: Block) -> bool:
 
 
 def moves_of(game: Game) -> list[chess.Move]:
-    """By python-chess: the legal moves sorted by their codes, and the one in that place."""
+    """Replay a game with python-chess: the rank of a move is its place among the legal moves sorted by their codes."""
     board = board_of(game.fen)
     moves = []
     for rank in game.ranks:
@@ -146,8 +146,7 @@ def test_starts_are_of_all_kinds_and_both_parities() -> None:
     boards = [board_of(start.fen) for start in starts]
     assert any(len(board.piece_map()) in (30, 31) for board in boards)  # something is missing
     assert any(len(board.piece_map()) < 12 for board in boards)  # endings
-    back_ranks = {board.board_fen().split("/")[0] for board in boards if len(board.piece_map()) == 32}
-    assert len(back_ranks) > 10  # Chess960
+    assert len({board.board_fen().split("/")[0] for board in boards if len(board.piece_map()) == 32}) > 10  # Chess960
     assert all(not start.board().is_game_over() for start in starts)
 
 

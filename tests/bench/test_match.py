@@ -84,8 +84,7 @@ def test_psearch_against_itself(tmp_path: Path) -> None:
     assert all(name.startswith("psearch") for name in summary["id_names"])
     assert summary["machine"]["cores"] >= 1
     games = games_of(tmp_path / "m.pgn")
-    seats = sorted((game.headers["Round"], game.headers["White"], game.headers["Black"]) for game in games)
-    assert seats == [
+    assert sorted((game.headers["Round"], game.headers["White"], game.headers["Black"]) for game in games) == [
         ("1.1", "psearch-1", "psearch-2"),
         ("1.2", "psearch-2", "psearch-1"),
         ("2.1", "psearch-1", "psearch-2"),
@@ -170,8 +169,7 @@ def test_thrown_away_is_listed(tmp_path: Path) -> None:
     assert status == 0
     summary = json.loads((tmp_path / "m.json").read_text())
     assert summary["draws"] == 2
-    listed = [entry for entry in summary["thrown_away"] if "at +5.00" in entry["text"]]
-    assert listed
+    assert [entry for entry in summary["thrown_away"] if "at +5.00" in entry["text"]]
     assert "thrown away, game" in out
 
 
@@ -224,8 +222,7 @@ def test_resumed_after_a_kill(tmp_path: Path) -> None:
     process.communicate()
     wait_until(lambda: not engines_left(tmp_path))
     assert_gone(process.pid)
-    before = journal.read_bytes()
-    kept = [line for line in before.splitlines(keepends=True) if line.endswith(b"\n")]
+    kept = [line for line in journal.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
     journal.write_bytes(b"".join(kept) + b'{"game": {"number": 99')
     with pgn.open("a") as file:
         file.write('[Event "torn"]\n\n1. e4 ')

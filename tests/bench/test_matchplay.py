@@ -43,7 +43,7 @@ def test_llr_of_published_tests_in_normalised_elo(pairs: tuple[int, ...], elo0: 
 
 
 def test_elo_of_a_published_match() -> None:
-    """fastchess on (1, 10, 78, 48, 13): Elo 72.85 +/- 22.33, nElo 132.30."""
+    """fastchess reports Elo 72.85 +/- 22.33 and nElo 132.30 for (1, 10, 78, 48, 13)."""
     found = strength((1, 10, 78, 48, 13))
     assert found is not None
     assert found.pairs == 150

@@ -183,8 +183,7 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
     ]
     assert (tmp_path / "curves.png").stat().st_size > 10_000
     net = load(tmp_path / f"nets/{NETWORK_HIDDEN}-600.npz")
-    lessons = read_lessons([games], 0.3)
-    assert error(net, *lessons.test, 1) == pytest.approx(found[-1]["error"], rel=1e-4)
+    assert error(net, *read_lessons([games], 0.3).test, 1) == pytest.approx(found[-1]["error"], rel=1e-4)
     played = run_bench(
         "match/quick.py", "--first-evaluation", tmp_path / f"nets/{NETWORK_HIDDEN}-600.net", "--second", "modern",
         "--book", BOOK, "--games", "12", "--nodes", "150", "--jobs", "2",

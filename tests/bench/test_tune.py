@@ -133,7 +133,7 @@ def test_a_fit_from_end_to_end(
 def test_games_are_read_as_positions_and_fitted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By both programs; each position is seen by its mover, who is White then."""
+    """Both programs read them; each position is seen by its mover, who becomes White."""
     path, out = tmp_path / "few.games", tmp_path / "wdl_model.py"
     target = Appender(path)
     target.append(Table(Settings(seed=5, nodes=100, games=16, commit="none", book=""), Book((), "")).play(0))

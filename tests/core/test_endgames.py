@@ -44,8 +44,7 @@ def scattered(pieces: str, dice: random.Random, turn: chess.Color = chess.WHITE)
     """A valid position, not over, with pieces (`KQk`) on random squares; bishops of a pair on both colours."""
     while True:
         board = chess.Board(None)
-        squares = dice.sample(range(64), len(pieces))
-        for square, letter in zip(squares, pieces, strict=True):
+        for square, letter in zip(dice.sample(range(64), len(pieces)), pieces, strict=True):
             board.set_piece_at(square, chess.Piece.from_symbol(letter))
         board.turn = turn
         bishops = board.pieces_mask(chess.BISHOP, chess.WHITE)
@@ -111,8 +110,7 @@ def test_won_endings_are_won(arena: Arena, pieces: str, games: int, nodes: int) 
 def test_drawish_endings_are_near_nothing(probe: NodeProbe, fen: str, most: int) -> None:
     board = chess.Board(fen)
     assert 0 <= value(probe, fen) <= most
-    mirrored = board.mirror()
-    assert -most <= value(probe, mirrored.fen()) <= 0
+    assert -most <= value(probe, board.mirror().fen()) <= 0
 
 
 @pytest.mark.parametrize(

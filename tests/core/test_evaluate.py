@@ -71,8 +71,7 @@ def test_pawn_hash_changes_nothing(boards: list[chess.Board]) -> None:
     tables = make_tables()
     old, fresh = NodeProbe(tables), NodeProbe(tables)
     hits = 0
-    dice = random.Random(31)
-    for board in dice.choices(boards, k=3 * len(boards)):
+    for board in random.Random(31).choices(boards, k=3 * len(boards)):
         for probe_ in (old, fresh):
             probe_.set(board)
         fresh.worker["evaluation"]["pawns"]["key"] = 0
@@ -106,10 +105,8 @@ def pawn_key(probe: NodeProbe, board: chess.Board) -> int:
 
 
 def test_pawn_key_knows_pawns_and_kings_only(probe: NodeProbe) -> None:
-    board = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
-    key = pawn_key(probe, board)
-    bare = chess.Board("4k3/p1pp1p2/4p1p1/3P4/1p2P3/7p/PPP2PPP/4K3 b - - 0 1")
-    assert pawn_key(probe, bare) == key
+    key = pawn_key(probe, chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"))
+    assert pawn_key(probe, chess.Board("4k3/p1pp1p2/4p1p1/3P4/1p2P3/7p/PPP2PPP/4K3 b - - 0 1")) == key
     for fen in (
         "4k3/p1pp1p2/4p1p1/3P4/1p2P3/7p/PPP2PPP/5K2 b - - 0 1",
         "4k3/p1pp1p2/4p1p1/3P4/1p2P3/7p/PPP2PP1/4K3 b - - 0 1",
@@ -230,7 +227,7 @@ def test_taper_rounds_towards_zero(probe: NodeProbe) -> None:
 
 
 def test_promoted_queens_do_not_leave_the_phase(probe: NodeProbe) -> None:
-    """With more pieces than at the start the middle game values count, not more than those."""
+    """More pieces than at the start count with the middle game values, and no more than those."""
     board = chess.Board("QQQQQQQQ/8/8/k7/8/7K/8/8 b - - 0 1")
     probe.set(board)
     assert int(probe.record["phase"]) == 32

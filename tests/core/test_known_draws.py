@@ -91,7 +91,7 @@ class Report:
     score: int
     is_exact: bool
     takes: bool
-    """there is a capture or a promotion in its line"""
+    """Its line contains a capture or a promotion."""
 
 
 def reports(arena: Arena, board: chess.Board, nodes: int, options: SearchOptions, dice: random.Random) -> list[Report]:
@@ -205,8 +205,7 @@ def test_nothing_learnt_puts_a_side_ahead_that_cannot_win(men: str, tables: np.n
         board = scattered(men, dice)
         node.set(board)
         value = dice.choice((node.evaluate(), node.evaluate_by_network()))
-        probe = taught(tables, board, dice.choice((-GREATEST, GREATEST)))
-        corrected = probe.corrected(value)
+        corrected = taught(tables, board, dice.choice((-GREATEST, GREATEST))).corrected(value)
         moved += corrected != value
         for side, sign in ((board.turn, 1), (not board.turn, -1)):
             if node.cannot_win(side):

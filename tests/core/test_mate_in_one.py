@@ -21,7 +21,7 @@ def probe() -> PruningProbe:
 
 
 def mates(board: chess.Board) -> set[chess.Move]:
-    """Of the side to move."""
+    """Return the side to move's mating moves."""
     found = set()
     for move in list(board.legal_moves):
         board.push(move)

@@ -145,10 +145,10 @@ def test_quiets_by_history(probe: NodeProbe) -> None:
         history = random_numbers.integers(-HISTORY_MAX, HISTORY_MAX, (2, 4096), endpoint=True)
         probe.learning["quiet"][0] = history[:, None]
         side = 0 if board.turn else 1
-        quiets = [code for stage, code in probe.pick_order() if KINDS[stage] == QUIET]
         scores = [
             -HISTORY_MAX - 1 if int(move_kind.py_func(code)) >= KIND_PROMOTE else history[side, code & 4095]
-            for code in quiets
+            for stage, code in probe.pick_order()
+            if KINDS[stage] == QUIET
         ]
         assert scores == sorted(scores, reverse=True), board.fen()
     probe.learning["quiet"] = 0

@@ -130,8 +130,7 @@ def test_squares_are_cut_off_and_weighed(kernels: None) -> None:
 
 
 def test_every_byte_that_differs_is_found(kernels: None) -> None:
-    dice = np.random.default_rng(3)
-    first = dice.integers(0, 256, 64).astype(np.uint8)
+    first = np.random.default_rng(3).integers(0, 256, 64).astype(np.uint8)
     for byte in range(64):
         second = first.copy()
         second[byte] ^= 128
@@ -171,8 +170,7 @@ def test_twins_agree_on_a_million_positions(kernels: None, tables: np.ndarray) -
         found = [
             value_by_network(tables_at, scratch_at, first + i * positions.itemsize, i) for i in range(len(positions))
         ]
-        wanted = values_of(network, codes.astype(np.int64), np.zeros(len(codes), np.int64))
-        assert found == wanted.tolist()
+        assert found == values_of(network, codes.astype(np.int64), np.zeros(len(codes), np.int64)).tolist()
 
 
 def test_sums_are_kept_up_to_date(tables: np.ndarray) -> None:

@@ -25,7 +25,7 @@ def good() -> bytes:
 
 
 def resealed(body: bytes) -> bytes:
-    """With the checksum that belongs to it."""
+    """Return a network file of this body, with its checksum."""
     return body + hashlib.sha256(body).digest()
 
 

@@ -80,11 +80,11 @@ class Watcher:
         self.arena = arena
         self.dice = random.Random(seed)
         self.split: Counter[str] = Counter()
-        """steps after which several workers were inside a node in this pass"""
+        """Steps after which several workers were inside a node in this pass."""
         self.given_up: Counter[str] = Counter()
-        """unwindings through a node in this pass that were due to something above it, or to a stop"""
+        """Unwindings through a node in this pass that were caused by something above it, or by a stop."""
         self.cut_short: Counter[str] = Counter()
-        """unwindings that ended at a node whose pass another worker had cut off"""
+        """Unwindings that ended at a node whose pass another worker had cut off."""
         self.finished: Counter[str] = Counter()
         self.checked = 0
         # fields as arrays: a view of a whole record costs more than a step

@@ -86,7 +86,7 @@ def identity(board: chess.Board) -> tuple[Any, ...]:
 
 
 def check_moves(board: chess.Board, probe: Probe) -> None:
-    """The same legal moves, however one asks for them."""
+    """Compare all ways to list the legal moves with python-chess."""
     codes = probe.legal_moves()
     expected = set(board.legal_moves)
     assert {to_chess_move(code, board) for code in codes} == expected, board.fen()
@@ -107,7 +107,7 @@ def is_tactical(code: int, board: chess.Board) -> bool:
 
 
 def check_state(board: chess.Board, probe: Probe) -> None:
-    """The same position as python-chess has, and as computed from scratch."""
+    """Compare a position with python-chess, and with the same position computed from scratch."""
     record = probe.record
     fen = board.fen()
     for color in chess.COLORS:
@@ -240,8 +240,7 @@ def test_en_passant_legality(tables, row):
 
 @pytest.mark.parametrize("row", read_rows("insufficient_material.tsv"), ids=lambda row: row["fen"])
 def test_insufficient_material(tables, row):
-    probe = Probe(tables, chess.Board(row["fen"]))
-    assert probe.has_insufficient_material() == (row["insufficient_both"] == "1")
+    assert Probe(tables, chess.Board(row["fen"])).has_insufficient_material() == (row["insufficient_both"] == "1")
 
 
 # -- keys ----------------------------------------------------------------------------------------------------

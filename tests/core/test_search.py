@@ -113,8 +113,7 @@ def test_quiet_mates_in_2_need_few_nodes(arena: Arena) -> None:
     assert len(cases) == 176
     for board, operations in cases:
         clear(arena)
-        outcome = search(arena, board, Limits(nodes=50_000, mate=2))
-        assert outcome.score == MATE - 3, operations["id"]
+        assert search(arena, board, Limits(nodes=50_000, mate=2)).score == MATE - 3, operations["id"]
     blind = without("mate_in_one", "reply_iterations")
     blind = replace(blind, evaluation="classic", pruning=replace(blind.pruning, **MARGINS_BY_HAND))
     seen = []
@@ -255,8 +254,7 @@ def test_plain_value_equals_naive_negamax(arena: Arena) -> None:
             expected = twin.value(board, depth)
             if expected is None:
                 break
-            outcome = search(arena, board, depth, PLAIN)
-            assert outcome.score == expected, (board.fen(), depth)
+            assert search(arena, board, depth, PLAIN).score == expected, (board.fen(), depth)
             compared += 1
     assert compared > 120
 
@@ -275,7 +273,7 @@ BUSY_POSITIONS = (KIWIPETE, MIDDLE_GAME, QUIET_ENDING)
 
 
 def counted(arena: Arena) -> dict[str, tuple[int, int]]:
-    """By technique: times tried, times it pruned, in the last search."""
+    """Return how often each technique was tried and how often it pruned in the last search."""
     pruned = arena.worker[0]["pruned"]
     return {name: (int(pruned[i, 0]), int(pruned[i, 1])) for i, name in enumerate(TECHNIQUE_NAMES)}
 
@@ -311,8 +309,7 @@ def test_what_is_off_is_not_counted(arena: Arena) -> None:
     for fen in BUSY_POSITIONS:
         clear(arena)
         search(arena, fen, 5, PLAIN)
-        names = {name for name, count in counted(arena).items() if count != (0, 0)}
-        assert names <= {"check_extension"}
+        assert {name for name, count in counted(arena).items() if count != (0, 0)} <= {"check_extension"}
 
 
 def test_every_technique_is_counted_somewhere(arena: Arena) -> None:
@@ -434,8 +431,7 @@ def test_table_off_leaves_the_table_alone(arena: Arena) -> None:
 def test_aspiration_finds_the_same_value(arena: Arena) -> None:
     """Narrow, wide and no window: without table and history-dependent pruning the value is one."""
     for fen in (KIWIPETE, MIDDLE_GAME, QUIET_ENDING):
-        scores = {search(arena, fen, 5, replace(PLAIN, aspiration=width)).score for width in (0, 1, 25, 500)}
-        assert len(scores) == 1
+        assert len({search(arena, fen, 5, replace(PLAIN, aspiration=width)).score for width in (0, 1, 25, 500)}) == 1
 
 
 # -- lines ---------------------------------------------------------------------------------------------------
@@ -568,7 +564,7 @@ def test_the_longest_line_ends_at_the_last_frame(options: SearchOptions) -> None
 
 
 def order_stop(arena: Arena) -> None:
-    """As the supervisor does."""
+    """Stop the search as the supervisor does."""
     arena.header["stop"] = 1
     arena.header["abort_epoch"] += 1 << 32
 
@@ -638,6 +634,5 @@ def test_a_stopped_iteration_may_improve_the_move_but_never_invents_one(arena: A
     for limit in range(1000, 60_000, 1777):
         clear(arena)
         outcome = search(arena, board, Limits(nodes=limit))
-        last = reports(arena)[-1]
-        assert int(last["pv"][0]) == from_chess_move(outcome.best, board)
+        assert int(reports(arena)[-1]["pv"][0]) == from_chess_move(outcome.best, board)
         assert abs(outcome.score) < 2000

@@ -381,7 +381,7 @@ def test_the_mode(arenas: dict[int, Arena]) -> None:
 
 
 def test_sound_mode_with_the_table_finds_mates(arenas: dict[int, Arena]) -> None:
-    """As users run it: table, aspiration, mate distance pruning."""
+    """Users run it so: with the table, aspiration and mate distance pruning."""
     arena = arenas[1]
     for fen, depth, mate in (
         ("6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", 2, 1),

@@ -51,7 +51,7 @@ MATE_IN_2 = "1B1Q1R2/8/qNrn3p/2p1rp2/Rn3k1K/8/5P2/bbN4B w - - 0 1"
 MATE_IN_2_KEY_MOVE = "d8f6"
 MATE_IN_2_DEPTH = 6
 MATE_FINDER = replace(DEFAULT, pruning=MODES["ael"])
-"""With it the depth is enough: `modern` leaves out quiet sacrifices until much later."""
+"""Pruning that finds the mate at this depth: `modern` leaves out quiet sacrifices until much later."""
 WORDS_PER_CLUSTER = CLUSTER_BYTES // 8
 ENTRIES_PER_CLUSTER = CLUSTER_BYTES // ENTRY_BYTES
 MAX_TURNS = 20_000_000
@@ -217,8 +217,7 @@ def test_a_cluster_holds_four(table: TableProbe, keys: list[int]) -> None:
     for number, key in enumerate(keys):
         table.store(key, replace(SOME, move=number + 1))
         assert len(present(table, keys)) == min(number + 1, ENTRIES_PER_CLUSTER)
-        stored = table.probe(key)
-        assert stored == replace(SOME, move=number + 1)
+        assert table.probe(key) == replace(SOME, move=number + 1)
 
 
 def test_the_shallowest_goes_first(table: TableProbe, keys: list[int]) -> None:

@@ -41,7 +41,7 @@ def _study_rows() -> Iterator[tuple[str, str, dict[int, str]]]:
 
 
 def _speedups(lines: list[Line]) -> dict[int, float]:
-    """By count: the mean over positions of the time of one worker over the time of so many."""
+    """Return, by number of workers, the mean over positions of the time of one worker over theirs."""
     times: dict[int, dict[str, list[float]]] = {}
     for line in lines:
         if "position" in line:

@@ -27,7 +27,7 @@ FILES = {
     "own-policy": ("my_policy.py", "may_open(ctx, node, ply)", "may_open(ctx, nod, ply)"),
     "own-rule": ("my_rule.py", "visit.move)", "visit.mov)"),
 }
-"""By guide: the file that it begins with, and what is wrong in its `broken.py`."""
+"""The file that each guide begins with, and the mistake in its `broken.py`."""
 BLOCKS = {guide: blocks_of((GUIDES / f"{guide}.md").read_text("utf-8")) for guide in FILES}
 COMMANDS = {"own-game": 7, "own-policy": 5, "own-rule": 4}
 SLOW = ("$ psearch predict", "my_term.py")
@@ -95,8 +95,7 @@ def test_the_table_has_every_hook(guide: str, module: str) -> None:
     hooks = {name for name, kernel in vars(import_module(module)).items() if getattr(kernel, "is_hook", False)}
     if guide == "own-policy":
         hooks = {name for name in hooks if getattr(import_module(module), name).py_func.__module__ == module}
-    said = re.findall(r"^\| `(\w+)\(", (GUIDES / f"{guide}.md").read_text("utf-8"), re.MULTILINE)
-    assert set(said) == hooks
+    assert set(re.findall(r"^\| `(\w+)\(", (GUIDES / f"{guide}.md").read_text("utf-8"), re.MULTILINE)) == hooks
 
 
 # -- examples whose output is shown whole (`tests/support/guides.py` writes them again) --------------------------------

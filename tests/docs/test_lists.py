@@ -33,7 +33,7 @@ def first_column(text: str) -> list[str]:
 
 
 def undescribed(parameters: Collection[str], text: str) -> set[str]:
-    """Those that no page names in `code`."""
+    """Return the parameters that no page names in `code`."""
     return {name for name in parameters if f"`{name}`" not in text}
 
 
@@ -44,16 +44,14 @@ def test_every_parameter_of_selective_search_is_described() -> None:
 
 
 def test_the_tables_of_techniques_have_only_what_there_is() -> None:
-    text = section(DOCS / "design" / "search.md", "Selective search")
-    rows = first_column(text)
+    rows = first_column(section(DOCS / "design" / "search.md", "Selective search"))
     assert len(rows) > 15
     assert set(rows) <= PARAMETERS.keys() | {"see_pruning"}  # an option of its own
 
 
 def test_policies() -> None:
     rules = section(DOCS / "design" / "architecture.md", "Rules")
-    uses = section(DOCS / "design" / "prediction.md", "What each policy uses")
-    for table in (rules, uses):
+    for table in (rules, section(DOCS / "design" / "prediction.md", "What each policy uses")):
         assert sorted(first_column(table)) == sorted(POLICY_NAMES)
 
 
@@ -120,8 +118,7 @@ MEMORY = (DOCS / "design" / "memory.md").read_text("utf-8")
     ],
 )
 def test_sizes_of_records(label: str, size: int) -> None:
-    said = {int(number.replace(",", "")) for number in re.findall(label + r"([0-9][0-9,]*)\b", MEMORY)}
-    assert said == {size}
+    assert {int(number.replace(",", "")) for number in re.findall(label + r"([0-9][0-9,]*)\b", MEMORY)} == {size}
 
 
 def test_the_map_has_every_room() -> None:

@@ -29,9 +29,9 @@ class Step(NamedTuple):
     """One numbered step of a recipe."""
 
     text: str
-    """without its block"""
+    """The page without its block."""
     block: str
-    """the lines to be typed, at the margin"""
+    """The lines to be typed, without their indentation."""
 
 
 def steps_of(title: str) -> list[Step]:

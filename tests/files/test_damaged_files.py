@@ -66,7 +66,7 @@ def analysis(path: Path, count: int) -> None:
 
 
 def rows(path: Path, count: int) -> None:
-    """As train.py and torture.py keep them."""
+    """Append rows as train.py and torture.py do."""
     with Journal.at_end(path, b'{"hidden": ') as target:
         for number in range(count):
             target.append({"hidden": 32, "positions": number})
@@ -187,8 +187,7 @@ def test_what_a_kill_has_cut_short_goes_and_nothing_else(tool: Tool, tmp_path: P
     before = contents(tmp_path)
     tool.go_on(tmp_path / tool.name, 1)
     after = contents(tmp_path)
-    order = {"match": ("some.pgn", "some.jsonl")}
-    names = order.get(tool.go_on.__name__, (tool.name,))
+    names = {"match": ("some.pgn", "some.jsonl")}.get(tool.go_on.__name__, (tool.name,))
     dice = random.Random(2)
     for place, name in enumerate(names):
         begin, end = len(before[name]), len(after[name])
@@ -285,10 +284,7 @@ def test_packed_logs_that_are_damaged_stay(tmp_path: Path, capsys: pytest.Captur
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("training/generate.py", "FILE", "--games", "1"),
-        ("study/torture.py", "--minutes", "0", "--log", "FILE"),
-    ],
+    [("training/generate.py", "FILE", "--games", "1"), ("study/torture.py", "--minutes", "0", "--log", "FILE")],
     ids=lambda words: words[0],
 )
 def test_the_commands_refuse_in_a_line(words: tuple[str, ...], tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_what_is_no_file_gets_the_lines_too() -> None:
 
 
 def test_a_fifo_must_have_a_reader(path: Path) -> None:
-    """With a reading end of our own a write could wait for ever once the reader has left."""
+    """A write must not wait for ever once the reader has left, as it would if this program held a reading end."""
     os.mkfifo(path)
     with pytest.raises(OSError, match="No such device"):
         Journal(path, fresh=True)

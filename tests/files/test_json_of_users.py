@@ -82,8 +82,7 @@ def changed_journal(path: Path) -> None:
 
 
 def older(path: Path) -> None:
-    results = OlderResults(read_source(str(path)))
-    results.of_position(Task(0, START))
+    OlderResults(read_source(str(path))).of_position(Task(0, START))
 
 
 OLD_ANSWER = {
@@ -182,8 +181,7 @@ def test_odd_values_anywhere(name: str, tmp_path: Path) -> None:
     def text_of(replaced: list[str]) -> str:
         return "".join(f"{line}{ending}" for line in replaced)
 
-    refused = check(reader, text_of(texts), tmp_path)
-    assert refused == (name == "trace"), "whose events are checked"
+    assert check(reader, text_of(texts), tmp_path) == (name == "trace"), "whose events are checked"
     for number, line in enumerate(lines):
         for path in places(line):
             for odd in ODD:

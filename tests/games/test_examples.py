@@ -76,8 +76,7 @@ def random_game(example: Example, seed: int) -> list[str]:
 
 
 def test_perft(example: Example) -> None:
-    counts = {row[0].replace("_", " "): list(map(int, row[1:])) for row in lines_of("perft.tsv")}
-    expected = counts[example.game.name]
+    expected = {row[0].replace("_", " "): list(map(int, row[1:])) for row in lines_of("perft.tsv")}[example.game.name]
     assert [example.game.start().perft(depth + 1) for depth in range(len(expected))] == expected
 
 
@@ -120,8 +119,7 @@ def test_keys_of_all_positions_of_connect_four(connect_four: Example) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "one", "another"),
-    [("connect_four", "4435", "3544"), ("othello", "f5d6c3d3c4", "f5d6c4d3c3")],
+    ("name", "one", "another"), [("connect_four", "4435", "3544"), ("othello", "f5d6c3d3c4", "f5d6c4d3c3")]
 )
 def test_transpositions_have_one_key(request: pytest.FixtureRequest, name: str, one: str, another: str) -> None:
     example = request.getfixturevalue(name)
@@ -264,8 +262,7 @@ def test_published_scores_of_ffo_positions(othello: Example, number: str) -> Non
 @pytest.mark.parametrize("name", ["end", "middle"])
 def test_published_scores_of_connect_four_by_two_workers(name: str) -> None:
     game = Game(EXAMPLES / "connect_four.py")
-    rows = lines_of(f"connect_four_{name}_easy.txt")
-    positions = [(game.read(moves), int(score)) for moves, score in rows]
+    positions = [(game.read(moves), int(score)) for moves, score in lines_of(f"connect_four_{name}_easy.txt")]
     with supervisor_for(positions[0][0], 2, 16) as supervisor:
         for position, score in positions:
             found = search_with(supervisor, position, Limits(depth=42))

@@ -57,20 +57,20 @@ class Setting:
     workers: int
     moves: int
     levels: int
-    """of nodes that may open"""
+    """Number of levels of nodes that may open."""
     stacks: int
     values: int = 2
-    """of a leaf"""
+    """Number of values of a leaf."""
     iterations: int = 1
-    """of the main root"""
+    """Number of iterations of the main root."""
     roots: int = 1
-    """main root and side root"""
+    """Number of roots: 2 adds a side root."""
     defers: bool = False
-    """moves may be put off"""
+    """Moves may be deferred."""
     stops: bool = True
-    """the supervisor may stop the search at any moment"""
+    """The supervisor may stop the search at any moment."""
     betas: tuple[int, ...] = (INFINITE, 1)
-    """of the roots: each of them with each"""
+    """Upper bounds of the roots; each root is combined with each."""
     mutation: int = mutations.NOTHING
 
     def record(self) -> np.void:
@@ -90,9 +90,9 @@ class Exploration:
     outcome: int
     """DONE, or the number of a property that does not hold"""
     trace: tuple[str, ...]
-    """to the state or the step where it does not"""
+    """Steps to the state or to the step where the property does not hold."""
     seen: frozenset[str]
-    """names of steps that were made"""
+    """Names of the steps that were made."""
 
     def __str__(self) -> str:
         if self.outcome == found.DONE:

@@ -45,7 +45,7 @@ NOTHING = 0
 ) = range(1, 38)
 
 OF_ROOTS = range(MAIN_ROOT_STOPS_NOBODY, VOTE_READS_COPIED_FIELD + 1)
-"""Those that are looked for where there are two roots."""
+"""Mutations that only a world with two roots can show."""
 
 FREE_BEFORE_RELEASE, ADOPT_KEEPS_EPOCH, ALPHA_READ_TWICE = 50, 51, 52
 

@@ -40,8 +40,7 @@ def test_a_whole_control_is_played_without_losing_on_time(
     """Even if every move takes its hard limit and all of the overhead."""
     clock_s = time_s
     for left in range(moves, 0, -1):
-        budget = allot(GameClock(clock_s, increment_s, left), overhead_s)
-        used_s = budget.hard_s + overhead_s
+        used_s = allot(GameClock(clock_s, increment_s, left), overhead_s).hard_s + overhead_s
         if clock_s > overhead_s + 0.002:
             assert used_s <= clock_s + 1e-9
             clock_s -= used_s
@@ -101,13 +100,7 @@ def clock_after(
 @example(1.0, 0.0, 0.03, 0.06, None, False, 0)
 @example(1.0, 0.0, 0.0, 0.0, None, True, 0)
 def test_no_game_of_200_moves_is_lost_by_lag(
-    time_s: float,
-    increment_s: float,
-    overhead_s: float,
-    share: float,
-    period: int | None,
-    takes_all: bool,
-    seed: int,
+    time_s: float, increment_s: float, overhead_s: float, share: float, period: int | None, takes_all: bool, seed: int
 ) -> None:
     """Each move has a true lag of up to the overhead; 200 moves at once would fit on the clock."""
     most_s = share * overhead_s
@@ -250,8 +243,7 @@ def test_a_settled_move_and_a_found_mate_get_less() -> None:
 
 
 def test_with_one_move_there_is_nothing_to_think_about() -> None:
-    forced = manager([30], root_moves=1)
-    assert forced.is_due(0.0)
+    assert manager([30], root_moves=1).is_due(0.0)
     assert not TimeManager(Budget(1.0, 5.0), 1).is_due(0.5)  # before the first iteration has ended
 
 

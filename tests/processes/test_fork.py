@@ -28,8 +28,7 @@ METHODS = ("fork", "forkserver")
 
 def blocks_of(pid: int) -> list[str]:
     """Shared blocks that a process maps, by the numbers of their files."""
-    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
-    return [line.split()[4] for line in lines if "memfd:psearch" in line]
+    return [line.split()[4] for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "memfd:psearch" in line]
 
 
 def files_of(pid: int) -> list[str]:

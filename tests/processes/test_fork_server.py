@@ -27,7 +27,7 @@ from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
 
 SLACK_S = 6.0
-"""Of a slow and loaded machine, which may start another fork server meanwhile; what must not be waited for are 10 s."""
+"""Seconds that a slow and loaded machine may take, which may start another fork server; a wrong wait takes 10 s."""
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_one_that_is_stopped_in_a_request_is_given_up(server: ChildProcess) -> N
 
 
 def test_one_that_goes_on_in_time_is_kept(server: ChildProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when a terminal stops the group, and the program is the first to go on."""
+    """A terminal stops the whole group, and the program may continue first."""
     looks = iter("T")
     monkeypatch.setattr(child, "process_state", lambda pid: next(looks, "S"))
     assert fork_server().process.pid == server.pid
@@ -124,7 +124,7 @@ def test_workers_that_come_at_once(server: ChildProcess) -> None:
 
 
 def test_how_a_worker_ended_is_not_waited_for(server: ChildProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As without /proc, where nobody knows that the fork server is stopped."""
+    """Without /proc nothing tells that the fork server is stopped."""
     with Supervisor(8, 1, start_method="forkserver") as engine:
         monkeypatch.setattr(child, "process_state", lambda pid: None)
         stop(server)

@@ -249,8 +249,7 @@ def test_the_line_ends_with_the_game(table: Table) -> None:
 
 
 def test_a_mate_is_followed_where_the_table_is_sure_of_it(table: Table) -> None:
-    after = played(ROOKS, moves("a2a7"))
-    won = played(after, moves("h8g8"))
+    won = played(played(ROOKS, moves("a2a7")), moves("h8g8"))
     table.put(won, from_chess_move(chess.Move.from_uci("b1b8"), won), MATE - 1, 3, BOUND_LOWER)
     assert table.line(ROOKS, info(9, "a2a7", score=mate_in(2))) == "a2a7 h8g8 b1b8"
     # it was a line to something else before

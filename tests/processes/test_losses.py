@@ -113,8 +113,7 @@ def test_whatever_happens_to_workers_the_search_keeps_its_time_and_its_depth(
                 result = engine.search(SearchRequest(KIWIPETE, limits, options, on_info=take))
                 late.append(time.monotonic() - start - 0.6)
             assert hit
-            exact = [info for info in infos if not info.is_live and info.bound == "exact"]
-            depths = [info.depth for info in exact]
+            depths = [info.depth for info in infos if not info.is_live and info.bound == "exact"]
             assert depths == list(range(1, len(depths) + 1)) and depths[-1] >= 4
             assert result.bestmove == result.info.pv[0] == infos[-1].pv[0]
             assert len(result.info.pv) >= 2
@@ -218,7 +217,7 @@ def test_when_nobody_has_found_a_move_in_time_this_process_does() -> None:
 def test_workers_that_are_lost_while_they_start_are_replaced(
     method: str, number: signal.Signals, threads: int, victims: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As long as that goes on no worker is had, and this process searches alone."""
+    """Until then there is no worker, and this process searches alone."""
     hit: list[int] = []
     init = ChildProcess.__init__
 
@@ -383,7 +382,7 @@ def test_where_no_process_can_be_had_this_one_goes_on(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("passes", [True, False])
 def test_a_shortage_of_memory_is_waited_for(monkeypatch: pytest.MonkeyPatch, passes: bool) -> None:
-    """As in a control group that is full when a worker is killed: those that are killed with it are not gone yet."""
+    """A control group may be full when a worker is killed: its memory is not free at once."""
     asked = 0
 
     def available() -> int:
@@ -467,9 +466,7 @@ def test_a_stop_that_comes_after_the_end_touches_no_memory(monkeypatch: pytest.M
     assert len(touched) == 1
 
 
-def test_closing_while_a_callback_does_not_return_frees_nothing_under_its_feet(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_closing_while_a_callback_does_not_return_frees_nothing_under_its_feet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "CLOSE_S", 0.1)
     inside, go_on = threading.Event(), threading.Event()
     ended: list[object] = []

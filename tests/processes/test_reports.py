@@ -53,7 +53,7 @@ def test_a_bound_that_tells_of_a_mate_is_won_or_lost(value: int, bound: int, sco
 
 @pytest.mark.parametrize("turn", chess.COLORS)
 def test_a_score_goes_back_to_what_the_search_counts(turn: chess.Color) -> None:
-    """Who moves mates after an odd number of plies, who does not after an even number."""
+    """The side to move mates after an odd number of plies, the other side after an even number."""
     won, lost = range(MATE - 1, MATE_IN_MAX_PLY, -2), range(-MATE, -MATE_IN_MAX_PLY, 2)
     for value in (*won, *lost, -WON_CP, -31, 0, 31, WON_CP):
         assert centipawns(to_score(value, turn)) == value
@@ -100,7 +100,7 @@ SWINGS = chess.Board("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1")
 MATE_IN_3 = chess.Board("r1b1kb1r/pppp1ppp/5q2/4n3/3KP3/2N3PN/PPP4P/R1BQ1B1R b kq - 0 1")
 PROVED = SearchOptions(driver="null")
 ALONE = SearchOptions(driver="null", policy="serial")
-"""The same tree every time."""
+"""Options that make the same tree every time."""
 
 
 @pytest.fixture(scope="module")

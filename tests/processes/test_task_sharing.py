@@ -56,7 +56,7 @@ class Run:
 
     process: subprocess.Popen[str]
     pids: list[int]
-    """of its two processes"""
+    """Process ids of its two processes."""
 
 
 Start = Callable[..., Run]

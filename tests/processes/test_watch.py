@@ -67,8 +67,7 @@ def fail(workers: WorkerPool, monkeypatch: pytest.MonkeyPatch, fails: Callable[[
 def test_a_search_from_setup_to_answer(workers: WorkerPool) -> None:
     infos: list[Info] = []
     control = SearchControl()
-    request = SearchRequest(KIWIPETE, Limits(depth=4), on_info=infos.append, control=control)
-    result = watch(workers, request).result()
+    result = watch(workers, SearchRequest(KIWIPETE, Limits(depth=4), on_info=infos.append, control=control)).result()
     assert result.info.depth == 4 and not result.interrupted and result.notes == []
     assert [info.depth for info in infos if not info.is_live] == [1, 2, 3, 4]
     control.stop()
@@ -90,8 +89,7 @@ def test_the_search_goes_on_behind_the_last_finished_iteration(
         return False
 
     fail(workers, monkeypatch, fails)
-    one = watch(workers, SearchRequest(KIWIPETE, Limits(depth=10), on_info=infos.append))
-    result = one.result()
+    result = watch(workers, SearchRequest(KIWIPETE, Limits(depth=10), on_info=infos.append)).result()
     assert result.info.depth == 10
     assert result.notes == ["worker 0 was killed by signal 9; new workers go on"] * len(died_at)
     depths = [info.depth for info in infos if info.bound == "exact" and not info.is_live]

@@ -136,8 +136,7 @@ def test_after_ctrl_c_the_same_command_goes_on(fake_ray: Path, tmp_path: Path) -
     assert process.returncode == 130 and "the same command goes on from there" in said
     done = run(*words)
     assert done.returncode == 0 and "going on from there" in done.stderr
-    lines = [row["line"] for row in map(json.loads, out.read_text().splitlines()[:-1])]
-    assert lines == list(range(1, 401))
+    assert [row["line"] for row in map(json.loads, out.read_text().splitlines()[:-1])] == list(range(1, 401))
 
 
 @pytest.mark.slow

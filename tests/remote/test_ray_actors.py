@@ -45,13 +45,13 @@ class FakeRay:
     def __init__(self) -> None:
         self.alive: dict[str, dict[str, Any]] = {}
         self.asked: dict[int, tuple[str, int]] = {}
-        """what each reference was asked of which actor"""
+        """What each reference asked of which actor."""
         self.outcomes: dict[int, Any] = {}
-        """what has been answered and not been heard"""
+        """Answers that have not been collected yet."""
         self.selectors: list[str] = []
-        """where each actor that was begun may be"""
+        """Where each actor that was started may run."""
         self.nodes_of: dict[int, str] = {}
-        """where actors are"""
+        """Node of each actor."""
         self.killed: list[int] = []
 
     def nodes(self) -> list[dict[str, Any]]:

@@ -197,8 +197,7 @@ def test_the_driver_ends_with_the_program(fake_ray: Path) -> None:
     program = subprocess.Popen([sys.executable, "-c", _PROGRAM], stdout=subprocess.PIPE, text=True)
     assert program.stdout is not None
     with program, program.stdout:
-        driver = int(program.stdout.readline())
-        watch = open_pidfd(driver)
+        watch = open_pidfd(int(program.stdout.readline()))
         assert watch is not None
         program.kill()
     try:

@@ -43,7 +43,7 @@ ABSURD = {
     "en passant that cannot have been": "8/8/8/2k5/3Pp3/8/8/4K2B b - d3 0 1",
 }
 MOST_NODES = 100_000
-"""Of the first iteration, whatever stands on the board."""
+"""Most nodes of a first iteration, whatever stands on the board."""
 WORKERS = 3
 MAX_TURNS = 20_000_000
 

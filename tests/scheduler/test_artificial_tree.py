@@ -81,8 +81,7 @@ def run(arena: Arena, shape: Shape, how: SearchOptions, seed: int = 1, burst: in
     """Search from nothing in one order of transitions; the value, after looking at everything else that was found."""
     forget(arena)
     set_up(arena, shape, how)
-    turns = run_interleaved(arena.context, seed, burst, MAX_TURNS)
-    assert turns >= 0, "hang\n" + describe(arena)
+    assert run_interleaved(arena.context, seed, burst, MAX_TURNS) >= 0, "hang\n" + describe(arena)
     check_end(arena, shape)
     return int(arena.header[0]["score"])
 
@@ -103,13 +102,13 @@ def check_end(arena: Arena, shape: Shape) -> None:
 
 
 def total(arena: Arena, counter: str) -> int:
-    """Of all workers."""
+    """Return the sum over all workers."""
     counters = arena.worker if counter == "nodes" else arena.worker["counters"]
     return int(counters[counter].sum())
 
 
 def value_of(shape: Shape) -> int:
-    """Of the root in the last iteration."""
+    """Return the root's value in the last iteration."""
     return root_of(shape).value + swing_of(shape, shape.depth)
 
 

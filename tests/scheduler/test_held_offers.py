@@ -1,5 +1,4 @@
-"""Who looks for work passes over nodes whose lock another worker has: by the lock itself, or by the clock of virtual
-time."""
+"""Workers in search of work pass over nodes that another worker has locked, in real and in virtual time."""
 
 from __future__ import annotations
 
@@ -90,6 +89,5 @@ def test_a_look_that_costs_nothing_ends() -> None:
     """A worker that finds held nodes only looks again: not for ever at the same moment."""
     costs = replace(NOTHING_SHARED, poll=0.0, poll_stack=0.0, hold_join=3000.0)
     with contextlib.closing(Simulator(16, 4, costs)) as simulator:
-        sample = simulator.search("x", chess.Board(MIDDLE_GAME), 8, SearchOptions())
-        assert sample.nodes > 0
+        assert simulator.search("x", chess.Board(MIDDLE_GAME), 8, SearchOptions()).nodes > 0
         assert int(simulator.arena.worker["counters"]["held_offers"].sum()) > 0

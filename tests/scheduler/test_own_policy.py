@@ -76,7 +76,7 @@ def test_every_process_runs_it_however_it_is_started() -> None:
 
 @pytest.mark.slow
 def test_processes_get_it_though_its_file_is_another_by_now(tmp_path: Path) -> None:
-    """By the fork server, which has not loaded it."""
+    """They get it from the fork server, which loaded the file before."""
     file = tmp_path / "short_lived.py"
     file.write_text(FILE.read_text().replace("LARGE = 5", "LARGE = 6"))
     options = SearchOptions(policy=str(file))
@@ -120,8 +120,7 @@ def test_what_the_system_refuses_leaves_workers_that_run_it() -> None:
         searcher.settle(Size(1, 1))
         searcher.settle(Size(1, 1 << 30, kernels=OPTIONS.kernels))
         assert len(told) == 1 and "going on with Threads 1 and Hash 1" in told[0]
-        result = searcher.supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=4), OPTIONS))
-        assert result.depth == 4
+        assert searcher.supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=4), OPTIONS)).depth == 4
         assert searcher.supervisor.arena.kernels == OPTIONS.kernels
 
 

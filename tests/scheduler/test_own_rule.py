@@ -114,7 +114,7 @@ def test_what_a_file_counts_is_the_last_row() -> None:
 
 @pytest.mark.parametrize("network", [0, 1])
 def test_an_evaluation_may_be_another(network: int) -> None:
-    """Of all positions the same: a root is worth as much, and a term is added to what the package says."""
+    """All positions have one value here: a root is worth it, and a term is added to what the package says."""
     options = serial(EVERY_HOOK, pruning=replace(MODES["plain"], network=network))
 
     def score(rule: int, number: int) -> int:
@@ -167,8 +167,7 @@ def test_a_text_that_replaces_nothing(text: bytes) -> None:
 def test_kernels_are_of_one_file() -> None:
     with pytest.raises(PsearchError, match=r"cannot be used together: put both into one file$"):
         SearchOptions(policy=POLICY_FILE, with_=FILE)
-    both = SearchOptions(policy=POLICY_FILE, with_=POLICY_FILE)
-    assert both.kernels == SearchOptions(policy=POLICY_FILE).kernels
+    assert SearchOptions(policy=POLICY_FILE, with_=POLICY_FILE).kernels == SearchOptions(policy=POLICY_FILE).kernels
     assert SearchOptions(policy="ybw", with_=FILE).standard() == SearchOptions(policy="ybw")
     with pytest.raises(PsearchError, match=r"cannot read the file 'gone\.py': No such file"):
         SearchOptions(with_="gone.py")
@@ -185,7 +184,7 @@ def test_one_file_may_have_rules_and_a_policy() -> None:
 
 
 def test_what_other_kernels_left_in_the_table_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By those of the package, when no process can be had, nor the other way round."""
+    """The package's kernels, used when no process can be had, read nothing of others, and others nothing of theirs."""
     options = SearchOptions(with_=FILE)
     request = SearchRequest(chess.Board(KIWIPETE), Limits(depth=6), options)
 

@@ -30,7 +30,7 @@ WORKERS = 4
 
 
 def counts(arena: Arena, stack: int, ply: int) -> np.ndarray:
-    """Of the two plies behind one."""
+    """Return the counts of the two plies behind one."""
     return arena.stack["cutoffs"][stack, ply + 1 : ply + 3].astype(int)
 
 

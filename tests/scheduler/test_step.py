@@ -51,8 +51,7 @@ def arenas() -> dict[int, Arena]:
 def run(arena: Arena, board: chess.Board, depth: int, options: SearchOptions, seed: int, burst: int = 20) -> int:
     """The root value under one interleaving; fails with a picture of the arena if the search hangs."""
     write_search(arena, board, Limits(depth=depth), options)
-    turns = run_interleaved(arena.context, seed, burst, MAX_TURNS)
-    assert turns >= 0, "hang\n" + describe(arena)
+    assert run_interleaved(arena.context, seed, burst, MAX_TURNS) >= 0, "hang\n" + describe(arena)
     assert leftovers(arena) == []
     return int(arena.header[0]["score"])
 

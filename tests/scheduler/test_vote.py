@@ -37,10 +37,10 @@ class Voter:
     move: int
     score: int
     depth: int
-    """the last that it has finished; 0 none"""
+    """Depth of its last finished iteration; 0 if there is none."""
     bound: int
     length: int = 1
-    """of the line"""
+    """Length of the line."""
 
     @property
     def gives_mate(self) -> bool:
@@ -219,7 +219,7 @@ def test_in_any_order_of_transitions(arena: Arena, policy: str) -> None:
 
 @pytest.mark.parametrize("policy", ["lazy", "calibrated"])
 def test_no_vote_over_a_search_that_came_to_its_depth_or_has_one_root(simulator: Simulator, policy: str) -> None:
-    """Of the depth that was asked for the main root has the answer."""
+    """The main root decides when it has reached the depth that was asked for."""
     board = POSITIONS[0]
     found = simulator.search("", board, 6, SearchOptions(policy=policy))
     header = simulator.arena.header[0]

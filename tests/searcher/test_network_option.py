@@ -80,22 +80,20 @@ def test_an_engine_goes_from_one_network_to_another_and_back(other: Path) -> Non
 
         first = count()
         second = count(EvalFile=str(other))
-        third = count(EvalFile="", Evaluation="classic")
-        assert len({first, second, third}) == 3
+        assert len({first, second, count(EvalFile="", Evaluation="classic")}) == 3
         assert count(Evaluation="auto") == first
         assert count(EvalFile=str(other)) == second
 
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_all_workers_evaluate_by_the_file(other: Path, threads: int) -> None:
-    """With a network that says nothing at all, nobody finds more than nothing."""
+    """The network evaluates everything as 0, so every worker's score is 0."""
     record = default_network().record.copy()
     record["out"], record["out_bias"] = 0, 0
     silent = other.with_name("silent.net")
     silent.write_bytes(encoded(record, {}))
     with psearch.Engine(threads=threads, hash_mb=4, net=silent, pruning="modern,correction=0") as engine:
-        info = engine.analyse(chess.Board(FEN), chess.engine.Limit(depth=7))
-        assert info["score"].relative == chess.engine.Cp(0)
+        assert engine.analyse(chess.Board(FEN), chess.engine.Limit(depth=7))["score"].relative == chess.engine.Cp(0)
 
 
 # -- a file that is replaced while it is used -----------------------------------------------------------------------

@@ -92,10 +92,7 @@ def test_what_is_refused_leaves_the_size_of_before(system: System) -> None:
 def test_the_hash_is_halved_when_the_size_of_before_cannot_be_had_either(system: System) -> None:
     system.settle(4, 64)
     system.grant(lambda size: size.hash_mb <= 20)
-    assert system.settle(4, 128)[:2] == (
-        Size(4, 16),
-        [Size(4, 128), Size(4, 64), Size(4, 32), Size(4, 16)],
-    )
+    assert system.settle(4, 128)[:2] == (Size(4, 16), [Size(4, 128), Size(4, 64), Size(4, 32), Size(4, 16)])
 
 
 def test_then_there_are_fewer_processes_and_at_last_none(system: System) -> None:

@@ -279,8 +279,7 @@ def test_the_cost_of_a_join_counts_while_all_are_busy(simulators: dict[int, Simu
 def test_every_invariant_after_every_event(policy: str) -> None:
     jittery = Simulator(3, 1, JITTER)
     options = SearchOptions(policy=policy, split_depth=1)
-    sample = jittery.search("x", chess.Board(KIWIPETE), 2, options, seed=3, validate=True)
-    assert sample.nodes > 0
+    assert jittery.search("x", chess.Board(KIWIPETE), 2, options, seed=3, validate=True).nodes > 0
     jittery.close()
 
 
@@ -352,10 +351,8 @@ def test_repeats_of_a_study_have_other_luck() -> None:
     ]
     for threads in (1, 2):
         for position in SUITE:
-            nodes = {s.nodes for s in samples if (s.threads, s.position) == (threads, position.name)}
-            assert len(nodes) == 3
-    other = run(replace(study, seed=1), 1)
-    assert all(one.nodes != two.nodes for one, two in zip(samples, other, strict=True))
+            assert len({s.nodes for s in samples if (s.threads, s.position) == (threads, position.name)}) == 3
+    assert all(one.nodes != two.nodes for one, two in zip(samples, run(replace(study, seed=1), 1), strict=True))
 
 
 def test_a_study_is_the_same_with_any_number_of_jobs() -> None:
@@ -385,7 +382,7 @@ def test_an_interrupted_study_keeps_what_is_finished(jobs: int) -> None:
 
 
 def test_an_interrupt_while_memory_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As one worker's arena makes room for that of two: it is closed once."""
+    """The arena of one worker makes room for that of two, and is closed once."""
     close = Simulator.close
     closed: list[int] = []
 

@@ -71,26 +71,26 @@ class Shape:
 
     breadth: int
     depth: int
-    """of the search; every line goes on beyond it"""
+    """Depth of the search; every line continues beyond it."""
     seed: int = 1
     spread: int = 0
-    """a node has so many children less, at most"""
+    """Greatest number of children that a node may have less than others."""
     disorder: bool = False
-    """child 0 is not the first to be tried"""
+    """Child 0 is not the first to be tried."""
     reduce: bool = False
-    """later moves are first searched a ply less deep"""
+    """Later moves are first searched a ply less deep."""
     null: bool = False
-    """nodes that are worth beta try to pass"""
+    """Nodes that are worth beta try to pass."""
     noise: bool = False
-    """quiescence goes on for a few moves"""
+    """Quiescence searches a few moves."""
     prune: bool = False
-    """some of the moves that are worth less than alpha are left out"""
+    """Some of the moves that are worth less than alpha are left out."""
     swing: int = 0
-    """in each iteration the root is worth more or less, by so much at most"""
+    """Greatest difference of the root's value between two iterations."""
 
 
 def _mixed(state: int) -> int:
-    """splitmix64's output function."""
+    """Return the next output of splitmix64."""
     state &= _MASK
     state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & _MASK
     state = (state ^ state >> 27) * 0x94D049BB133111EB & _MASK
@@ -104,7 +104,7 @@ class Place:
     shape: Shape
     key: int
     value: int
-    """dealt out, without the swing of an iteration"""
+    """Value dealt out to the node, without the swing of an iteration."""
 
     def _child(self, index: int) -> Place:
         key = _mixed(self.key + (index + 1) * _GOLDEN)

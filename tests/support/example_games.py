@@ -103,8 +103,7 @@ class NaiveOthello:
 
     def moves(self) -> list[str]:
         """Return the squares, or the pass; none when the game is over."""
-        legal = self._legal(self.turn)
-        return legal or (["pa"] if self._legal(self.other()) else [])
+        return self._legal(self.turn) or (["pa"] if self._legal(self.other()) else [])
 
     def play(self, move: str) -> None:
         """Put a disc, or pass."""

@@ -102,8 +102,7 @@ def main() -> None:
         for group in options.groups:
             names = [build.bitcode_name(symbol) for symbol in build.closures[group]]
             bitcodes = [content for name in names if (content := kernel_cache.read_sealed(cache, name))]
-            assembly = back_end.object_code(bitcodes, build.entries[group]).decode()
-            found[f"{processor} {group}"] = facts(assembly)
+            found[f"{processor} {group}"] = facts(back_end.object_code(bitcodes, build.entries[group]).decode())
             if number == 0 and objects is not None:
                 (options.objects / f"{group}.o").write_bytes(objects[-1])
     print(json.dumps(found))

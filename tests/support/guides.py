@@ -72,14 +72,13 @@ class Example:
 
 
 def examples_of(page: str) -> list[Example]:
-    """Those of a page's text."""
+    """Return the examples in a page's text."""
     return [Example(match[1], _without_indent(match[2])) for match in _BLOCK.finditer(page)]
 
 
 def output_of(command: str) -> str:
     """What a command leaves on the terminal now."""
-    words = shlex.split(command)[1:]
-    shown, _, status = on_terminal([*PSEARCH, *words], _COLUMNS, folder=DATA / "guides")
+    shown, _, status = on_terminal([*PSEARCH, *shlex.split(command)[1:]], _COLUMNS, folder=DATA / "guides")
     if status != 0:
         raise RuntimeError(f"{command}: status {status}: {what_stays(shown)}")
     return what_stays(shown).strip("\n") + "\n"

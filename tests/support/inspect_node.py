@@ -276,7 +276,7 @@ class NodeProbe(Probe):
         return bool(self._call(move_leaves_no_win, self.tables, self._address, move))
 
     def evaluate_by_network(self) -> int:
-        """The same by the network."""
+        """Return the network's evaluation."""
         scratch = np.zeros(1, evaluation_dtype)
         return self._call(evaluate_position_by_network, self.tables, scratch, self._address)
 
@@ -297,8 +297,7 @@ class NodeProbe(Probe):
         return self._picked(self._call(pick_rest, self.tables, self.learning, self._frames))
 
     def _picked(self, count: int) -> list[tuple[int, int]]:
-        given = self._frames[1]["node"]["moves"]
-        return [(int(word) >> 16, int(word) & MOVE_MASK) for word in given[:count]]
+        return [(int(word) >> 16, int(word) & MOVE_MASK) for word in self._frames[1]["node"]["moves"][:count]]
 
     def learn_cutoff(self, move: int, ply: int, depth: int) -> None:
         """Let the worker learn that `move`, the last one that `pick_order` gave out, cut at this depth."""
@@ -325,8 +324,7 @@ class TableEntry:
 
     def pack(self) -> int:
         """The data word, 0 to 2**64 - 1."""
-        word = packed_entry(self.move, self.score, self.eval, self.depth, self.bound, self.age)
-        return int(word) % _WORD
+        return int(packed_entry(self.move, self.score, self.eval, self.depth, self.bound, self.age)) % _WORD
 
     def cuts(self, depth: int, alpha: int, beta: int, ply: int = 0) -> bool:
         """Whether it answers a search of this depth and window."""
@@ -416,7 +414,7 @@ class RootProbe:
         self._stack = self._arena.stack[0]
         self._stack["root_depth"] = 8
         self.value = 0
-        """of the last iteration"""
+        """Value of the last iteration."""
 
     def iteration(self, last: int, answers: Answers, most: int) -> list[tuple[int, int]]:
         """Return the windows of an iteration after one of this value, at most so many."""

@@ -179,8 +179,7 @@ class Probe:
 
     def captures(self) -> list[int]:
         """The codes of the legal captures and queen promotions."""
-        moves = self.legal_moves()
-        return moves[: int(self._frames[0]["node"]["bad_end"])]
+        return self.legal_moves()[: int(self._frames[0]["node"]["bad_end"])]
 
     def count_moves(self) -> int:
         """The number of legal moves as `count_legal` counts them."""
@@ -191,7 +190,7 @@ class Probe:
         return bool(self._call(check_legal, self.tables, self._address, move))
 
     def accepted_codes(self) -> list[int]:
-        """Those of all 65,536 codes that pass as legal moves, in ascending order."""
+        """Return, in ascending order, those of all 65,536 codes that pass as legal moves."""
         count = self._call(accepted_codes, self.tables, self._frames)
         if count > MAX_MOVES:
             raise AssertionError(f"{count} codes pass as legal moves")

@@ -264,6 +264,6 @@ class PruningProbe(NodeProbe):
         self._call(learn_from_value, self._pruning, self.learning, self.tables, self._frames, bound)
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """By technique: how often tried, and how often it pruned."""
+        """Return how often each technique was tried, and how often it pruned."""
         counted = self.worker[0]["pruned"]
         return {name: (int(counted[i, 0]), int(counted[i, 1])) for i, name in enumerate(TECHNIQUE_NAMES)}

@@ -151,7 +151,7 @@ MUTATIONS = {
         ),
     ],
 }
-"""By the names of `tests/model/mutations.py`."""
+"""Changes of the kernels, by the names of `tests/model/mutations.py`."""
 
 NEEDS_CHECKS = ("OPEN_WITHOUT_LOCK",)
 """Noticed by an assertion of a kernel, in a build that has them: it takes a rare order of steps to do harm."""
@@ -164,7 +164,7 @@ ONLY_IN_THE_MODEL = {
     "ANSWER_OF_WORKER": "what a root has shown lies on its stack: a worker has no place for it",
     "VOTE_READS_COPIED_FIELD": "a wrong depth beside the answer, which these searches do not look at",
 }
-"""Those that a search cannot notice, and why."""
+"""Mutations that a search cannot notice, and why."""
 
 _HEAD = """from {module} import *
 import {module} as _original

@@ -28,8 +28,7 @@ def lowered(kind: int, soft: int, pid: int = 0) -> Iterator[None]:
 
 def address_space(pid: int | str = "self") -> int:
     """Bytes in use, as RLIMIT_AS counts them."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.split("VmSize:")[1].split()[0]) * 1024
+    return int(Path(f"/proc/{pid}/status").read_text().split("VmSize:")[1].split()[0]) * 1024
 
 
 def open_files(pid: int | str = "self") -> int:

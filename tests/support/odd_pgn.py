@@ -31,7 +31,7 @@ class OddGame:
     """UCI"""
     text: str
     letters: str = "KQRBN"
-    """of the pieces"""
+    """Letters of the pieces."""
 
 
 def _seeds() -> list[list[chess.Move]]:

@@ -148,7 +148,7 @@ def resume(context, points):
 
 @entry(void(i64))
 def stop_now(context):
-    """As `request_stop`."""
+    """Stop the search as `request_stop` does."""
     stop_all(context_at(context))
 
 
@@ -171,11 +171,11 @@ class Case:
     shape: Shape
     policy: str
     patience: int
-    """at one in so many points the worker loses the processor"""
+    """The worker loses the processor at one in this many points."""
     drain: int
-    """points until all rest for a look"""
+    """Number of points until all workers rest for a look."""
     stop_after: int
-    """so many looks until the search is stopped; 0 never"""
+    """Number of looks until the search is stopped; 0: it never is."""
     roots: int = 1
 
     @property
@@ -274,7 +274,7 @@ class Preemptive:
         return ""
 
     def total(self, counter: str) -> int:
-        """Of all workers."""
+        """Return the sum over all workers."""
         return int(self.arena.worker["counters"][counter].sum())
 
     def close(self) -> None:

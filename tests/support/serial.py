@@ -29,7 +29,7 @@ class Found:
     depth: int
     seldepth: int
     pv: list[chess.Move]
-    """the last line reported; only legal moves, or making this record has failed"""
+    """The last line reported; all its moves are legal, or making this record fails."""
 
 
 def found(arena: Arena, board: chess.Board) -> Found:
@@ -60,7 +60,7 @@ def legal_line(board: chess.Board, codes: list[int]) -> list[chess.Move]:
 
 
 def clear(arena: Arena) -> None:
-    """As new: no table entries, no killers, no history."""
+    """Remove all table entries, killers and history."""
     arena.clear_table()
     arena.clear_learning()
 

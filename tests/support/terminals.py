@@ -21,7 +21,7 @@ _PIECE = re.compile(r"\x1b\[(?P<parameters>[?0-9;]*)(?P<final>[A-Za-z])|(?P<char
 class _Row:
     text: str = ""
     goes_on: bool = False
-    """it holds the rest of the line in the row above"""
+    """The row holds the rest of the line in the row above."""
 
 
 class Screen:

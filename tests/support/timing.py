@@ -56,8 +56,8 @@ def usual(times: Sequence[float]) -> float:
 
 
 def last_bound(search: Callable[[], str], tries: int = 5) -> str:
-    """That of the last depth of a search that is stopped. It is searched again where the stop fell between two depths
-    and cut none short ("exact")."""
+    """Return the last depth's bound of a search that is stopped. Searches again if it stopped between two depths
+    ("exact")."""
     for _ in range(tries - 1):
         if (bound := search()) != "exact":
             return bound
@@ -117,7 +117,7 @@ def assert_no_processor_time(pids: Sequence[int]) -> None:
 
 
 def _ticks(pids: Sequence[int]) -> list[int]:
-    """Of the processor, by process."""
+    """Return the processor ticks of each process."""
     found = []
     for pid in pids:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

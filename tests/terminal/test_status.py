@@ -16,7 +16,7 @@ from psearch.terminal.streams import text_table
 
 
 def terminal_of(monkeypatch: pytest.MonkeyPatch, kind: str = "xterm") -> Terminal:
-    """stderr, as a terminal of 30 columns. Called by tests, not a fixture: pytest replaces stderr after those."""
+    """Replace stderr by a terminal of 30 columns. No fixture: pytest replaces stderr after fixtures have run."""
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", kind)

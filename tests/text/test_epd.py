@@ -101,8 +101,7 @@ def test_operations_of_the_wild(operations: str, best: list[str], mate: int | No
 def test_a_bad_line_is_left_out_and_named(operations: str) -> None:
     refused: list[str] = []
     text = f"; remark\n// more\n% and\n{MATE} bm Rd8;\n{MATE} {operations}\n{MATE} am Rd7;\n"
-    found = parse_suite(Source.of_text("suite", text), refused.append)
-    assert [one.line for one in found] == [4, 6]
+    assert [one.line for one in parse_suite(Source.of_text("suite", text), refused.append)] == [4, 6]
     assert [line.split(": ")[0] for line in refused] == ["suite, line 5"]
 
 
@@ -114,8 +113,7 @@ def test_a_wrong_generator_is_noticed() -> None:
     def perft(board: chess.Board, depth: int) -> tuple[dict[chess.Move, int], float]:
         return {move: 1 + (depth > 1) for move in board.legal_moves}, 0.5
 
-    cases = parse_perft_suite(suite(KIWIPETE + ";D1 48 ;D2 2039"))
-    checks = list(check_suite(perft, cases, 10_000))
+    checks = list(check_suite(perft, parse_perft_suite(suite(KIWIPETE + ";D1 48 ;D2 2039")), 10_000))
     assert [check.outcome for check in checks] == [PerftOutcome.RIGHT, PerftOutcome.WRONG]
     assert checks[1].failure_line.startswith("FAIL suite, line 1: depth 2, expected 2039, counted 96: r3k2r/")
 

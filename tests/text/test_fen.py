@@ -82,7 +82,7 @@ def test_words_and_whitespace() -> None:
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
 def test_fields_are_left_out_from_the_end(count: int) -> None:
-    """As python-chess and Stockfish take them: nobody may castle, nothing may be taken en passant."""
+    """python-chess and Stockfish take them, too: no castling, no en passant."""
     fields = ["8/8/8/8/3k4/8/8/3K3R", "b", "-", "-", "0", "1"]
     assert parse_position(fields[:count]).fen() == "8/8/8/8/3k4/8/8/3K3R b - - 0 1"
     start = chess.STARTING_FEN.split()[:count]
@@ -153,9 +153,7 @@ def test_a_long_text_gives_a_short_message() -> None:
 
 
 def test_lenient_takes_what_perft_suites_have() -> None:
-    impossible_check = "3R4/8/q4k2/2B5/1NK5/3b4/8/8 w - - 0 1"
-    crowded = "kBQQQQQQ/BR5Q/Q6Q/Q6Q/Q6Q/Q6Q/Q6Q/KQQQQQQQ w - - 0 1"
-    for fen in (impossible_check, crowded):
+    for fen in ("3R4/8/q4k2/2B5/1NK5/3b4/8/8 w - - 0 1", "kBQQQQQQ/BR5Q/Q6Q/Q6Q/Q6Q/Q6Q/Q6Q/KQQQQQQQ w - - 0 1"):
         refusal(fen)
         assert parse_position(fen, strict=False).fen() == fen
     refusal("4k3/8/8/8/8/8/4Q3/4K3 w - - 0 1", strict=False)
@@ -201,7 +199,7 @@ def test_rights_that_cannot_be_true_are_dropped(fen: str, rights: chess.Bitboard
 
 
 def test_who_knows_that_it_is_chess960_says_so() -> None:
-    """As UCI_Chess960 and the tag Variant do: each right counts by itself then, also beside one that cannot be true."""
+    """UCI_Chess960 and the tag Variant say so; then each right counts by itself, also beside one that cannot be true."""
     fen = "1r4k1/8/8/8/8/8/8/1R3K1R w Kq - 0 1"
     assert parse_position(fen, chess960=True).castling_rights == chess.BB_H1 | chess.BB_B8
     half = "6k1/8/8/8/8/8/8/1R3K2 w KQ - 0 1"

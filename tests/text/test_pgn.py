@@ -113,7 +113,7 @@ def test_comments_of_an_empty_variation_stay() -> None:
     ],
 )
 def test_what_is_not_chess_is_kept_letter_by_letter(game: str) -> None:
-    """With its comments, line ends and all; the games around it are read."""
+    """Comments and line ends are kept, and the games around it are read."""
     text = f'[Event "before"]\n\n1. d4 *\n\n{game}\n\n[Event "after"]\n\n1. e4 *\n'
     first, broken, last = games_of("\ufeff" + text)
     assert broken.problem is not None
@@ -197,8 +197,7 @@ def test_countable_files(seed: int) -> None:
     source = source_of(data)
     works = list(read_games(source))
     check(works, games, data)
-    text = source.text_between(0, source.size)
-    page = [GameTree.of_pgn(game.text)[0].game for game in games_in(text)]
+    page = [GameTree.of_pgn(game.text)[0].game for game in games_in(source.text_between(0, source.size))]
     for game, work in zip(page, works, strict=True):
         assert [move.uci() for move in game.mainline_moves()] == moves_of(work)
         assert {**game.headers} == {**work.game.headers}

@@ -68,8 +68,7 @@ def test_castling_is_a_legal_move_of_the_board(tmp_path: Path) -> None:
     """The format writes king takes rook; a standard board wants e1g1, a Chess960 board e1h1."""
     for chess960, expected in ((False, "e1g1"), (True, "e1h1")):
         board = chess.Board("4k3/8/8/8/8/8/8/4K2R w K - 0 1", chess960=chess960)
-        path = write_book(tmp_path / "castling.bin", entry(board, chess.Move.from_uci("e1h1"), 1))
-        with Book(str(path)) as book:
+        with Book(str(write_book(tmp_path / "castling.bin", entry(board, chess.Move.from_uci("e1h1"), 1)))) as book:
             move = book.pick(board, random.Random(1))
         assert move is not None
         assert move in board.legal_moves
@@ -78,8 +77,7 @@ def test_castling_is_a_legal_move_of_the_board(tmp_path: Path) -> None:
 
 def test_what_is_no_book(tmp_path: Path) -> None:
     file = tmp_path / "book.bin"
-    board = chess.Board()
-    good = entry(board, chess.Move.from_uci("e2e4"), 1)
+    good = entry(chess.Board(), chess.Move.from_uci("e2e4"), 1)
     low, high = sorted((good, entry(chess.Board("4k3/8/8/8/8/8/8/4K3 w - - 0 1"), chess.Move.from_uci("e1e2"), 1)))
     for content, reason in (
         (b"", "is empty"),

@@ -23,8 +23,7 @@ def test_several_lines_of_play() -> None:
     assert "line" not in iteration_line(board, infos[0])
     result = Result(infos[0].pv[0], infos[0], lines=infos)
     assert "line 2     +0.25  d4 d5\n" in final_report(board, result)
-    report = json_object(board, result, 1)
-    assert report["lines"] == [
+    assert json_object(board, result, 1)["lines"] == [
         {"score": {"cp": 30}, "depth": 5, "pv": ["e2e4"]},
         {"score": {"cp": 25}, "depth": 5, "pv": ["d2d4", "d7d5"]},
     ]
@@ -38,8 +37,7 @@ def test_score_is_from_the_side_to_move() -> None:
     assert score_text(cp(0), black_to_move, "upper") == "<=+0.00"
     mate = chess.engine.PovScore(chess.engine.Mate(3), chess.WHITE)
     assert score_text(mate, black_to_move) == "#-3"
-    result = Result(None, Info(1, 1, mate, "exact", 1, 0.1))
-    assert json_object(black_to_move, result, 1)["score"] == {"mate": -3}
+    assert json_object(black_to_move, Result(None, Info(1, 1, mate, "exact", 1, 0.1)), 1)["score"] == {"mate": -3}
 
 
 def test_a_bound_is_told_as_one() -> None:
@@ -58,7 +56,7 @@ def test_a_bound_is_told_as_one() -> None:
 
 
 def test_what_is_won_without_a_known_mate_is_told_in_a_word() -> None:
-    """By a mate in a window that was missed, or by endgame tables."""
+    """A mate missed by the window and endgame tables give such a score."""
     board = chess.Board()
     for value, bound, word in ((WON_CP, "lower", "won"), (-WON_CP, "upper", "lost"), (WON_CP, "exact", "won")):
         info = Info(5, 9, cp(value), bound, 900, 1.0, moves("e2e4", "e7e5"))

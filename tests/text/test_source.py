@@ -34,7 +34,7 @@ def test_it_can_be_read_again_and_in_parts(tmp_path: Path) -> None:
 
 
 def test_it_stays_as_it_was(tmp_path: Path) -> None:
-    """Who writes to the file meanwhile does not add to the analysis."""
+    """A program that writes to the file meanwhile does not add to the analysis."""
     file = tmp_path / "x"
     file.write_text("one\n")
     source = read_source(str(file))
@@ -84,7 +84,7 @@ def test_a_pipe_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_line_is_in_memory_at_a_time(tmp_path: Path) -> None:
-    """Of a file of 60 MB."""
+    """The file has 60 MB."""
     file = tmp_path / "x.epd"
     with file.open("wb") as out:
         for _ in range(60):

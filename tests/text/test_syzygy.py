@@ -77,7 +77,7 @@ def lengths_after(prober: RootProber, board: chess.Board) -> dict[chess.Move, in
 
 @pytest.mark.parametrize("clock", [0, 30, 60, 74, 80])
 def test_all_moves_that_win_in_time_are_kept(prober: RootProber, clock: int) -> None:
-    """Of a won position those after which the mate comes within fifty moves; where none does, the quickest."""
+    """In a won position these are the moves after which the mate comes within fifty moves, or else the quickest."""
     board = chess.Board(f"8/8/8/8/3k4/8/8/3K3R w - - {clock} 80")
     lengths = {move: 1 - dtz for move, dtz in lengths_after(prober, board).items()}
     found = prober.probe(board)
@@ -155,12 +155,7 @@ def test_a_repeated_position_is_no_progress(prober: RootProber) -> None:
 
 
 @pytest.mark.parametrize(
-    "fen",
-    [
-        "8/8/8/8/3k4/8/8/3K3R w - - 0 1",
-        "4k3/8/4K3/4P3/8/8/8/8 w - - 0 1",
-        "8/8/8/8/3k4/8/8/3K3Q w - - 40 60",
-    ],
+    "fen", ["8/8/8/8/3k4/8/8/3K3R w - - 0 1", "4k3/8/4K3/4P3/8/8/8/8 w - - 0 1", "8/8/8/8/3k4/8/8/3K3Q w - - 40 60"]
 )
 def test_played_out_it_wins(prober: RootProber, fen: str) -> None:
     """Following the tables on both sides ends in mate, never in a draw."""
@@ -290,8 +285,7 @@ def test_what_is_wrong_with_a_part_is_one_line_and_the_rest_is_used(
     (folder / "empty").mkdir()
     torn = copied(folder / "torn", "KQvK.rtbw", "KQvK.rtbz")
     os.truncate(torn / "KQvK.rtbw", 100)
-    text = copied(folder / "text", "KQvK.rtbw")
-    (text / "KQvK.rtbz").write_bytes(b"<html>" + bytes(10))
+    (copied(folder / "text", "KQvK.rtbw") / "KQvK.rtbz").write_bytes(b"<html>" + bytes(10))
     for path in (f"{folder}:{more}", f"{more}:{folder}"):
         with RootProber(path.format(folder=folder)) as partly:
             assert partly.problems[0] == problem.format(folder=folder)

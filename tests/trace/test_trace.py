@@ -410,8 +410,7 @@ def test_a_search_cut_short_is_written(tmp_path: Path, monkeypatch: pytest.Monke
     assert trace.iterations[-1].args["bound"] == "unfinished"
     joins = Counter(join.args["split"] for number in range(8) for join in trace.joins(number))
     assert joins == {split: life.args["helpers"] for split, life in trace.lives.items()}
-    unfinished = sum(life.args["outcome"] == "unfinished" for life in trace.lives.values())
-    assert 0 < unfinished < len(trace.lives)
+    assert 0 < sum(life.args["outcome"] == "unfinished" for life in trace.lives.values()) < len(trace.lives)
     simulator.close()
 
 
@@ -698,8 +697,7 @@ def test_ctrl_c_writes_the_trace(tmp_path: Path) -> None:
 
 def test_a_killed_worker_leaves_a_trace(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
-    words = ["--threads", "2", "--movetime", "1500", "--trace", str(path), KIWIPETE]
-    process = searching(words)
+    process = searching(["--threads", "2", "--movetime", "1500", "--trace", str(path), KIWIPETE])
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(int(children[-1]), signal.SIGKILL)
     _, err = process.communicate(timeout=60)

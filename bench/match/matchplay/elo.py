@@ -52,14 +52,14 @@ class Strength:
 
     pairs: int
     score: float
-    """per game, 0 to 1"""
+    """Score per game, 0 to 1."""
     elo: float
     low: float
-    """the ends of the 95% interval of `elo`"""
+    """Lower end of the 95% interval of `elo`."""
     high: float
     normalised_elo: float
     los: float
-    """likelihood of superiority: the probability, by the normal distribution, that the score is above one half"""
+    """Likelihood of superiority: the probability, by the normal distribution, that the score is above one half."""
 
 
 def moments(counts: Sequence[float]) -> tuple[float, float]:
@@ -103,9 +103,9 @@ class Sprt:
     elo0: float
     elo1: float
     alpha: float = 0.05
-    """probability of accepting H1 where H0 holds"""
+    """Probability of accepting H1 where H0 holds."""
     beta: float = 0.05
-    """probability of accepting H0 where H1 holds"""
+    """Probability of accepting H0 where H1 holds."""
     model: str = "normalised"
 
     @property

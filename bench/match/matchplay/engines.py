@@ -38,7 +38,7 @@ class TimeControl:
     """What an engine may use: a clock, or the same limit for every move."""
 
     base_s: float | None = None
-    """on the clock at the start; None is no clock"""
+    """Seconds on the clock at the start; None: no clock."""
     increment_s: float = 0.0
     moves: int = 0
     """`base_s` is added again after each so many moves; 0 is never"""
@@ -93,7 +93,7 @@ class EngineSpec:
     limit: TimeControl
     options: dict[str, str] = field(default_factory=dict)
     directory: str | None = None
-    """where the engine is started; None is here"""
+    """Folder where the engine is started; None: the current one."""
 
     def __str__(self) -> str:
         settings = "".join(f" {key}={value}" for key, value in self.options.items())
@@ -149,11 +149,11 @@ class _Watched(chess.engine.Protocol):
     def __init__(self) -> None:
         super().__init__()
         self.lines: deque[str] = deque(maxlen=_LINES_KEPT)
-        """the last that was said, `<` to and `>` from the engine"""
+        """The last lines, `<` to and `>` from the engine."""
         self.asked_s = 0.0
         self.answered_s = 0.0
         self.bounded = False
-        """the last score was no more than a bound"""
+        """Whether the last score was only a bound."""
 
     def send_line(self, line: str) -> None:
         super().send_line(line)
@@ -200,7 +200,7 @@ class Engine:
         self.transport = transport
         self.protocol = protocol
         self.id_name = spec.name
-        """as it calls itself"""
+        """Name by which the engine calls itself."""
 
     @classmethod
     async def start(cls, spec: EngineSpec) -> Engine:

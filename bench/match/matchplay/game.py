@@ -29,15 +29,17 @@ class Rules:
     """How games are judged."""
 
     margin_s: float = 0.0
-    """a clock may be overdrawn by so much"""
+    """Seconds by which a clock may be overdrawn."""
     stall_s: float = 60.0
-    """an engine that has not answered so long after its clock ran out, or at all where it has none, is ended"""
+    """Seconds after which an engine without an answer is ended, counted from the end of its clock, or from `go` without
+    one."""
     resign: tuple[int, int] | None = None
-    """centipawns and moves: a game is lost when both agree on that for so many moves of each"""
+    """Centipawns and moves: a game is lost when both engines agree on such a score for that many moves each."""
     draw: tuple[int, int, int] | None = None
-    """centipawns, moves, from move number: drawn when both see no more than that for so many moves of each"""
+    """Centipawns, moves and a move number, from which on a game is drawn when both see no more for that many moves
+    each."""
     most_moves: int = 400
-    """a game of so many moves of each is drawn"""
+    """Moves of each side after which a game is drawn."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,9 @@ class Pairing:
     """A game to be played."""
 
     number: int
-    """from 0; games 2k and 2k + 1 are a pair"""
+    """Number of the game, from 0; games 2k and 2k + 1 are a pair."""
     white: int
-    """which engine has the white pieces: 0 the first, 1 the second"""
+    """Engine that has the white pieces: 0 the first, 1 the second."""
     opening: Opening
     round: str
     date: str
@@ -59,10 +61,10 @@ class Complaint:
 
     engine: int
     kind: str
-    """time, illegal, stall, died, no move, or mate claim"""
+    """Kind of the complaint: time, illegal, stall, died, no move, or mate claim."""
     text: str
     lines: list[str] = field(default_factory=list)
-    """the last said to and by the engine"""
+    """The last lines said to and by the engine."""
 
 
 @dataclass
@@ -73,9 +75,9 @@ class Usage:
     time_s: float = 0.0
     longest_s: float = 0.0
     least_left_s: float | None = None
-    """on the clock after a move, before the increment"""
+    """Least time left on the clock after a move, in seconds, before the increment."""
     depth: int = 0
-    """sum over moves"""
+    """Sum of the depths over moves."""
     nodes: int = 0
 
 
@@ -89,18 +91,18 @@ class Record:
     """1-0, 0-1 or 1/2-1/2"""
     reason: str
     plies: int = 0
-    """without the book's"""
+    """Plies played, without the book's."""
     seconds: float = 0.0
     complaints: list[Complaint] = field(default_factory=list)
     thrown_away: list[str] = field(default_factory=list)
     usage: list[Usage] = field(default_factory=lambda: [Usage(), Usage()])
     broken: list[int] = field(default_factory=list)
-    """engines that must be started anew"""
+    """Engines that must be restarted."""
     pgn: str = ""
 
     @property
     def points(self) -> float:
-        """Of the first engine."""
+        """Return the first engine's points."""
         if self.result == "1/2-1/2":
             return 0.5
         return float((self.result == "1-0") == (self.white == 0))
@@ -116,13 +118,13 @@ class MateClaims:
     """
 
     moves: int = 0
-    """made so far"""
+    """Moves made so far."""
     claimed: int = 0
     """N of the promise that stands; 0 is none"""
     due: int = 0
-    """the number of the move that must mate"""
+    """Number of the move that must mate."""
     where: str = ""
-    """the position of the claim, FEN"""
+    """Position of the claim, as a FEN."""
 
     def move(self, fen: str, mate: int | None) -> str | None:
         """A move is made in `fen` with "mate in `mate`" announced (None: not announced); what it proves wrong."""
@@ -410,7 +412,7 @@ class Seat:
         self._loop = asyncio.new_event_loop()
         self._running: dict[int, Engine] = {}
         self._deaths: list[Complaint] = []
-        """between games, not yet reported"""
+        """Deaths between games, not yet reported."""
         first, second = self._loop.run_until_complete(self._engines())
         self._names = first.id_name, second.id_name
 

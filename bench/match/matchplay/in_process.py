@@ -36,7 +36,7 @@ class Player:
     def __init__(self, options: SearchOptions, nodes: int, hash_mb: int = 4) -> None:
         self._arena = Arena(workers=1, hash_mb=hash_mb)
         self.options = options
-        """of the next move"""
+        """Options of the next move."""
         self._limits = Limits(nodes=nodes)
 
     def new_game(self) -> None:
@@ -62,11 +62,11 @@ class Finished:
     """0 the first player, 1 the second, None drawn"""
     reason: str
     plies: int
-    """without the opening's"""
+    """Plies played, without the opening's."""
 
     @property
     def half_points(self) -> int:
-        """Of the first player."""
+        """Return the first player's half points."""
         return 1 if self.winner is None else 2 * (1 - self.winner)
 
 

@@ -118,7 +118,7 @@ class MatchJournal(GameLog):
         self.pgn_path = prefix.with_name(prefix.name + ".pgn")
         self.records: list[Record] = []
         self.id_names: tuple[str, str] | None = None
-        """what the engines call themselves, once they have said it"""
+        """Names by which the engines call themselves, once they have said them."""
         self._settings = settings
         self._pgn_end = 0
         for path in (self.pgn_path, prefix.with_name(prefix.name + ".json")):

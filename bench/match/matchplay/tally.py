@@ -20,12 +20,12 @@ class Tally:
         self.sprt = sprt
         self.records: list[Record] = []
         self.counts = [0] * len(PAIR_SCORES)
-        """pairs with 0, 1/2, 1, 3/2 and 2 points for the first engine"""
+        """Numbers of pairs with 0, 1/2, 1, 3/2 and 2 points for the first engine."""
         self.llr = 0.0
         self.decision: str | None = None
-        """of the sequential test; it stands, whatever the games still under way bring"""
+        """Decision of the sequential test; it stands, whatever the remaining games bring."""
         self._half: dict[int, float] = {}
-        """points of games whose other half is not finished, by pair"""
+        """Points of games whose other half is not finished, by pair."""
 
     def add(self, record: Record) -> None:
         """A finished game."""
@@ -46,7 +46,7 @@ class Tally:
 
     @property
     def complaints(self) -> list[tuple[int, Complaint]]:
-        """With the numbers of their games."""
+        """Return all complaints with the numbers of their games."""
         return [(record.number, complaint) for record in self.records for complaint in record.complaints]
 
     def usage(self, engine: int) -> Usage:

@@ -40,12 +40,12 @@ class Worth:
     """What the first side is worth in time of the second."""
 
     odds: float
-    """nan where the games show no gain from more time"""
+    """Odds of time; nan where the games show no gain from more time."""
     low: float
     high: float
-    """the 95% interval; 0 and infinity where some of the samples drawn have no such odds"""
+    """Upper end of the 95% interval; 0 to infinity where some of the samples drawn have no such odds."""
     doubling_elo: float
-    """what twice the time is worth to the second side, by the same fit"""
+    """Elo that twice the time gives the second side, by the same fit."""
 
 
 def fit(log_odds: Array, counts: Array) -> tuple[Array, Array]:
@@ -67,7 +67,7 @@ def fit(log_odds: Array, counts: Array) -> tuple[Array, Array]:
 
 
 def _even(log_odds: Array, counts: Array) -> Array:
-    """ln of the odds of an even score, [sample]; infinite where more time gains nothing."""
+    """Return ln of the odds of an even score, [sample]; infinite where more time gains nothing."""
     a, b = fit(log_odds, counts)
     hopeless = np.where(a + b * log_odds.mean() > 0, math.inf, -math.inf)
     gains = b < 0

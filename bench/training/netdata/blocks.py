@@ -39,11 +39,11 @@ _MARK = b"psg1"
 _HEAD = struct.Struct("<4sIII")
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9, "lc": 0, "lp": 0, "pb": 0}]
 _MOST_BYTES = 1 << 27
-"""Of a header or a body: a length beyond it is none."""
+"""Most bytes of a header or a body: no block has more."""
 _MOST_UNPACKED = 1 << 29
 _ESCAPE = 255
 _GAME_BYTES = 6
-"""Of each game in a body, beside its start, moves and scores."""
+"""Bytes of each game in a body, beside its start, moves and scores."""
 
 
 class Torn(ValueError):
@@ -54,13 +54,13 @@ class Game(NamedTuple):
     """A game as it is kept."""
 
     fen: str
-    """of the start; empty for the start position"""
+    """FEN of the start; empty: the start position."""
     opening: int
-    """plies without a score"""
+    """Plies without a score."""
     ranks: np.ndarray
-    """uint8, one a ply"""
+    """Ranks of the moves, uint8, one a ply."""
     scores: np.ndarray
-    """int16, one a searched ply, White's view"""
+    """Scores, int16, one a searched ply, from White's view."""
     result: int
     ending: int
 
@@ -137,8 +137,7 @@ def _unpack(header: dict[str, Any], body: bytes) -> Block:
     results, endings = take(count, "u1"), take(count, "u1")
     lengths, openings = take(count, "<u2").astype(int), take(count, "<u2").astype(int)
     ranks = take(plies, "u1")
-    small = take(header["searched"], "u1")
-    scores = _unpack_scores(small, np.frombuffer(body, "<u4", offset=at))
+    scores = _unpack_scores(take(header["searched"], "u1"), np.frombuffer(body, "<u4", offset=at))
     if len(fens) != count or lengths.sum() != plies or (lengths - openings).sum() != len(scores) or plies < 0:
         raise Torn("its counts do not add up")
     rank_at = np.concatenate(([0], np.cumsum(lengths)))
@@ -163,7 +162,7 @@ class _Packed(NamedTuple):
     header: dict[str, Any]
     body: bytes
     text: bytes
-    """all of it"""
+    """The whole text."""
 
 
 def _read_packed(file: IO[bytes]) -> _Packed | None:
@@ -286,7 +285,7 @@ class Appender:
             self._file.close()
             raise
         self.cut = len(tail)
-        """bytes of a torn block that were cut off"""
+        """Bytes of a torn block that were cut off."""
         if self.cut:
             self._file.truncate(end)
 

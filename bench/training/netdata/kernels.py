@@ -31,16 +31,7 @@ from psearch_core.chess.board.attacks import move_kind, move_to
 from psearch_core.chess.board.movegen import generate_captures, generate_quiets
 from psearch_core.chess.board.position import find_pins, insufficient_material, make_move
 from psearch_core.chess.evaluation.evaluate import evaluate, material
-from psearch_core.constants import (
-    AGES,
-    KIND_CASTLE,
-    KIND_EP,
-    KIND_PROMOTE,
-    MOVE_MASK,
-    STATE_IDLE,
-    U0,
-    U1,
-)
+from psearch_core.constants import AGES, KIND_CASTLE, KIND_EP, KIND_PROMOTE, MOVE_MASK, STATE_IDLE, U0, U1
 from psearch_core.records import MAX_HISTORY
 from psearch_core.toolchain.intrinsics import atomic_load, byte_swap, copy_record, lowest_bit, view
 from psearch_core.toolchain.jit import entry, kernel
@@ -72,9 +63,9 @@ decoder_at = view(Decoder)
 _BURST = 1024
 """Transitions between two looks at the soft limit, as many as a worker makes between two looks at its messages."""
 _SMALL_BURST = 64
-"""The same where the limit is below"""
+"""Transitions between two looks where the limit is below `_SMALL_SEARCH`."""
 _SMALL_SEARCH = 1000
-"""nodes: a long burst would pass it by far."""
+"""Nodes; a long burst would pass such a limit by far."""
 SAMPLE_BYTES = sample_dtype.itemsize
 
 

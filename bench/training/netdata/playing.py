@@ -67,7 +67,7 @@ class Book(NamedTuple):
 
     fens: tuple[str, ...]
     digest: str
-    """of the files; empty without any"""
+    """Digest of the files; empty without any."""
 
 
 def read_books(paths: Sequence[Path]) -> Book:
@@ -151,16 +151,16 @@ class Settings(NamedTuple):
 
     seed: int
     nodes: int
-    """of a move; the iteration during which they are passed is the last one"""
+    """Nodes of a move; the iteration during which they are passed is the last one."""
     games: int
-    """in a block"""
+    """Games in a block."""
     commit: str
     book: str
-    """its digest"""
+    """Digest of the book."""
     pruning: str = "modern"
-    """as `--pruning` of the search has it"""
+    """Pruning mode, as in the search's `--pruning`."""
     network: str = ""
-    """the name of the network that evaluated; empty: the handwritten evaluation"""
+    """Name of the network that evaluated; empty: the handcrafted evaluation."""
 
     def header(self, number: int) -> dict[str, Any]:
         """Return what a block says of itself."""
@@ -214,15 +214,12 @@ class Table:
         self._arena = Arena(workers=1, hash_mb=HASH_MB)
         # a search whose options those of the games are: positions and limits are the kernel's business
         write_search(
-            self._arena,
-            chess.Board(),
-            Limits(depth=1),
-            options_of(settings.pruning, network, settings.network),
+            self._arena, chess.Board(), Limits(depth=1), options_of(settings.pruning, network, settings.network)
         )
         work_alone(self._arena)
         self._decoder = np.zeros(1, decoder_dtype)
         self.game = np.zeros(1, game_dtype)
-        """the last one played"""
+        """The last game played."""
 
     def play(self, number: int) -> Block:
         """Play a block of games."""

@@ -24,15 +24,15 @@ class Filter(NamedTuple):
     """Which positions are read, and what is worked out for them."""
 
     skipped: int = 0
-    """searched plies at the beginning of a game that are left out"""
+    """Searched plies at the beginning of a game that are left out."""
     most_score: int = 2500
-    """centipawns; positions with a score beyond it are left out"""
+    """Centipawns; positions with a greater score are left out."""
     noisy: bool = False
-    """keeps positions in check, and those whose move takes or promotes"""
+    """Keeps positions in check, and those whose move takes or promotes."""
     static: bool = False
-    """adds the handwritten evaluation of each position"""
+    """Adds the handcrafted evaluation of each position."""
     wander: int = 0
-    """random moves made from each position before it is taken: then only its static evaluation is its own"""
+    """Random moves made from each position before it is taken: then it keeps only its own static evaluation."""
 
 
 class Reader:
@@ -47,7 +47,7 @@ class Reader:
             self.decoder[name] = value
         self.decoder["seed"] = seed
         self.record = np.zeros(1, game_dtype)
-        """the game that is being decoded"""
+        """The game that is being decoded."""
         # looked up once: a game is decoded in a tenth of a millisecond
         self._fields = {name: self.record[name][:1] for name in ("root", "opening", "count", "result")}
         self._ranks, self._scores = self.record["ranks"][0], self.record["scores"][0]

@@ -97,7 +97,7 @@ class Lessons(NamedTuple):
 
     positions: Positions
     first: Array
-    """positions of the first stage; none: it is left out"""
+    """Positions of the first stage; none: it is left out."""
     result_share: float
 
     @property
@@ -106,13 +106,7 @@ class Lessons(NamedTuple):
         return self.positions.test, targets(self.positions.test, self.result_share)
 
 
-def read_lessons(
-    paths: Sequence[Path],
-    result_share: float,
-    first: int = 0,
-    most: int = 0,
-    seed: int = 1,
-) -> Lessons:
+def read_lessons(paths: Sequence[Path], result_share: float, first: int = 0, most: int = 0, seed: int = 1) -> Lessons:
     """Read games. first: how many positions of the first stage are made; most: as in `read`.
 
     Raises OSError, ValueError and Torn.

@@ -148,7 +148,7 @@ def fit_k(cp: Array, target: Array) -> float:
 
 
 def centred(weights: Array, used: Array) -> Array:
-    """The same evaluation with mobility tables of mean zero: what they hold of a piece's value goes to its squares."""
+    """Return the same evaluation with mobility tables of mean zero: the rest of a piece's value goes to its squares."""
     weights = weights.copy()
     for kind, name in enumerate(MOBILITY, start=KNIGHT):
         term = next(term for term in TERMS if term.name == name)

@@ -25,10 +25,9 @@ def move(mover: chess.Color, before: int, after: int, is_best: bool = False, mar
 
 def game(*scores: int, best: tuple[int, ...] = (), turn: chess.Color = chess.WHITE) -> list[JudgedMove]:
     """The moves between positions with these scores, seen from White; best: numbers of the search's own moves."""
-    pairs = itertools.pairwise(scores)
     return [
         move(turn if number % 2 == 0 else not turn, before, after, number in best)
-        for number, (before, after) in enumerate(pairs)
+        for number, (before, after) in enumerate(itertools.pairwise(scores))
     ]
 
 
@@ -59,8 +58,7 @@ def test_a_game_worked_out_by_hand() -> None:
 
 
 def test_marks_are_counted_for_each_player() -> None:
-    marks = ["??", None, "?!", "?!", "??"]
-    moves = [move(number % 2 == 0, 0, 0, mark=mark) for number, mark in enumerate(marks)]
+    moves = [move(number % 2 == 0, 0, 0, mark=mark) for number, mark in enumerate(["??", None, "?!", "?!", "??"])]
     found = summarise(moves)
     assert found[chess.WHITE].marks == {"??": 2, "?!": 1}
     assert found[chess.BLACK].marks == {"?!": 1}

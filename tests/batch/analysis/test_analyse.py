@@ -157,7 +157,7 @@ def test_comments_that_are_no_points() -> None:
 
 
 def test_time_from_which_the_move_was_right_for_good() -> None:
-    """e4 first, then d4, then e4 again: only the last time counts."""
+    """The move is e4 first, then d4, then e4 again: only the last time counts."""
     position = suite_line(f"{START} bm e4 Nf3;")
     choices = [
         Choice("e2e4", 0.1, 1, 10),
@@ -188,8 +188,7 @@ def test_the_table_and_the_summary() -> None:
     verdicts += [judge(position, None) for position in suite[7:]]
     table = SuiteTable(Survey.of(suite))
     lines = [table.row(verdict) for verdict in verdicts]
-    head = table.head()
-    assert all(line.endswith("\n") and line.count("\n") == 1 for line in [head, *lines])
+    assert all(line.endswith("\n") and line.count("\n") == 1 for line in [table.head(), *lines])
     assert lines[0].split() == ["mix.1", "right", "Re8#", "Re8#", "0.50", "9/15", "+0.20", "1,000"]
     assert lines[1].split()[:5] == ["mix.2", "wrong", "Re8#", "not", "Re8#"]
     assert lines[3].split() == ["sts.1", "-", "d4", "9/15", "+0.20", "1,000", "8/10"]
@@ -425,16 +424,14 @@ def test_a_comparison_decides_whatever_the_search_would_have_played(played: int,
     been short of time. Without a mark the move loses nothing."""
     board = chess.Board()
     first = replace(answer(board, "e2e4", cp=20), compared=compared("d2d4", cp=300, played=played))
-    work = next(read_games(source("1. e4 *")))
-    (move,) = judge_game(work, {0: first, 1: answer(board, "e7e5", cp=-20)}).moves
+    (move,) = judge_game(next(read_games(source("1. e4 *"))), {0: first, 1: answer(board, "e7e5", cp=-20)}).moves
     assert (move.mark, move.is_best, move.loss == 0) == (mark, mark is None, mark is None)
 
 
 def test_a_move_before_a_position_without_an_answer_has_no_loss() -> None:
     """It is not over."""
     board = chess.Board()
-    work = next(read_games(source("1. e4 e5 *")))
-    judged = judge_game(work, {0: answer(board, "d2d4", cp=400)})
+    judged = judge_game(next(read_games(source("1. e4 e5 *"))), {0: answer(board, "d2d4", cp=400)})
     assert [(move.loss, move.mark) for move in judged.moves] == [(None, None), (None, None)]
 
 
@@ -487,8 +484,7 @@ def test_marks_and_variations_of_the_reader_stay() -> None:
 
 def test_annotating_twice_changes_nothing() -> None:
     answers = level_answers(SHORT_GAME)
-    board = chess.Board()
-    answers[0] = replace(answer(board, "d2d4", cp=300), compared=compared("d2d4", "d7d5", cp=300, played=0))
+    answers[0] = replace(answer(chess.Board(), "d2d4", cp=300), compared=compared("d2d4", "d7d5", cp=300, played=0))
     once = written_of(next(read_games(source(SHORT_GAME))), answers)
     assert "1. d4" in once
     assert written_of(next(read_games(source(once))), answers) == once
@@ -556,8 +552,7 @@ def test_a_broken_game_says_where_it_ends() -> None:
     game = chess.pgn.read_game(io.StringIO(written_of(work, answers)))
     assert game is not None
     assert not game.errors
-    end = game.end()
-    assert "psearch could not read on: illegal san: 'Nc6'" in end.comment
+    assert "psearch could not read on: illegal san: 'Nc6'" in game.end().comment
 
 
 @pytest.mark.parametrize(
@@ -600,8 +595,7 @@ def test_a_result_in_a_variation_is_no_error() -> None:
 
 
 def test_an_unreadable_game_stays_as_it_is() -> None:
-    work = list(read_games(source(BROKEN)))[1]
-    written = written_of(work, {})
+    written = written_of(list(read_games(source(BROKEN)))[1], {})
     assert "{" not in written
     assert "1. e4 e5 *" in written
 
@@ -609,8 +603,7 @@ def test_an_unreadable_game_stays_as_it_is() -> None:
 def test_stalemate_is_level() -> None:
     work = list(read_games(source(BROKEN)))[4]
     mate = compared("f5c8", cp=None, mate=1, played=0)
-    best = replace(answer(chess.Board(), "f5c8", cp=None, mate=1), compared=mate)
-    written = written_of(work, {0: best})
+    written = written_of(work, {0: replace(answer(chess.Board(), "f5c8", cp=None, mate=1), compared=mate)})
     assert "1. Qf7 $4 { [%eval 0.00] }" in written
     assert "1. Qc8#" in written
 
@@ -832,7 +825,7 @@ def written(path: Path, *answers: dict[str, Any]) -> bytes:
 
 
 def test_journals_of_before_go_on(tmp_path: Path) -> None:
-    """Those of suites and games, and those of JSON lines, whose answers had several lines."""
+    """Journals of suites and games continue, and those of JSON lines, whose answers had several lines."""
     better = compared("d2d4", cp=None, mate=3, played=-20)
     plain = old_answer()
     bound = old_answer(cp=None, mate=4, bound="lower", exact_cp=300, compared=OLD_COMPARISON)
@@ -1008,8 +1001,7 @@ class StandInPool:
     def wait(self, timeout_s: float, awaited: int | None = None) -> list[Event]:
         if not self._events and self._batches:
             worker, batch = self._batches.pop()
-            found = [self._answer(*entry) for part in batch.parts for entry in part.tasks]
-            self._events = [Done(worker, found)]
+            self._events = [Done(worker, [self._answer(*entry) for part in batch.parts for entry in part.tasks])]
         events, self._events = self._events, []
         return events
 
@@ -1120,8 +1112,7 @@ def test_a_position_without_an_answer_has_its_problem_and_is_tried_again(pool: S
     with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
         analyser = Analyser(pool, lambda: False, journal)
         works = [Work(name, [searched(f"{name}0")]) for name in "abc"]
-        found = list(analyser.answered(works))
-        assert [done.problems for done in found] == [{}, {"b0": "it was lost"}, {}]
+        assert [done.problems for done in list(analyser.answered(works))] == [{}, {"b0": "it was lost"}, {}]
         assert "b0" not in journal
 
 
@@ -1155,8 +1146,7 @@ def test_the_deeper_answer_is_kept(pool: StandInPool, tmp_path: Path) -> None:
         return [Work(name, [tasks[name]], {f"{name}0": older(depths[name])}) for name in "abcd"]
 
     with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
-        analyser = Analyser(pool, lambda: False, journal)
-        found = list(analyser.answered(works()))
+        found = list(Analyser(pool, lambda: False, journal).answered(works()))
         assert sorted(pool.searched) == ["a0", "b0", "c0", "d0"]
         assert [done.answers[f"{done.item}0"].line.depth for done in found] == [3, 3, 4, 1]
         assert [(done.from_older, done.problems) for done in found] == [(0, {}), (0, {}), (1, {}), (1, {})]
@@ -1212,6 +1202,5 @@ def test_a_long_journal_is_read_without_a_pool_and_not_into_the_memory(tmp_path:
                 read.append(name)
                 yield Work(name, [searched(f"{name}0")])
 
-        flow = Analyser(StandInPool(), lambda: False, journal).answered(works())
-        assert next(flow).item == "a"
+        assert next(Analyser(StandInPool(), lambda: False, journal).answered(works())).item == "a"
         assert read == ["a"]

@@ -66,8 +66,7 @@ def read_back(text: str) -> chess.pgn.Game:
 def test_tags_name_the_annotator_and_the_players_accuracy() -> None:
     """White loses 8.62% and 40.23% of its chances: accuracies 68.70 and 15.73, weights 5.03 and 12; the weighted mean
     is 31.37, the harmonic one 25.59."""
-    written = annotate(judged(), ANNOTATOR)
-    assert written.split("\n\n")[0].splitlines() == [
+    assert annotate(judged(), ANNOTATOR).split("\n\n")[0].splitlines() == [
         '[White "Fool"]',
         '[Black "Mate"]',
         '[Result "0-1"]',
@@ -87,8 +86,7 @@ def test_another_annotator_stays() -> None:
         ("psearch 0.1, 1 s a position", ANNOTATOR),
         (f"Fischer:{ANNOTATOR}", f"Fischer:{ANNOTATOR}"),
     ):
-        written = annotate(judged(f'[Annotator "{before}"]\n{GAME}'), ANNOTATOR)
-        assert read_back(written).headers["Annotator"] == after
+        assert read_back(annotate(judged(f'[Annotator "{before}"]\n{GAME}'), ANNOTATOR)).headers["Annotator"] == after
 
 
 def test_a_side_that_did_not_move_has_no_figures() -> None:

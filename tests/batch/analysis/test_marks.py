@@ -42,7 +42,7 @@ def analysed(*words: str) -> list[dict[str, Any]]:
 
 
 def marks_of(row: dict[str, Any]) -> dict[int, str]:
-    """By ply."""
+    """Return the marks by ply."""
     return {position["ply"]: position["mark"] for position in row["positions"] if position.get("mark")}
 
 
@@ -97,7 +97,7 @@ def test_blunders_of_masters_are_found(evaluation: str, not_seen: set[str]) -> N
 @pytest.mark.slow
 @pytest.mark.timeout(1_000)
 def test_a_game_analysed_five_times_has_the_same_marks() -> None:
-    """With a limit of nodes and one thread; of time, a move that just is, or is not, worth comparing may differ."""
+    """This needs a limit of nodes and one thread; with a time limit a move may be compared in one run only."""
     rows = [analysed("--threads", "1", "--nodes", "10000", str(BLUNDERS)) for _ in range(5)]
     first, *others = [[marks_of(row) for row in run] for run in rows]
     assert sum(len(marks) for marks in first) > 10 and others == [first] * 4

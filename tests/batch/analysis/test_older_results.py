@@ -38,20 +38,12 @@ def test_the_deepest_of_a_position() -> None:
     assert len(results) == 1
     found = results.of_position(asked())
     assert found is not None
-    assert (found.best, found.lines[0].depth, found.lines[0].score, found.time_s) == (
-        "d2d4",
-        7,
-        Cp(20),
-        0.5,
-    )
+    assert (found.best, found.lines[0].depth, found.lines[0].score, found.time_s) == ("d2d4", 7, Cp(20), 0.5)
     assert results.of_position(asked(AFTER_E4)) is None
 
 
 def test_a_result_that_was_written_comes_back() -> None:
-    lines = [
-        Line(Mate(3), "lower", 9, 12, ["e2e4", "e7e5"]),
-        Line(Cp(-5), "exact", 9, 12, ["d2d4"]),
-    ]
+    lines = [Line(Mate(3), "lower", 9, 12, ["e2e4", "e7e5"]), Line(Cp(-5), "exact", 9, 12, ["d2d4"])]
     written = Answer("e2e4", lines, 1234, 0.25, 0, 2, [Choice("e2e4", 0.25, 9, 1234)], notes=("a",), version="1")
     task = asked(START, multipv=2)
     assert older(result_object("x", task, written, None)).of_position(task) == written

@@ -41,8 +41,7 @@ def children() -> set[int]:
 
     def below(pid: int) -> Iterator[int]:
         with contextlib.suppress(OSError):
-            words = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-            for child in map(int, words):
+            for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
                 if pid != os.getpid() or b"fork_server" not in Path(f"/proc/{child}/cmdline").read_bytes():
                     yield child
                 yield from below(child)
@@ -66,9 +65,7 @@ def openings() -> list[chess.Board]:
 
 def with_workers(monkeypatch: pytest.MonkeyPatch, worker: type[PositionWorker]) -> None:
     monkeypatch.setattr(
-        many,
-        "make_pool",
-        lambda workers, settings, cluster: make_pool(workers, settings, worker=worker),
+        many, "make_pool", lambda workers, settings, cluster: make_pool(workers, settings, worker=worker)
     )
 
 
@@ -129,7 +126,7 @@ def test_results_as_json() -> None:
 
 
 def test_one_shape_of_results() -> None:
-    """As of `psearch.search`, and in the dictionary that `Engine.analyse` gives."""
+    """`psearch.search` returns the same, and the dictionary of `Engine.analyse` has the same figures."""
     alone = psearch.search(MIDDLEGAME, nodes=2_000, hash_mb=1, multipv=2)
     (one,) = psearch.analyse_many([("x", MIDDLEGAME)], LIMIT, workers=1, hash_mb=1, multipv=2)
     for name in ("bestmove", "ponder", "score", "depth", "nodes", "pv", "wdl", "notes", "board"):
@@ -500,8 +497,7 @@ def test_on_asyncio() -> None:
         async with psearch.analyse_many_async(openings(), LIMIT, workers=2, ordered=True) as results:
             return [one async for one in results]
 
-    found = asyncio.run(main())
-    assert [one.index for one in found] == list(range(20))
+    assert [one.index for one in asyncio.run(main())] == list(range(20))
     check_no_more_than(before)
 
 

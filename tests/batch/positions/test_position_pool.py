@@ -169,7 +169,7 @@ def test_from_a_program_with_threads() -> None:
 
 
 def outcomes_again(pool: PositionPool, count: int) -> list:
-    """With another queue, which has not seen the workers come."""
+    """Answer with a second queue, which has not seen the workers start."""
     found: list = []
     while not pool.lost:
         pool.wait(0.1)

@@ -98,8 +98,7 @@ def test_moves_lead_to_the_position() -> None:
 
 def test_it_looks_up_while_it_searches(worker: PositionWorker) -> None:
     looks: list[int] = []
-    task = Task(1, MIDDLEGAME, limits=Limits(movetime_ms=600))
-    answer(worker, 0, task, lambda: looks.append(1))
+    answer(worker, 0, Task(1, MIDDLEGAME, limits=Limits(movetime_ms=600)), lambda: looks.append(1))
     assert 2 <= len(looks) <= 8
 
 

@@ -33,7 +33,7 @@ SETTINGS = WorkerSettings(hash_mb=1)
 
 
 def tasks(number: int, nodes: int = 500) -> list[Task]:
-    """Of the benchmark's positions."""
+    """Return tasks with positions of the benchmark."""
     fens = (BENCH_POSITIONS * (number // len(BENCH_POSITIONS) + 1))[:number]
     return [Task(place, fen, limits=Limits(nodes=nodes), chess960=True) for place, fen in enumerate(fens)]
 
@@ -92,8 +92,7 @@ def test_a_worker_that_raises_is_replaced(kernels: None, fake_ray: Path) -> None
         assert lost.process == events[-1].process and "Error" in lost.reason
         worker = _until(pool, ProcessJoined)[-1].process
         pool.send(worker, batch(*tasks(2)))
-        done = _until(pool, Done)[-1]
-        assert [one.number for one in done.outcomes] == [0, 1]
+        assert [one.number for one in _until(pool, Done)[-1].outcomes] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -109,8 +108,7 @@ def test_how_long_a_batch_may_take(limits: list[Limits], expected: float | None)
 
 
 def test_a_move_that_may_have_to_be_compared_takes_longer() -> None:
-    one = Task(0, "startpos", limits=Limits(movetime_ms=1000), line=("e2e4",))
-    longer = limit_s(batch(one))
+    longer = limit_s(batch(Task(0, "startpos", limits=Limits(movetime_ms=1000), line=("e2e4",))))
     assert longer is not None and longer > 33.0
 
 

@@ -331,8 +331,7 @@ def test_what_the_iterable_raises_goes_through() -> None:
 
 
 def test_the_loop_gives_outcomes_as_they_come() -> None:
-    pool = FakePool(3, random.Random(4), Clock())
-    found = [one.id for some in rounds(pool, lazily(500, [0])) for one in some]
+    found = [one.id for some in rounds(FakePool(3, random.Random(4), Clock()), lazily(500, [0])) for one in some]
     assert sorted(found) == list(range(500))
 
 

@@ -436,7 +436,7 @@ def test_a_process_that_fails_reports_it_and_one_that_is_killed_hangs_nobody(don
 @needs_two_cores
 @pytest.mark.parametrize("allowed", [0, 1])
 def test_where_no_process_can_be_had_the_work_is_done_with_fewer(monkeypatch, done, allowed):
-    """As under a limit of processes, or of descriptors."""
+    """A limit of processes or of descriptors causes this."""
     kind = multiprocess.get_context("fork").Process
     start, started = kind.start, []
 

@@ -19,7 +19,7 @@ TIMEOUT_S = 900
 
 
 def compiled(triple: str, groups: tuple[str, ...], *processors: str) -> dict[str, dict[str, Any]]:
-    """By processor and group."""
+    """Compile groups; return what was made by processor and group."""
     script = TESTS / "support" / "foreign_build.py"
     command = [sys.executable, str(script), triple, ",".join(groups), *processors]
     environment = {**os.environ, "PSEARCH_NO_PEXT": "1"}

@@ -98,7 +98,7 @@ def test_a_link_to_a_folder_is_refused(folder, home):
 
 
 def test_a_folder_of_root_s_is_read_by_all(folder, monkeypatch):
-    """As one in an image."""
+    """An image contains such a folder."""
     kernel_cache.write_sealed(folder, OBJECT.name, kernel_cache.packed(OBJECT))
     for path in (Path(folder), *Path(folder).iterdir()):
         path.chmod(0o755)

@@ -77,8 +77,7 @@ def programs(tmp_path: Path) -> Programs:
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache that holds the tiny kernels; not to be changed."""
     cache = tmp_path_factory.mktemp("filled") / "cache"
-    report = Programs(cache).run()
-    assert len(report["lines"]) == 3
+    assert len(Programs(cache).run()["lines"]) == 3
     return cache
 
 
@@ -103,7 +102,7 @@ def halve(path: Path) -> None:
 
 
 def empty(path: Path) -> None:
-    """As after a power cut on others."""
+    """Empty a file, as a power cut does on some file systems."""
     path.write_bytes(b"")
 
 
@@ -119,7 +118,7 @@ def test_a_cache_of_which_nothing_is_whole_is_made_again(copied):
 
 
 def test_a_folder_that_cannot_be_written_to_is_one_line(programs):
-    """As a full disk, a quota, a read-only image: the first file that cannot be kept ends the compiling."""
+    """A full disk, a quota and a read-only image fail alike: the first file that cannot be kept ends the compiling."""
     report = programs.finish(programs.start(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))))
     (folder,) = programs.cache.iterdir()
     assert report["error"] == (
@@ -140,7 +139,7 @@ def mounted(*commands: str) -> tuple[str, ...]:
 
 @needs_root
 def test_a_cache_in_a_read_only_image_is_used(copied):
-    """By root and by another user: it need not belong to whoever runs. What it lacks is a line."""
+    """Root and another user can use it: it need not belong to whoever runs. A missing file is one line."""
     for path in (copied.cache, *copied.cache.rglob("*")):
         path.chmod(0o755)
     words = mounted(f"mount --bind {copied.cache} /mnt", "mount -o remount,bind,ro /mnt")
@@ -188,8 +187,7 @@ def test_switches_of_numba_change_nothing(programs, filled, tmp_path):
     """They are the host program's: same key, same machine code, and no word of numba's."""
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / ".numba_config.yaml").write_text("disable_jit: 1\n")
-    report = programs.run(env=SWITCHES, cwd=tmp_path / "work")
-    assert len(report["lines"]) == 3
+    assert len(programs.run(env=SWITCHES, cwd=tmp_path / "work")["lines"]) == 3
     for kind in SUFFIXES:
         names = [path.relative_to(programs.cache) for path in programs.files(kind)]
         assert names == [path.relative_to(filled) for path in Programs(filled).files(kind)] != []
@@ -210,8 +208,7 @@ def test_many_programs_at_once_compile_once(programs, count):
             process.kill()
     assert {report["value"] for report in reports} == {42}
     assert {report["error"] for report in reports} == {""}
-    compiling = [report for report in reports if any("compiling kernels" in line for line in report["lines"])]
-    assert len(compiling) == 1
+    assert len([report for report in reports if any("compiling kernels" in line for line in report["lines"])]) == 1
     assert not any(path.name.startswith(".new-") for path in programs.cache.rglob("*"))
 
 
@@ -222,8 +219,7 @@ def test_a_program_that_is_stopped_while_it_compiles_stops_nobody(programs):
         wait_until(lambda: programs.cache.exists() and bool(children(first.pid)))
         first.send_signal(signal.SIGSTOP)
         others = [programs.start(env={"TINY_PATIENCE_S": "1"}) for _ in range(2)]
-        reports = [programs.finish(process) for process in others]
-        assert {report["value"] for report in reports} == {42}
+        assert {report["value"] for report in [programs.finish(process) for process in others]} == {42}
         first.send_signal(signal.SIGCONT)
         assert programs.finish(first)["value"] == 42
     finally:
@@ -314,7 +310,7 @@ GROUPS = {"tiny": Recipe(("tiny_kernels",))}
 
 
 def compile_with(monkeypatch: pytest.MonkeyPatch, program: str, progress: Progress | None = None) -> None:
-    """By a compiler that is this program, which knows `most_processes`."""
+    """Replace the compiler by a program, which can read `most_processes`."""
     text = "most_processes = {most_processes}\n" + program.replace("{", "{{").replace("}", "}}")
     monkeypatch.setattr(compiler_client, "_PROGRAM", text)
     compiler_client.compile_groups("/nowhere", GROUPS, progress)

@@ -161,7 +161,7 @@ def test_what_is_not_simple_is_placed_by_llvm(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize(("offset", "format", "value"), [(18, "<H", 183), (16, "<H", 2), (4, "<B", 1)])
 def test_other_kinds_of_object_are_not_simple(offset: int, format: str, value: int) -> None:
-    """aarch64; an executable; 32 bits."""
+    """The objects are of aarch64, of an executable and of 32 bits."""
     code = bytearray(object_of(SOURCE))
     struct.pack_into(format, code, offset, value)
     with pytest.raises(machine_code.NotSimple):
@@ -178,7 +178,7 @@ def test_a_relocation_that_is_not_expected_is_not_simple() -> None:
 
 
 def test_a_search_needs_neither_llvm_nor_numba(kernels: None) -> None:
-    """With its kernels in the cache."""
+    """The kernels are in the cache."""
     from psearch.scheduler.scheduler_entries import SEARCH
     from psearch_core.chess.chess_entries import CHESS
     from psearch_core.toolchain import groups

@@ -161,7 +161,7 @@ def test_two_copies_of_a_file_share_their_code(tmp_path: Path) -> None:
 
 
 def test_a_module_is_imported_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As an installed package declares it."""
+    """An installed package declares it in this way."""
     file = tmp_path / "declared_policy.py"
     file.write_text(TEN_TIMES.format(9))
     monkeypatch.syspath_prepend(tmp_path)
@@ -270,7 +270,7 @@ WRITES = {
         "8: mine: it writes to where; ",
     ),
 }
-"""By what it is that is written."""
+"""Kernels that write, and the error for each, by what they write to."""
 TAKEN = "a kernel takes no memory: no lists, no new arrays, no strings, no dictionaries"
 NOT_HERE = {
     "random": (f"{EVALUATES}    return int(np.random.randint(0, 9))", "5: mine: a kernel draws no random numbers"),

@@ -58,7 +58,7 @@ def test_the_search_is_the_same_on_every_processor(tmp_path, name, features, has
 
 
 def test_an_object_is_named_by_the_processor_that_it_is_made_for(monkeypatch):
-    """As LLVM sees it, which may see another than the system tells (an emulator, a debugger)."""
+    """LLVM's name counts: the system may name another one (an emulator, a debugger)."""
 
     def object_name(name: str, features: str) -> str:
         monkeypatch.setattr(back_end.llvm, "get_host_cpu_name", lambda: name)

@@ -38,7 +38,7 @@ WORDS = 3
 NO_MOVE_IS_GOOD, WORTH, WORTH_MORE = 1, 2, 3
 """In word 0: every move is left out; a position is worth word 1; or so much more than the package says."""
 YOUNG_BROTHERS, ALONE = 2, 3
-"""As the split depth: the policies `ybw` and `lazy` once more."""
+"""Split depths that select the policies `ybw` and `lazy`, which are written here once more."""
 
 
 @kernel(i64(Context))

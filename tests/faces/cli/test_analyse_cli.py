@@ -91,8 +91,7 @@ def killed_after(positions: int, *words: str, number: signal.Signals = signal.SI
 
 
 def children_of(parent: int) -> list[int]:
-    tasks = Path(f"/proc/{parent}/task/{parent}/children")
-    return [int(word) for word in tasks.read_text().split()]
+    return [int(word) for word in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
 
 
 # -- results ---------------------------------------------------------------------------------------------------------
@@ -212,8 +211,7 @@ def test_each_game_of_another_variant_is_named(tmp_path: Path) -> None:
     file.write_text("".join(f'[Variant "{name}"]\n\n1. e4 *\n\n' for name in ("Atomic", "Horde", "Antichess")))
     done = analyse("--depth", "1", str(file))
     assert done.returncode == 2
-    named = [line.split(": ")[2].split()[0] for line in done.stderr.splitlines()]
-    assert named == ["atomic", "horde", "antichess"]
+    assert [line.split(": ")[2].split()[0] for line in done.stderr.splitlines()] == ["atomic", "horde", "antichess"]
 
 
 BAD_GAMES = [
@@ -246,7 +244,7 @@ def test_no_game_ends_the_analysis(tmp_path: Path) -> None:
 
 
 def test_json_of_games_of_several_files(tmp_path: Path) -> None:
-    """The same with one worker and a fixed depth, whether they come one by one or together."""
+    """One worker and a fixed depth give the same, whether the files come one by one or together."""
     (tmp_path / "a.pgn").write_text(GAME)
     (tmp_path / "b.pgn").write_text('[White "x"]\n\n1. e4 Ke2 *\n')
     files = [str(tmp_path / name) for name in ("a.pgn", "b.pgn")]
@@ -333,8 +331,7 @@ def test_one_line_and_status_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     }
     for name, data in contents.values():
         (tmp_path / name).write_bytes(data)
-    names = [contents[word][0] if word in contents else word for word in words]
-    done = run_here("analyse", *names)
+    done = run_here("analyse", *[contents[word][0] if word in contents else word for word in words])
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("psearch: ")
     assert done.stderr.count("\n") == 1
@@ -346,7 +343,7 @@ def test_one_line_and_status_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 def keys_of(journal: Path) -> list[str]:
-    """Of its whole lines."""
+    """Return the keys of its whole lines."""
     lines = journal.read_text().splitlines(keepends=True)[1:]
     return [json.loads(line)["key"] for line in lines if line.endswith("\n")]
 
@@ -386,7 +383,7 @@ def test_killed_again_and_again_it_loses_no_finished_position(tmp_path: Path, nu
 
 
 def marks_in(path: Path) -> list[tuple[set[int], list[str]]]:
-    """Of each move its glyphs, and the better moves."""
+    """Return the glyphs of each move, and the better moves."""
     with path.open() as stream:
         game = chess.pgn.read_game(stream)
     assert game is not None
@@ -540,12 +537,11 @@ def test_workers_that_are_lost_cost_no_position(tmp_path: Path, number: signal.S
 
 
 def at_terminal(columns: int, words: list[str], stdout_too: bool) -> tuple[str, str, int]:
-    command = [*PSEARCH, "analyse", "--hash", "1", "--threads", "1", *words]
-    return on_terminal(command, columns, stdout_too)
+    return on_terminal([*PSEARCH, "analyse", "--hash", "1", "--threads", "1", *words], columns, stdout_too)
 
 
 def test_the_bar_on_a_terminal(tmp_path: Path) -> None:
-    """stderr is a terminal: a bar with the count and the time left, gone at the end."""
+    """A terminal shows a bar with the count and the time left, which is gone at the end."""
     suite = tmp_path / "suite.epd"
     suite.write_text(f"{chess.STARTING_FEN} bm a3;\n" * 4)
     # one after the other: two that end together would be shown together

@@ -87,8 +87,7 @@ def test_a_deeper_older_result_is_kept(tmp_path: Path) -> None:
     assert [one["id"] for one in found] == list(range(6))
     assert [one["depth"] for one in found] == [7, 7, 7, 7, 5, 5]
     assert [one["pv"] for one in found[:4]] == [one["pv"] for one in deep]
-    deeper = results(analyse("--depth", "8", "--merge", older, file).stdout)
-    assert [one["depth"] for one in deeper] == [8] * 6
+    assert [one["depth"] for one in results(analyse("--depth", "8", "--merge", older, file).stdout)] == [8] * 6
     with_lines = written(tmp_path / "c.jsonl", [{**one, "multipv": 2} for one in asked])
     assert [one["depth"] for one in results(analyse("--depth", "5", "--merge", older, with_lines).stdout)] == [5] * 6
 
@@ -111,8 +110,7 @@ def test_older_results_of_suites_and_games(tmp_path: Path) -> None:
         assert after["summary"].pop("kept") == count
         assert after == before
         # deeper searches replace them
-        deeper = analyse("--depth", "7", "--json", *words)
-        assert results(deeper.stdout)[-1]["summary"]["kept"] == 0
+        assert results(analyse("--depth", "7", "--json", *words).stdout)[-1]["summary"]["kept"] == 0
         text = analyse("--depth", "4", *words)
         assert text.returncode == 0
         assert f"kept       {count} of {count} from older results" in text.stdout or file == games
@@ -181,7 +179,7 @@ def test_a_pipe_is_interrupted_while_nothing_comes() -> None:
 
 
 def test_a_pipe_whose_result_goes_to_a_file_goes_on(tmp_path: Path) -> None:
-    """With a journal the whole input must be known first."""
+    """A journal needs the whole input first."""
     out = tmp_path / "out.jsonl"
     text = "".join(json.dumps(one) + "\n" for one in positions(30))
     assert analyse(*NODES, "--out", str(out), "-", text=text).returncode == 0
@@ -305,11 +303,9 @@ def test_a_position_that_kills_is_reported_and_the_rest_is_finished(
     found = results(run("x.jsonl", "".join(json.dumps(one) + "\n" for one in lines)).stdout)
     assert ["error" in one for one in found] == [False] * 4 + [True] + [False] * 4
     suite = run("x.epd", f'startpos\n{fake_workers.POISON} bm a3; id "p";\nstartpos\n')
-    rows = [line.split()[:3] for line in suite.stdout.splitlines()]
-    assert ["p", "failed"] in rows
+    assert ["p", "failed"] in [line.split()[:3] for line in suite.stdout.splitlines()]
     assert "its process was lost 3 times" in suite.stderr
     assert "searched   1,000 nodes" in suite.stdout
-    game = f'[SetUp "1"]\n[FEN "{fake_workers.POISON}"]\n\n1. a3 Kd7 *\n'
-    games = run("x.pgn", game)
+    games = run("x.pgn", f'[SetUp "1"]\n[FEN "{fake_workers.POISON}"]\n\n1. a3 Kd7 *\n')
     assert games.stdout.count("[%eval") == 2
     assert "x.pgn, game 1, ply 0: its process was lost 3 times" in games.stderr

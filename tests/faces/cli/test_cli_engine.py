@@ -109,8 +109,7 @@ def test_chess960_answers_are_legal_there() -> None:
 
 def test_draws_with_legal_moves_are_searched() -> None:
     for fen in ("4k3/8/8/8/8/8/8/4K3 w - - 0 1", "4k3/8/8/8/8/8/8/R3K3 w Q - 100 90"):
-        report = json.loads(run_here("--json", "--depth", "3", fen).stdout)
-        assert report["bestmove"] is not None
+        assert json.loads(run_here("--json", "--depth", "3", fen).stdout)["bestmove"] is not None
 
 
 def test_movetime_is_kept() -> None:
@@ -175,8 +174,7 @@ def test_a_signal_gives_the_best_move_and_leaves_nothing(number: signal.Signals,
     command = [*PSEARCH, "--threads", "2", "--movetime", "100000", MIDDLE_GAME]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
         assert running.stdout is not None
-        first = running.stdout.readline()
-        assert first.startswith("depth 1/")
+        assert running.stdout.readline().startswith("depth 1/")
         (os.killpg if whole_group else os.kill)(running.pid, number)
         rest = running.stdout.read()
         assert running.wait(TIMEOUT_S) == 128 + number

@@ -253,7 +253,7 @@ def test_simulate(run: Run, suite: str, tmp_path: Path) -> None:
 def test_the_driver_is_named_wherever_figures_are(
     run: Run, suite: str, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the searches that were made, and of their log."""
+    """It is the driver of the searches that were made, or of their log."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(speedup_command, "_CEILING_ROUNDS", 1)
     monkeypatch.setattr(speedup_command, "_CEILING_S", (0.01, 0.01))
@@ -274,7 +274,7 @@ def test_the_driver_is_named_wherever_figures_are(
 
 @pytest.mark.parametrize("study", ["speedup", "simulate"])
 def test_trees_that_end_in_a_mate_are_left_out_and_named(run: Run, tmp_path: Path, study: str) -> None:
-    """By both studies, in the table and in the table of the log."""
+    """Both studies do so, in the table and in the table of the log."""
     file, log = tmp_path / "suite.epd", str(tmp_path / "log.jsonl")
     file.write_text(
         'kbK5/pp6/1P6/8/8/8/8/R7 w - - id "mate";\n'

@@ -117,8 +117,7 @@ def test_on_real_cores(run: Run, tmp_path: Path) -> None:
     words = ["speedup", "--game", TAKE_AWAY, "", "5. 5.", "--depth", "16", "--repeat", "1", "--json"]
     status, out, _ = run(*words, "--log", str(log))
     assert status == 0
-    found = json.loads(out)
-    assert [(row["threads"], row["positions"]) for row in found["rows"]] == [(2, 2)]
+    assert [(row["threads"], row["positions"]) for row in json.loads(out)["rows"]] == [(2, 2)]
     samples = [json.loads(line) for line in log.read_text().splitlines() if '"bestmove"' in line]
     for position in ("take away", "5. 5."):
         assert len({sample["score"] for sample in samples if sample["position"] == position}) == 1

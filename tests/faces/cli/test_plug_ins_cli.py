@@ -239,8 +239,7 @@ def test_uci_searches_with_it_and_tells_of_what_will_not_do(broken: str) -> None
         usual = client.answer()[1]
         assert _nodes(mine) != _nodes(usual)
         client.send(f"setoption name Rules value {RULES}", f"setoption name Policy value {POLICY}", "go depth 3")
-        both = client.answer()[1]
-        assert both.count(together) == 1
+        assert client.answer()[1].count(together) == 1
         client.send("setoption name Policy value ybw", "go depth 9")
         assert _nodes(client.answer()[1]) == _nodes(mine)
         client.send(f"setoption name Rules value {broken}", "go depth 9")
@@ -250,7 +249,7 @@ def test_uci_searches_with_it_and_tells_of_what_will_not_do(broken: str) -> None
 
 
 def _nodes(said: list[str]) -> str:
-    """Of the last iteration."""
+    """Return the nodes of the last iteration."""
     line = [line for line in said if line.startswith("info depth 9 ") and " score " in line][-1]
     return line.split(" nodes ")[1].split()[0]
 
@@ -264,7 +263,7 @@ def test_where_files_are_forbidden_there_are_no_rules() -> None:
 
 @pytest.mark.slow
 def test_uci_compiles_a_file_when_it_is_named_and_again_when_it_is_named_again(tmp_path: Path) -> None:
-    """That is no part of the clock of `go`."""
+    """Compiling takes nothing from the clock of `go`."""
     file = tmp_path / "broken.py"
     file.write_text(BROKEN["policy"])
     with Client() as client:

@@ -23,10 +23,7 @@ WORDS = ["serve", "--no-browser", "--threads", "2", "--hash", "2"]
 @pytest.fixture
 def server() -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
-        [*PSEARCH, *WORDS, "--port", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [*PSEARCH, *WORDS, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         yield process
         process.kill()

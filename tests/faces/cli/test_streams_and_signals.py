@@ -108,7 +108,7 @@ def _searched_s(leader: int) -> float:
 def test_two_signals_at_once_are_one(
     words: list[str], said: str, begun: str | None, answer: str, first: signal.Signals, second: signal.Signals
 ) -> None:
-    """As from `timeout`, which signals the process and then its group: the best move, or the summary, is printed."""
+    """`timeout` signals the process and then its group: the best move, or the summary, is printed all the same."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
         [*PSEARCH, *words], stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True

@@ -107,8 +107,7 @@ def test_positions_as_other_programs_write_them(run: Run, text: str) -> None:
 
 def test_moves_that_are_proposed_are_understood(run: Run) -> None:
     line = "f2f3 e7e5 g2g4 d8h4"
-    proposed = run(*f"position startpos moves {line}".split())[2].split("`")[1]
-    assert proposed == f"psearch --moves '{line}'"
+    assert run(*f"position startpos moves {line}".split())[2].split("`")[1] == f"psearch --moves '{line}'"
     assert run("--moves", line) == (0, "checkmate: White is mated\n", "")
 
 

@@ -220,7 +220,7 @@ print("numba" in sys.modules)
 
 
 def test_commands_sent_at_once_are_answered_in_order() -> None:
-    """As a script does that does not wait for answers. The end of the input is a quit: the search is cut short."""
+    """Scripts do not wait for answers. The end of the input is a quit: the search is cut short."""
     with Client() as client:
         client.send("uci", "isready", "position startpos moves e2e4", "go depth 4", "isready")
         _, lines = client.answer()
@@ -477,8 +477,7 @@ def test_d_and_eval_and_bench_words(engine: Client) -> None:
     assert lines[-1] == "FEN: rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
     engine.send("eval")
     _, lines = engine.until(lambda line: "evaluation" in line)
-    value = float(lines[-1].split()[2])
-    assert -2 < value < 2
+    assert -2 < float(lines[-1].split()[2]) < 2
     engine.send("position fen 4k3/8/8/8/8/8/8/QQQ1K3 b - - 0 1", "eval")
     _, lines = engine.until(lambda line: "evaluation" in line)
     assert float(lines[-1].split()[2]) > 10  # from White's view, whoever is to move
@@ -560,8 +559,7 @@ def test_bad_options_are_reported_and_change_nothing(engine: Client, words: str,
 
 def test_a_hash_that_does_not_fit_is_refused_and_the_old_one_stays(engine: Client) -> None:
     engine.send("setoption name Hash value 16777216")
-    lines = engine.ready()
-    assert any("not enough memory" in line for line in lines)
+    assert any("not enough memory" in line for line in engine.ready())
     engine.go("depth 3")
     engine.send("setoption name Hash value 16")
     assert engine.ready() == ["readyok"]
@@ -625,7 +623,7 @@ def test_limited_strength_searches_less(engine: Client) -> None:
 
 
 def only_worker(client: Client) -> int:
-    """Of one; who was killed before it may take a moment to end."""
+    """Return the process id of the only worker; one that was killed before may take a moment to end."""
     wait_until(lambda: len(workers_of(client)) == 1)
     return workers_of(client)[0]
 

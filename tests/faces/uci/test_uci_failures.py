@@ -260,8 +260,7 @@ def test_without_descriptors_the_latest_line_and_then_this_process(tmp_path: Pat
         most = max(int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir()) + 1
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, hard))
         os.kill(workers_of(client)[0], signal.SIGKILL)
-        sent = client.log[-1]
-        lines = [sent, *client.answer()[1]]
+        lines = [client.log[-1], *client.answer()[1]]
         assert lines[-1].split()[1] == infos(lines)[-1]["pv"].split()[0]
         for _ in range(2):
             assert infos(client.go("movetime 200")), "this process searches"

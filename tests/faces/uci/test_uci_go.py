@@ -283,7 +283,7 @@ def test_a_stop_is_heard_while_a_line_waits_for_its_reader() -> None:
 
 
 def test_moves_tell_what_they_cost_beyond_their_time() -> None:
-    """By what the clock has lost between two moves of a game; what is pondered on is not played."""
+    """The clock's losses between two moves of a game count; a ponder search that is not played does not."""
     with Talk() as talk:
         talk.ready()
         resources = talk.uci._player._resources

@@ -16,13 +16,7 @@ from uci_client import BESTMOVE, INFO, LIVE, Talk, infos
 from psearch.faces.uci import turn
 from psearch.faces.uci.go import Go, parse_go
 from psearch.faces.uci.player import Player
-from psearch.faces.uci.turn import (
-    bestmove_line,
-    info_line,
-    live_line,
-    shown_wdl,
-    statistics_line,
-)
+from psearch.faces.uci.turn import bestmove_line, info_line, live_line, shown_wdl, statistics_line
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.results import Info, PsearchError, WorkerStats
 from psearch.text.chess_files import RootProbe
@@ -219,8 +213,7 @@ def test_each_isready_is_answered_once(jobs: Jobs) -> None:
 
 
 def test_a_go_that_was_given_up_in_the_queue_is_not_searched(jobs: Jobs) -> None:
-    given_up = jobs.go("ponder")
-    given_up.give_up()
+    jobs.go("ponder").give_up()
     go = jobs.go("depth 1")
     jobs.may_load.set()
     assert jobs.next() == "bestmove g1h3"
@@ -265,8 +258,7 @@ def test_a_count_tells_that_it_compiles_and_does_not_count_that_time(monkeypatch
 
 
 def info(score: chess.engine.Score, **more: Any) -> Info:
-    pv = [chess.Move.from_uci(word) for word in ("e2e4", "e7e5")]
-    fields = {"pv": pv, "hashfull": 12, "multipv": 2, **more}
+    fields = {"pv": [chess.Move.from_uci(word) for word in ("e2e4", "e7e5")], "hashfull": 12, "multipv": 2, **more}
     return Info(7, 11, chess.engine.PovScore(score, chess.WHITE), fields.pop("bound", "exact"), 1000, 0.25, **fields)
 
 

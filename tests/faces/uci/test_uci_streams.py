@@ -222,10 +222,7 @@ def test_streams_that_are_closed_or_full_from_the_start(redirections: str) -> No
 def test_a_gui_that_stops_reading_and_closes_its_end() -> None:
     """The engine cannot write its lines; the end of the input ends it all the same."""
     with subprocess.Popen(
-        [*PSEARCH, "uci"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
+        [*PSEARCH, "uci"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     ) as engine:
         assert engine.stdin is not None
         engine.stdin.write(b"isready\n" + b"frobnicate\n" * 5000 + b"go infinite\n")

@@ -93,8 +93,7 @@ def test_a_search_that_is_stopped(engine: Client, tmp_path: Path) -> None:
         engine.send("stop")
         engine.answer()
         engine.ready()
-        events = read(path)["traceEvents"]
-        return str([e["args"]["bound"] for e in events if e["name"].startswith("depth")][-1])
+        return str([e["args"]["bound"] for e in read(path)["traceEvents"] if e["name"].startswith("depth")][-1])
 
     assert last_bound(search) == "stopped"
 
@@ -144,8 +143,7 @@ def test_a_path_that_cannot_be_is_reported_and_nothing_else(
     engine.send(f"setoption name Trace value {path}")
     (warning, ready) = engine.ready()
     assert warning.startswith("info string Trace: ") and reason in warning and ready == "readyok"
-    lines = engine.go("depth 4")
-    assert not any("Trace" in line for line in lines)
+    assert not any("Trace" in line for line in engine.go("depth 4"))
     assert engine.ready() == ["readyok"]
     assert os.listdir(tmp_path) == ["pipe"]
 

@@ -59,8 +59,7 @@ def test_a_position_that_goes_on_keeps_the_history() -> None:
     position = CurrentPosition()
     for words in ("startpos moves g1f3", "startpos moves g1f3 g8f6 f3g1 f6g8", "startpos moves g1f3 g8f6"):
         position.set_up(words.split(), chess960=False)
-        board = position.board(chess960=False)
-        assert [move.uci() for move in board.move_stack] == words.split()[2:]
+        assert [move.uci() for move in position.board(chess960=False).move_stack] == words.split()[2:]
     position.set_up(f"fen {chess.STARTING_FEN} moves e2e4".split(), chess960=False)
     assert [move.uci() for move in position.board(chess960=False).move_stack] == ["e2e4"]
 

@@ -52,12 +52,7 @@ class Server:
     def __init__(self, *more: str) -> None:
         self.began = time.monotonic()
         words = ["serve", "--no-browser", "--port", "0", "--threads", "2", "--hash", "16", *more]
-        self.process = subprocess.Popen(
-            [COMMAND, *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self.process = subprocess.Popen([COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()
         self.process.stdout.close()
@@ -175,7 +170,7 @@ def analyse(page: Any, depth: int = 6) -> None:
 
 
 def says(name: str, text: str) -> str:
-    """That an element has a text."""
+    """Assert that an element has a text."""
     return f"document.querySelector('#{name}').textContent === {json.dumps(text)}"
 
 

@@ -80,7 +80,7 @@ def mounted(browser: Any, name: str, width: int = 1280, scheme: str = "light") -
 
 @pytest.fixture(scope="module")
 def snapshots() -> list[dict[str, Any]]:
-    """Of a search by eight workers, a look every 50 milliseconds of its time, told as twenty a second."""
+    """Return snapshots of a search by eight workers, one every 50 ms of its time, replayed at 20 a second."""
     groups.load(VIRTUAL)
     simulator = Simulator(8, 16, Costs(), 1 << 14)
     try:

@@ -66,7 +66,7 @@ def test_a_board_that_is_moved_in_three_ways(page: Any) -> None:
 
 
 def check_edges(page: Any) -> None:
-    """That each square is taken for itself, up to its edges."""
+    """Check that each square responds to clicks up to its edges."""
     for square in ("a2", "d2", "e2", "h2", "b1", "g1"):
         for right, down in ((0.5, 0.04), (0.5, 0.96), (0.04, 0.5), (0.96, 0.5)):
             for wanted in (square, None):  # picked up, and let go
@@ -173,7 +173,7 @@ def test_a_move_of_a_line_is_played_as_it_was_pressed(page: Any) -> None:
 
 
 def test_a_position_is_made_by_hand(sized: Any) -> None:
-    """With the mouse or a finger, and with the keyboard."""
+    """The mouse, a finger and the keyboard can make it."""
     page = sized
     page.click("#tab-position")
     page.click("#edit")
@@ -340,8 +340,7 @@ def test_a_server_that_is_gone(browser: Any) -> None:
         assert page.evaluate("document.activeElement === document.body")
         click_move(page, "e2", "e4")
         assert moves(page) == []
-        port = server.address.partition("127.0.0.1:")[2].partition("/")[0]
-        server = Server("--port", port)  # the last one counts
+        server = Server("--port", server.address.partition("127.0.0.1:")[2].partition("/")[0])  # the last one counts
         until(page, "document.querySelector('#connection-text').textContent.includes('started anew')", 60)
         assert not page.locator("#reconnect").is_visible()  # it could not help
 
@@ -385,7 +384,7 @@ def test_a_game_outlives_the_server(browser: Any, tmp_path: Path) -> None:
 
 
 def test_what_was_pasted_is_undone(page: Any) -> None:
-    """By Ctrl+Z and by the button, which is there for whatever takes the place of a game."""
+    """Ctrl+Z undoes it, and so does the button, which appears whenever a game is replaced."""
     click_move(page, "e2", "e4")
     wait_for_position(page, "1. e4")
     assert page.locator("#undo").is_disabled()
@@ -633,7 +632,7 @@ SHOW_ROWS = """() => {
     for (const one of found) one.textContent = "0, 4 at exd8=Q+; 1 at Nf6; 2, 3, 5 at Ncxd5; 6 at O-O-O";
     return found.length;
 }"""
-"""As with more workers than there are cores for."""
+"""Fills rows as if there were more workers than cores."""
 CUT = """[...document.querySelectorAll("main *")].filter((element) => element.getClientRects().length &&
     !element.matches(".unseen, .for-readers, input, .scroll, .wide, #moves, #lines .pv, .clock .name") &&
     getComputedStyle(element).overflowX !== "visible" &&
@@ -685,7 +684,7 @@ def test_everything_is_reached_by_the_keyboard_and_has_a_name(page: Any) -> None
 
 
 def follow_promotion(page: Any, turn: Any) -> None:
-    """That the dialog stays on its squares: the pawn goes to g1, with White below."""
+    """Check that the dialog stays on its squares: the pawn goes to g1, with White below."""
     turn()
     until(
         page,
@@ -730,8 +729,7 @@ def test_a_telephone_is_turned(sized: Any) -> None:
 def test_nothing_is_cut_off_on_a_telephone(sized: Any) -> None:
     """Tabs, figures, marks, labels; words without an end in comments and notes; and notes leave the foot free."""
     page = sized
-    figures = page.locator("#figures div").all()
-    assert len({round(figure.bounding_box()["y"]) for figure in figures}) == 1
+    assert len({round(figure.bounding_box()["y"]) for figure in page.locator("#figures div").all()}) == 1
     assert page.evaluate("document.querySelector('#tabs').scrollWidth <= document.querySelector('#tabs').clientWidth")
     page.click("#tab-position")
     page.click("#edit")

@@ -28,8 +28,7 @@ def test_what_was_taken_from_others_is_as_it_came() -> None:
         for path in VENDOR.rglob("*")
         if path.is_file() and path.name != "manifest.json"
     }
-    said = {name: sha256 for package in listed.values() for name, sha256 in package["files"].items()}
-    assert found == said
+    assert found == {name: sha256 for package in listed.values() for name, sha256 in package["files"].items()}
     for name, package in listed.items():
         assert package["licence"] in LICENCES, name
         assert re.fullmatch(r"\d+\.\d+\.\d+", package["version"]), name
@@ -59,8 +58,7 @@ def test_each_identifier_that_a_script_asks_for_is_in_the_page() -> None:
     assert len(there) == len(set(there))
     for path in own_files():
         if path.suffix == ".js":
-            asked = set(re.findall(r"byId\(\"([\w-]+)\"\)", path.read_text("utf-8")))
-            assert asked <= set(there), path.name
+            assert set(re.findall(r"byId\(\"([\w-]+)\"\)", path.read_text("utf-8"))) <= set(there), path.name
 
 
 def test_every_control_has_a_name() -> None:
@@ -73,8 +71,7 @@ def test_every_control_has_a_name() -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_colours_have_contrast(theme: str) -> None:
-    text = (STATIC / "colours.css").read_text("utf-8")
-    light, dark = text.split("@media", 1)
+    light, dark = (STATIC / "colours.css").read_text("utf-8").split("@media", 1)
     colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", light))
     if theme == "dark":
         colours |= dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", dark))
@@ -91,7 +88,7 @@ def test_colours_have_contrast(theme: str) -> None:
 
 
 def contrast(one: str, other: str) -> float:
-    """As WCAG 2.1 defines it, 1 to 21."""
+    """Return the contrast that WCAG 2.1 defines, 1 to 21."""
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 

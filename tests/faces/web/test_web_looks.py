@@ -81,12 +81,7 @@ def games(page: Any) -> str:
     return "#pgn-form"
 
 
-DIALOGS: dict[str, Callable[[Any], str]] = {
-    "promotion": promotion,
-    "engine": engine,
-    "editor": editor,
-    "games": games,
-}
+DIALOGS: dict[str, Callable[[Any], str]] = {"promotion": promotion, "engine": engine, "editor": editor, "games": games}
 """What opens each, and gives its selector."""
 
 
@@ -163,7 +158,7 @@ def mutations(box: dict[str, float], size: dict[str, int], selector: str) -> dic
 @pytest.mark.parametrize("size", [WIDE, TALL], ids=["wide", "narrow"])
 @pytest.mark.parametrize("name", DIALOGS)
 def test_a_dialog_looks_as_it_was_approved(browser: Any, server: Server, name: str, size: dict[str, int]) -> None:
-    """With other fonts, too; and nothing that is broken passes for it."""
+    """Other fonts pass, too, and nothing broken does."""
     with at_rest(browser, server, size) as page:
         check_looks(page, name, size)
 

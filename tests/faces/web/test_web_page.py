@@ -27,7 +27,6 @@ from psearch.text.wdl import expected_points
 
 Connect = Callable[..., Any]
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"
-MATED_SOON = "7k/8/5K2/6Q1/8/8/8/8 b - - 0 1"
 FOOLS_MATE = "1. f3 e5 2. g4 Qh4#"
 HOW_TO_PLAY = {"color": "white", "elo": None, "clock": None, "increment": 0, "movetime": 0.05}
 HOW = {"multipv": 2, "policy": "ybw", "pruning": "ael", "evaluation": "classic", "driver": "null"}
@@ -97,8 +96,7 @@ def test_an_analysis_begins_goes_on_and_ends(talk: Any) -> None:
         assert sum(line["wdl"]) == 1000
     # it follows the board
     talk.say("board.say", text="e4")
-    later = talk.hear("analysis.lines", lambda found: found["id"] == 1)
-    assert later["lines"][0]["uci"][0][1] in "78"
+    assert talk.hear("analysis.lines", lambda found: found["id"] == 1)["lines"][0]["uci"][0][1] in "78"
     talk.say("analysis.stop")
     state = talk.hear("analysis.state", lambda state: not state["on"])
     assert state["state"] == "off"
@@ -174,8 +172,7 @@ def test_a_killed_worker_is_a_note(talk: Any) -> None:
     talk.say("analysis.start")
     talk.hear("analysis.lines", lambda found: found["depth"] >= 4)
     os.kill(max(workers()), signal.SIGKILL)
-    note = talk.hear("engine.note")
-    assert "worker" in note["text"]
+    assert "worker" in talk.hear("engine.note")["text"]
     talk.hear("analysis.lines", lambda found: found["depth"] >= 5)
 
 
@@ -460,7 +457,7 @@ def test_a_game_is_played_to_its_end(talk: Any) -> None:
 
 
 def test_a_game_that_is_played_is_not_thrown_away(talk: Any) -> None:
-    """By another one; and what is refused has stopped nothing."""
+    """Another game does not replace it, and the refused request has stopped nothing."""
     start(talk, clock=None, elo=None, movetime=0.05)
     began = talk.hear("play.state", lambda state: state["running"])["began"]
     talk.say("board.say", text="e4")
@@ -487,8 +484,7 @@ def test_both_sides_move_in_turn(talk: Any) -> None:
         wait_for_my_turn(talk)
         talk.say("board.say", text=word)
         talk.hear("board.position", lambda position: position["turn"] == "white")
-    state = wait_for_my_turn(talk)
-    assert state["clocks"] is None
+    assert wait_for_my_turn(talk)["clocks"] is None
     talk.say("play.resign")
     assert wait_for_the_end(talk)["result"] == "You resigned"
 
@@ -551,13 +547,11 @@ def test_marks_are_those_of_the_command_and_final_when_they_are_shown(talk: Any)
     program = "import sys; from psearch.faces.cli.main import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "analyse", "--json", "--threads", "1", "--nodes", "60000", "-"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=240, check=True)
-    game = json.loads(done.stdout.splitlines()[0])
-    expected = [position["mark"] or "" for position in game["positions"][:-1]]
+    expected = [position["mark"] or "" for position in json.loads(done.stdout.splitlines()[0])["positions"][:-1]]
     assert expected[9] == "??"
     load(talk, text, 14)
     talk.say("review.start", kind="nodes", amount=60_000)
-    review = talk.hear("review.state", lambda state: not state["running"] and state["done"] > 0)
-    assert _marks(review) == expected
+    assert _marks(talk.hear("review.state", lambda state: not state["running"] and state["done"] > 0)) == expected
     for marks in (_marks(payload) for type, payload in talk.heard if type == "review.state"):
         assert all(mark in ("", final) for mark, final in zip(marks, expected, strict=False))
 
@@ -586,8 +580,7 @@ def test_a_review_is_stopped(talk: Any) -> None:
     talk.say("review.start", kind="time", amount=60)
     time.sleep(0.5)
     talk.say("review.stop")
-    review = talk.hear("review.state", lambda state: not state["running"] and state["text"])
-    assert review["text"] == "stopped"
+    assert talk.hear("review.state", lambda state: not state["running"] and state["text"])["text"] == "stopped"
     talk.say("review.start", kind="depth", amount=2)  # another can begin
     talk.hear("review.state", lambda state: state["done"] == 4 and not state["running"])
 

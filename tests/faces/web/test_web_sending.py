@@ -21,7 +21,7 @@ class Wire:
         self.takes = takes
         self.told: list[str] = []
         self.texts: list[dict[str, Any]] = []
-        """what no page is told at first"""
+        """Texts that no page is told at first."""
         self.times: list[float] = []
         self.closed: list[int] = []
 

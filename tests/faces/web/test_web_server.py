@@ -403,8 +403,7 @@ def test_its_own_names(access: Access, host: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "host",
-    [b"", b"127.0.0.1", b"127.0.0.1:8961", b"evil.example", b"evil.example:8960", b"127.0.0.1:8960.evil.com"],
+    "host", [b"", b"127.0.0.1", b"127.0.0.1:8961", b"evil.example", b"evil.example:8960", b"127.0.0.1:8960.evil.com"]
 )
 def test_other_names(access: Access, host: bytes) -> None:
     assert not access.is_host([(b"host", host)])

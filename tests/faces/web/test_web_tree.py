@@ -153,8 +153,7 @@ def test_words_that_are_no_move(text: str) -> None:
 
 
 def test_the_end_of_a_game() -> None:
-    tree = played(GameTree(), "f3", "e5", "g4", "Qh4")
-    position = tree.position()
+    position = played(GameTree(), "f3", "e5", "g4", "Qh4").position()
     assert position["over"] == "Black wins by checkmate"
     assert position["dests"] == {} and position["check"]
 

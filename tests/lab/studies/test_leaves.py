@@ -104,7 +104,7 @@ def test_every_rule_is_right_about_every_node(breadth: int, depth: int) -> None:
 
 
 def test_a_wrong_expectation_is_counted() -> None:
-    """As if the root were expected to fail high: then the whole tree is expected to be of other types."""
+    """The root is expected to fail high: then the whole tree is expected to be of other types."""
     levels = np.zeros(4, uniform.level_dtype)
     levels[0]["alpha"] = levels[0]["alpha_at_entry"] = levels[0]["best"] = -uniform.INFINITE
     levels[0]["beta"] = uniform.INFINITE
@@ -143,8 +143,7 @@ def test_json(run: Run) -> None:
     found = json.loads(out)
     assert (found["breadth"], found["seed"]) == (40, 7)
     assert found["leaves"][60]["total"] == 2 * 40**30 - 1
-    counted = [row["plies"] for row in found["leaves"] if "counted" in row]
-    assert counted == [0, 1, 2, 3]
+    assert [row["plies"] for row in found["leaves"] if "counted" in row] == [0, 1, 2, 3]
     assert found["leaves"][3]["counted"]["all"] == 39
 
 

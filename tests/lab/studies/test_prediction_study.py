@@ -65,7 +65,7 @@ def kannan() -> Searched:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_all_rules_see_the_tree_that_kannan_opens(kannan: Searched, rule: str) -> None:
-    """The same nodes, as many of which failed high, and the same moves, as many of which were used."""
+    """They see the same nodes, as many of which failed high, and the same moves, as many of which were used."""
     found = Searched(ONE_TREE, rule)
     assert found.tree == kannan.tree
     for name in ("all_seen", "all_cut"):

@@ -35,8 +35,7 @@ def study() -> list[Sample]:
 
 def two_policies(speedups: dict[str, list[float]]) -> list[Sample]:
     """One worker and eight, on a tree for each of the speedups; by policy."""
-    alone = [made_up(str(number), 1, 8.0) for number in range(len(next(iter(speedups.values()))))]
-    return alone + [
+    return [made_up(str(number), 1, 8.0) for number in range(len(next(iter(speedups.values()))))] + [
         replace(made_up(str(number), 8, 8.0 / speedup), policy=policy)
         for policy, values in speedups.items()
         for number, speedup in enumerate(values)
@@ -60,15 +59,13 @@ def test_summary_of_made_up_searches() -> None:
 def test_one_position_has_no_interval() -> None:
     (row,) = summarise([sample for sample in study() if sample.fen == "a"])
     assert (row.positions, row.low, row.high, row.interval) == (1, None, None, "-")
-    lines = table([row]).splitlines()
-    assert lines[1].split()[:4] == ["ybw", "2", "2.00", "-"]
+    assert table([row]).splitlines()[1].split()[:4] == ["ybw", "2", "2.00", "-"]
     assert "one position has none" in legend([row])
     assert "one position has none" not in legend(summarise(study()))
 
 
 def test_the_interval_of_equal_ratios_is_a_point() -> None:
-    samples = [made_up(name, threads, 6.0 / threads) for name in "abcd" for threads in (1, 3)]
-    (row,) = summarise(samples)
+    (row,) = summarise([made_up(name, threads, 6.0 / threads) for name in "abcd" for threads in (1, 3)])
     assert [row.speedup, row.low, row.high] == pytest.approx([3.0, 3.0, 3.0])
 
 
@@ -101,8 +98,7 @@ def test_different_depths_cannot_be_compared() -> None:
 
 
 def test_table_has_the_ceiling_beside_the_speedup() -> None:
-    row = replace(summarise(study())[0], low=1.5, high=2.0)
-    lines = table([row], {2: 1.9}).splitlines()
+    lines = table([replace(summarise(study())[0], low=1.5, high=2.0)], {2: 1.9}).splitlines()
     assert lines[0].split()[:5] == ["policy", "workers", "speedup", "95%", "interval"]
     assert "ceiling" in lines[0]
     assert lines[1].split()[:7] == ["ybw", "2", "1.73", "1.50", "-", "2.00", "1.90"]
@@ -142,8 +138,7 @@ def test_depth_is_found_from_seconds() -> None:
 
 def test_a_position_that_is_over_at_once_is_left_out() -> None:
     mate = SuitePosition("mate", chess.Board("7k/5Q2/8/6K1/8/8/8/8 w - - 10 60"))
-    samples = measure([mate, SUITE[1]], [1], ["calibrated"], 0.5, 1, 1)
-    assert [sample.position for sample in samples] == ["kiwipete"]
+    assert [sample.position for sample in measure([mate, SUITE[1]], [1], ["calibrated"], 0.5, 1, 1)] == ["kiwipete"]
 
 
 def test_hardware_ceiling() -> None:

@@ -56,8 +56,7 @@ def test_counters_of_one_worker() -> None:
     assert cut["first_move_cuts"] > 0.8 * cut["cut"]
     # every judged node has been entered, and those of quiescence are not judged
     worker = arena.worker[0]
-    judged = sum(one["nodes"] for one in counted["types"])
-    assert judged < int(worker["nodes"]) - int(worker["counters"]["qnodes"])
+    assert sum(one["nodes"] for one in counted["types"]) < int(worker["nodes"]) - int(worker["counters"]["qnodes"])
     assert collect(arena) == counted, "asking changes nothing"
     table = stats_table(counted)
     assert f"{by_name['futility']['pruned']:,}" in table and "lmr" not in table
@@ -90,8 +89,7 @@ def test_stats_of_a_search(run: Run, threads: str) -> None:
 
 def test_the_table_names_what_was_on(run: Run) -> None:
     how = ("--pruning", "ael,futility_margin=250", "--policy", "ybw", "--driver", "null")
-    words = ("--depth", "7", "--threads", "1", "--hash", "4", *how)
-    status, out, _ = run("--stats", *words, "startpos")
+    status, out, _ = run("--stats", *("--depth", "7", "--threads", "1", "--hash", "4", *how), "startpos")
     assert status == 0
     lines = out.splitlines()
     head = next(line for line in lines if line.startswith("pruning "))
@@ -100,8 +98,7 @@ def test_the_table_names_what_was_on(run: Run) -> None:
     names = [line.split()[0] for line in lines if line]
     assert "extended_futility" in names and "null_move" in names and "lmr" not in names
     assert names[-7:-4] == ["PV", "CUT", "ALL"]
-    legend = [line.split("  ")[1] for line in lines[-4:]]
-    assert legend == ["tried, pruned", "expected", "right", "cut by 1st move"]
+    assert [line.split("  ")[1] for line in lines[-4:]] == ["tried, pruned", "expected", "right", "cut by 1st move"]
 
 
 def test_stats_beside_the_answer(run: Run) -> None:

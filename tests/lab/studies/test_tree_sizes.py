@@ -72,7 +72,7 @@ def measured(survey_is_base: bool, speed: float) -> Row:
 @pytest.mark.parametrize("speed", [1.0, 20.0])
 @pytest.mark.parametrize("survey_is_base", [False, True])
 def test_nearest_is_unbiased(survey_is_base: bool, speed: float) -> None:
-    """By a search apart; and even by the base itself, for what is nearest is as often lucky as unlucky."""
+    """A separate survey is unbiased, and so is the base itself, whose nearest tree is as often lucky as unlucky."""
     row = measured(survey_is_base, speed)
     assert row.positions > 0.95 * POSITIONS
     assert row.low is not None and row.high is not None and math.log(row.high / row.low) / 2 < 0.03

@@ -52,8 +52,7 @@ def test_figures_hang_together(result: dict[str, Any]) -> None:
             plain = [segment for segment in track if segment[0] != ABORTED]
             assert len(plain) <= MOST_CELLS
             assert plain[0][1] == 0 and plain[-1][2] == one["end"]
-    behind = result["iterations"][-1]["apart"]
-    assert abs(behind - (runs[1]["end"] - runs[0]["end"])) <= 0.05 * runs[0]["end"]
+    assert abs(result["iterations"][-1]["apart"] - (runs[1]["end"] - runs[0]["end"])) <= 0.05 * runs[0]["end"]
     for one in (serial, *runs):
         for bin in one["no_cutoff"] + one["needed"]:
             assert bin["count"] > 0 and 0 <= bin["predicted"] <= 1 and 0 <= bin["observed"] <= 1
@@ -158,10 +157,7 @@ def test_a_job_that_is_killed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("task", "arguments", "said"),
-    [
-        ("experiment", {**ARGUMENTS, "pruning": "magic"}, "magic"),
-        ("trace", {"text": "{}"}, "no trace"),
-    ],
+    [("experiment", {**ARGUMENTS, "pruning": "magic"}, "magic"), ("trace", {"text": "{}"}, "no trace")],
 )
 def test_a_job_that_cannot_be_done_says_why(task: str, arguments: dict[str, Any], said: str) -> None:
     told = Told()

@@ -100,8 +100,7 @@ def test_positions_of_frames_are_where_the_lines_lead(begun: Begin) -> None:
         snapshot = search.look(virtual_now=step * TICKS_PER_MS // 2)
         there, lines = open_frames(simulator), lines_of(snapshot)
         for name, line in lines.items():
-            record = simulator.arena.frames["position"][there[name] : there[name] + 1]
-            board = board_of(record)
+            board = board_of(simulator.arena.frames["position"][there[name] : there[name] + 1])
             assert board is not None
             assert board.board_fen() == played(snapshot["fen"], line).board_fen()
             assert board.turn == played(snapshot["fen"], line).turn

@@ -58,8 +58,7 @@ def check_tiles(segments: list[Segment], begin: int, end: int) -> None:
 def test_events_become_segments() -> None:
     log = log_of([(TRACE_TAKE, 10, 10), (TRACE_IDLE, 50, 50), (TRACE_JOIN, 60, 64)])
     track = Track()
-    found = track.look(log, CLOCK, 100)
-    assert found == [
+    assert track.look(log, CLOCK, 100) == [
         Segment(IDLE, 0, 10),
         Segment(SEARCH, 10, 50, "3.5"),
         Segment(IDLE, 50, 60),
@@ -85,8 +84,7 @@ def test_work_thrown_away_is_as_long_as_its_nodes_took_and_lies_over_searching()
 
 
 def test_more_work_thrown_away_than_can_be_sent_is_drawn_in_the_next_look() -> None:
-    aborts = [(TRACE_ABORT, 0, 10 * n) for n in range(1, 101)]
-    log = log_of([(TRACE_TAKE, 0, 0), *aborts], capacity=128)
+    log = log_of([(TRACE_TAKE, 0, 0), *[(TRACE_ABORT, 0, 10 * n) for n in range(1, 101)]], capacity=128)
     log["events"]["value"][0, 1:101] = 4
     track = Track()
     looks = [track.look(log, CLOCK, now, nodes=1000) for now in (1000, 1001, 1002, 1003)]

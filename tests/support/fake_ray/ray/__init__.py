@@ -1,9 +1,9 @@
-"""As much of Ray as psearch uses, with threads for actors: for tests of what is around it.
+"""The part of Ray that psearch uses, with threads for actors.
 
-The file named by FAKE_RAY_NODES has a node a line, `ID CORES`, and may change at any time; the program has another
-psearch than the one called other-version. FAKE_RAY_INIT is what `init` does: nothing if it is empty, `hang`, and make a
-file named like that of the nodes with .hangs behind it, `print` on stdout and stderr, or else the text of the exception
-it raises. A task that raises SystemExit ends its actor.
+The file named by FAKE_RAY_NODES has a node a line, `ID CORES`, and may change at any time; the node other-version has
+another version of psearch. FAKE_RAY_INIT is what `init` does: nothing if it is empty; `hang`, and make a file named
+like that of the nodes with .hangs behind it; `print` on stdout and stderr; or else raise an exception with this text.
+A task that raises SystemExit ends its actor.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Actor:
         self.place = place
         self.instance = made()
         self.reason = ""
-        """why it is dead"""
+        """Why it is dead."""
         self.open: set[Future[Any]] = set()
         self.threads: dict[str, ThreadPoolExecutor] = defaultdict(lambda: ThreadPoolExecutor(1))
         _actors.append(self)
