@@ -199,7 +199,7 @@ def test_rights_that_cannot_be_true_are_dropped(fen: str, rights: chess.Bitboard
 
 
 def test_who_knows_that_it_is_chess960_says_so() -> None:
-    """UCI_Chess960 and the tag Variant say so; then each right counts by itself, also beside one that cannot be true."""
+    """UCI_Chess960 and the tag Variant say so; then each right counts by itself, also beside an impossible one."""
     fen = "1r4k1/8/8/8/8/8/8/1R3K1R w Kq - 0 1"
     assert parse_position(fen, chess960=True).castling_rights == chess.BB_H1 | chess.BB_B8
     half = "6k1/8/8/8/8/8/8/1R3K2 w KQ - 0 1"
