@@ -1,4 +1,4 @@
-"""The Python API: python-chess types in and out, from any thread, several engines at once."""
+"""The Python API: python-chess types, any thread, several engines at once; and the benchmark's node count."""
 
 from __future__ import annotations
 
@@ -18,10 +18,19 @@ from typing import Any
 import chess
 import chess.engine
 import pytest
+from round_robin_entries import step_worker
 from timing import least, seconds_of, wait_until
 
 import psearch
+from psearch import bench
 from psearch.api.question import time_manager, to_limits
+from psearch.arena.arena import Arena
+from psearch.arena.setup import write_search
+from psearch.bench import BENCH_NODES, BENCH_POSITIONS, run_bench
+from psearch.options import SearchOptions
+from psearch.results import Limits
+from psearch.scheduler.scheduler_entries import load_kernels
+from psearch_core.records.pruning_record import MODES
 
 MIDDLE_GAME = chess.Board("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3")
 MATE_IN_1 = chess.Board("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1")
@@ -389,3 +398,31 @@ def test_the_guide_tells_the_truth() -> None:
     result = doctest.testfile(str(guide), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert result.attempted > 10
     assert result.failed == 0
+
+
+SHALLOW = 5
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels() -> None:
+    load_kernels()
+
+
+def test_same_nodes_again_and_after_other_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "BENCH_DEPTH", SHALLOW)
+    first, seconds = run_bench()
+    assert first > 0 and seconds > 0
+    other = Arena(workers=3, hash_mb=1)
+    write_search(other, chess.Board(), Limits(depth=9), SearchOptions())
+    for turn in range(300):
+        step_worker(other.context, turn % 3, 100)
+    assert run_bench()[0] == first
+    assert run_bench(options=SearchOptions(policy="serial", pruning=MODES["ael"]))[0] != first
+    other.close()
+
+
+def test_node_count() -> None:
+    lines: list[str] = []
+    nodes, _ = run_bench(lines.append)
+    assert nodes == BENCH_NODES
+    assert len(lines) == len(BENCH_POSITIONS)

@@ -1,13 +1,19 @@
-"""What the documents list and name is what there is: techniques, policies, options, commands, rooms, sizes, tests."""
+"""Documents agree with the code, the logs and each other: lists, names, sizes, figures, links."""
 
 from __future__ import annotations
 
 import ast
+import json
 import re
-from collections.abc import Collection
+import statistics
+from collections import Counter
+from collections.abc import Collection, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pack_logs import read_packed
 
 from psearch.defaults import POLICY_NAMES
 from psearch.faces.cli.command_list import COMMANDS
@@ -178,3 +184,153 @@ def test_a_test_that_is_named_exists(name: str) -> None:
     begin = name.removesuffix("…")
     ends = r"\w*\(" if name.endswith("…") else r"\("
     assert any(re.search(rf"^def {begin}{ends}", text, re.MULTILINE) for text in TEST_FILES.values())
+
+
+DOCUMENTS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("tests/data/*.md"))
+)
+
+_LINK = re.compile(r"\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$", re.MULTILINE)
+
+
+def _prose(text: str) -> str:
+    """Without fenced and indented code."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"(?<=\n\n)(?:    .*\n|\n)+", "\n", text)
+
+
+@cache
+def _anchors(path: Path) -> frozenset[str]:
+    """What GitHub makes of the headings: small letters, hyphens for blanks, no other signs; a second one counted."""
+    count: Counter[str] = Counter()
+    anchors = []
+    for title in re.findall(r"^#{1,6} (.+)$", _prose(path.read_text("utf-8")), re.MULTILINE):
+        anchor = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        anchors.append(f"{anchor}-{count[anchor]}" if count[anchor] else anchor)
+        count[anchor] += 1
+    return frozenset(anchors)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links(document: str) -> None:
+    path = ROOT / document
+    broken = []
+    for inline, reference in _LINK.findall(_prose(path.read_text("utf-8"))):
+        link = inline or reference
+        if re.match(r"[a-z]+:", link):
+            continue
+        target, _, anchor = link.partition("#")
+        there = (path.parent / target).resolve() if target else path
+        if not there.exists() or (anchor and anchor not in _anchors(there)):
+            broken.append(link)
+    assert not broken
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text("utf-8")
+    named = {inline.partition("#")[0] for inline, _ in _LINK.findall(index)}
+    pages = {document.removeprefix("docs/") for document in DOCUMENTS if document.startswith("docs/")}
+    assert pages - {"README.md"} == {link for link in named if link.endswith(".md") and not link.startswith("../")}
+
+
+@pytest.mark.parametrize(
+    ("title", "anchor"),
+    [
+        ("A walk: `psearch --threads 2 FEN`", "a-walk-psearch---threads-2-fen"),
+        ("P(needed)", "pneeded"),
+        ("What's new?", "whats-new"),
+    ],
+)
+def test_anchors_are_those_of_github(tmp_path: Path, title: str, anchor: str) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# {title}\n\n    # code\n\n## {title}\n", "utf-8")
+    assert _anchors(page) == {anchor, f"{anchor}-1"}
+
+
+README = (ROOT / "README.md").read_text("utf-8")
+STUDY = ROOT / "docs" / "studies" / "study.md"
+MEASUREMENTS = ROOT / "docs" / "measurements"
+LOG = r"\[`(.*)`\]\[(games|suites|logs|tables)\]"
+"""A log, and the kind of file that it lies in."""
+
+Line = dict[str, Any]
+
+
+def _readme_rows() -> Iterator[tuple[str, str, list[str]]]:
+    """Yield of each row the log that it names, where that lies, and the numbers that were measured."""
+    section = README.split("## Figures\n", 1)[1].split("\n## ", 1)[0]
+    for row in re.findall(r"^\| (.*) \|$", section, re.MULTILINE)[1:]:
+        _, measured, log = row.split(" | ")
+        yield *re.findall(LOG, log)[0], re.findall(r"\d+(?:\.\d+)?", measured)
+
+
+def _study_rows() -> Iterator[tuple[str, str, dict[int, str]]]:
+    """Yield the same of each row of the study's first table that names a log, its numbers by their worker counts."""
+    head, _, *rows = re.findall(r"^\|.*\|$", STUDY.read_text("utf-8").split("\n## ", 1)[0], re.MULTILINE)
+    counts = [int(cell.replace(",", "")) for cell in head.split("|")[2:-2]]
+    for row in rows:
+        if "[`" in row:
+            cells = [cell.strip(" *") for cell in row.split("|")[2:-2]]
+            yield *re.findall(LOG, row)[0], {count: cell for count, cell in zip(counts, cells, strict=True) if cell}
+
+
+def _speedups(lines: list[Line]) -> dict[int, float]:
+    """Return, by number of workers, the mean over positions of the time of one worker over theirs."""
+    times: dict[int, dict[str, list[float]]] = {}
+    for line in lines:
+        if "position" in line:
+            times.setdefault(line["threads"], {}).setdefault(line["fen"], []).append(line["seconds"])
+    seconds = {
+        count: {fen: statistics.geometric_mean(values) for fen, values in row.items()} for count, row in times.items()
+    }
+    alone = seconds.pop(1)
+    return {
+        count: statistics.geometric_mean(alone[fen] / taken for fen, taken in row.items())
+        for count, row in sorted(seconds.items())
+    }
+
+
+def _match(name: str) -> list[int]:
+    result = json.loads((MEASUREMENTS / "games" / f"{name}.json").read_text("utf-8"))
+    return [result["wins"], result["draws"], result["losses"]]
+
+
+def _suite(lines: list[Line]) -> list[float]:
+    """Solved, all, million nodes a second."""
+    rows = [line for line in lines if "id" in line]
+    solved = sum(row["result"] == "right" for row in rows)
+    return [solved, len(rows), sum(row["nodes"] for row in rows) / sum(row["time"] for row in rows) / 1e6]
+
+
+def _lines(log: str, where: str) -> list[Line]:
+    folder = "suites" if where == "suites" else "study-selective"
+    return read_packed(MEASUREMENTS / folder / f"{'tables' if where == 'tables' else 'logs'}.jsonl.xz")[log]
+
+
+def _agree(said: list[str], found: list[float] | list[int]) -> bool:
+    decimals = [len(number.partition(".")[2]) for number in said]
+    return said == [f"{value:.{places}f}" for value, places in zip(found, decimals, strict=True)]
+
+
+def test_every_figure_has_a_log() -> None:
+    assert list(_readme_rows())
+    ours = [line for line in STUDY.read_text("utf-8").splitlines() if line.startswith(("| **virtual", "| **processes"))]
+    assert ours and len(list(_study_rows())) == len(ours)
+
+
+@pytest.mark.parametrize(("log", "where", "said"), list(_readme_rows()))
+def test_a_figure_of_the_readme(log: str, where: str, said: list[str]) -> None:
+    if where == "games":
+        assert _agree(said, _match(log))
+    elif where == "suites":
+        assert _agree(said, _suite(_lines(log, where)))
+    else:
+        assert _agree(said, list(_speedups(_lines(log, where)).values()))
+
+
+@pytest.mark.parametrize(("log", "where", "cells"), list(_study_rows()))
+def test_the_figures_of_a_run_of_the_study(log: str, where: str, cells: dict[int, str]) -> None:
+    found = _speedups(_lines(log, where))
+    assert list(cells) == list(found)
+    assert _agree(list(cells.values()), list(found.values()))

@@ -1,4 +1,4 @@
-"""A process ends with its parent, whatever it is at."""
+"""What a worker has of the process that forked it; it ends with its parent, whatever it is doing."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ import signal
 import socket
 import subprocess
 import sys
+import textwrap
 import threading
 import time
+from pathlib import Path
 
+import chess
 import pytest
-from limits import open_files
+from limits import open_files, resident_kb
 from timing import has_ended, wait_for_ends, wait_until
 
+from psearch.arena import arena as arena_module
 from psearch.processes import lifetime
-from psearch.processes.lifetime import ended_with_parent, is_orphan, open_pidfd, process_state
+from psearch.processes.fork_server import fork_server
+from psearch.processes.lifetime import GROUP_SIGNALS, ended_with_parent, is_orphan, open_pidfd, process_state
+from psearch.processes.request import SearchRequest
+from psearch.processes.supervisor import Supervisor
+from psearch.results import Limits
 
 PROGRAM = """
 import os, sys, time
@@ -111,3 +119,156 @@ def test_the_state_of_a_process() -> None:
         process.kill()
         becomes("Z")
     assert process_state(process.pid) is None
+
+
+METHODS = ("fork", "forkserver")
+
+
+def blocks_of(pid: int) -> list[str]:
+    """Shared blocks that a process maps, by the numbers of their files."""
+    return [line.split()[4] for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "memfd:psearch" in line]
+
+
+def files_of(pid: int) -> list[str]:
+    """What a process has open besides its standard streams, without the number of each."""
+    folder = Path(f"/proc/{pid}/fd")
+    return sorted(os.readlink(file).split("[")[0].strip(":") for file in folder.iterdir() if int(file.name) > 2)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_worker_holds_its_own_memory_and_its_pipe_only(method: str) -> None:
+    reader, writer = os.pipe()
+    with Supervisor(1, 16, start_method=method) as first, Supervisor(2, 1, start_method=method) as second:
+        for engine in (first, second):
+            for worker in engine.pool.workers:
+                assert len(blocks_of(worker.pid)) == 2
+                assert files_of(worker.pid) == ["anon_inode", "socket"], "the parent's pidfd and the pipe"
+        assert not set(blocks_of(first.pool.workers[0].pid)) & set(blocks_of(second.pool.workers[0].pid))
+        os.close(writer)
+        assert os.read(reader, 1) == b"", "no worker keeps a pipe of the program open"
+        os.close(reader)
+        assert second.search(SearchRequest(chess.Board(), Limits(depth=3))).bestmove is not None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_worker_has_nothing_of_an_engine_that_is_closed(method: str) -> None:
+    """Even if an array of it is still there."""
+    with Supervisor(1, 1, start_method="fork") as first:
+        kept = first.arena.header
+    with Supervisor(1, 1, start_method=method) as second:
+        assert len(blocks_of(second.pool.workers[0].pid)) == 2
+    del kept
+
+
+def test_closing_an_engine_frees_its_memory_while_others_live() -> None:
+    def shared_kb() -> int:
+        return int(Path("/proc/meminfo").read_text().split("Shmem:")[1].split()[0])
+
+    first = Supervisor(1, 256, start_method="fork")
+    first.arena.clear_table()  # on a slow machine not all of its pages are there yet
+    with Supervisor(1, 1, start_method="fork") as second:
+        before = shared_kb()
+        first.close()
+        assert before - shared_kb() > 128 << 10
+        assert second.search(SearchRequest(chess.Board(), Limits(depth=3))).bestmove is not None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_worker_rather_than_the_program_when_memory_runs_out(method: str) -> None:
+    def score(pid: int | str) -> int:
+        return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
+
+    with Supervisor(2, 1, start_method=method) as engine:
+        assert [score(worker.pid) for worker in engine.pool.workers] == [min(1000, score("self") + 300)] * 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_signals_to_the_whole_group_are_for_the_program(method: str) -> None:
+    with Supervisor(2, 1, start_method=method) as engine:
+        pids = [worker.pid for worker in engine.pool.workers]
+        if method == "forkserver":
+            pids.append(fork_server().process.pid)
+        for number in GROUP_SIGNALS:
+            for pid in pids:
+                os.kill(pid, number)
+        time.sleep(0.1)
+        assert engine.search(SearchRequest(chess.Board(), Limits(depth=3))).bestmove is not None
+        assert [process_state(pid) for pid in pids].count("Z") == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_more_workers_than_cores_take_a_part_of_the_table_each(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in the fork server, which counts the cores itself."""
+    cores = arena_module.usable_cores()
+    monkeypatch.setattr(arena_module, "usable_cores", lambda: cores)
+    workers = 4 * cores
+    with Supervisor(workers, 32, start_method=method) as engine:
+        for worker in engine.pool.workers:
+            (resident,) = resident_kb(worker.pid, 32 * 1024)
+            assert resident <= 2 * 32768 // workers + 4096
+
+
+PARENT = """
+import sys, threading, time, chess
+from psearch.processes.request import SearchRequest
+from psearch.processes.supervisor import Supervisor
+from psearch.results import Limits
+engine = Supervisor(3, 1, start_method=sys.argv[1])
+pids = [worker.pid for worker in engine.pool.workers]
+if sys.argv[1] == "forkserver":
+    from psearch.processes.fork_server import fork_server
+    pids.append(fork_server().process.pid)
+print(*pids, flush=True)
+def lock_all():
+    engine.arena.frames["node"]["lock"] = 1
+    print("locked", flush=True)
+threading.Timer(0.3, lock_all).start()
+engine.search(SearchRequest(chess.Board(), Limits(movetime_ms=100_000)))
+"""
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_workers_that_cannot_look_end_with_the_program(method: str) -> None:
+    """One holds a lock and is killed, one is stopped, one waits for the lock in machine code."""
+    with subprocess.Popen([sys.executable, "-c", PARENT, method], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pids = [int(word) for word in parent.stdout.readline().split()]
+        assert parent.stdout.readline() == "locked\n"
+        time.sleep(0.2)
+        os.kill(pids[0], signal.SIGSTOP)
+        os.kill(pids[1], signal.SIGKILL)
+        parent.kill()
+        try:
+            wait_for_ends(pids)
+        finally:
+            for pid in pids:
+                if process_state(pid) not in (None, "Z"):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def test_workers_do_not_end_with_a_thread_that_forked_them() -> None:
+    made: list[Supervisor] = []
+    thread = threading.Thread(target=lambda: made.append(Supervisor(2, 1, start_method="fork")))
+    thread.start()
+    thread.join()
+    time.sleep(0.1)
+    with made[0] as engine:
+        assert engine.search(SearchRequest(chess.Board(), Limits(depth=3))).bestmove is not None
+
+
+def test_a_program_that_survives_its_terminal_keeps_its_workers() -> None:
+    """SIGHUP to the group, as when a terminal closes."""
+    program = """
+    import os, signal, chess
+    from psearch.processes.request import SearchRequest
+    from psearch.processes.supervisor import Supervisor
+    from psearch.results import Limits
+    os.setpgid(0, 0)
+    heard = []
+    signal.signal(signal.SIGHUP, lambda *about: heard.append(1))
+    with Supervisor(2, 1) as engine:
+        os.killpg(0, signal.SIGHUP)
+        print(engine.search(SearchRequest(chess.Board(), Limits(depth=3))).bestmove is not None, heard)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("True [1]\n", "")

@@ -1,22 +1,30 @@
-"""What a search says on its way and in the end: bounds that tell of mates, and their lines; and what users get where
-null windows prove the value of the root: the same as from principal variation search."""
+"""What a search reports on its way and at its end: bounds, mates and their lines; several lines; and steering."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 
 import chess
 import chess.engine
 import pytest
+from inspect_node import TableProbe
+from timing import least
 
 from psearch.arena import setup
+from psearch.arena.arena import Arena
+from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
 from psearch.options import SearchOptions
+from psearch.processes import patience
+from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_reports import centipawns, to_score
 from psearch.processes.supervisor import Supervisor
-from psearch.results import WON_CP, Info, Limits, PsearchError
+from psearch.processes.time_manager import Budget, TimeManager
+from psearch.results import WON_CP, Info, Limits, PsearchError, Result
+from psearch.scheduler.scheduler_entries import work
 from psearch_core.chess.board.bridge import from_chess_move
 from psearch_core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY
 
@@ -208,3 +216,207 @@ def test_who_proves() -> None:
     assert not SearchOptions().proves(8, 1) and PROVED.proves(1, 3)
     with pytest.raises(PsearchError, match=r"driver must be one of auto, pvs, null, not 'mtd'"):
         SearchOptions(driver="mtd")
+
+
+ENDING = chess.Board("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1")
+
+
+@pytest.mark.parametrize("policy", ["serial", "calibrated", "garms", "root", "lazy", "abdada"])
+def test_each_line_has_the_value_of_a_search_without_the_better_moves(policy: str) -> None:
+    """In plain mode the value is that of pure minimax, whoever searches it and in whatever order."""
+    lines = 4
+    with Supervisor(3, 1) as engine:
+        for board in (chess.Board(), KIWIPETE, ENDING):
+            result = engine.search(
+                SearchRequest(board, Limits(depth=3), options=SearchOptions.plain(policy), multipv=lines)
+            )
+            assert [line.multipv for line in result.lines] == [1, 2, 3, 4]
+            assert leftovers(engine.arena) == []
+            left = list(board.legal_moves)
+            for line in result.lines:
+                alone = engine.search(
+                    SearchRequest(board, Limits(depth=3), options=SearchOptions.plain("serial"), only=left)
+                )
+                assert alone.info.score == line.score
+                left.remove(line.pv[0])
+
+
+def test_lines_are_sorted_distinct_and_complete_at_every_depth() -> None:
+    infos: list[Info] = []
+    with Supervisor(2, 16) as engine:
+        result = engine.search(
+            SearchRequest(
+                KIWIPETE, Limits(depth=7), on_info=lambda info: None if info.is_live else infos.append(info), multipv=5
+            )
+        )
+    assert len(infos) == 7 * 5
+    for depth in range(1, 8):
+        lines = infos[5 * (depth - 1) : 5 * depth]
+        assert {line.depth for line in lines} == {depth}
+        assert {line.bound for line in lines} == {"exact"}
+        assert len({line.pv[0] for line in lines}) == 5
+        scores = [line.score.relative for line in lines]
+        assert scores == sorted(scores, reverse=True)
+    assert result.bestmove == result.lines[0].pv[0] == infos[-5].pv[0]
+
+
+def test_stopped_anywhere_the_lines_are_distinct() -> None:
+    with Supervisor(2, 16) as engine:
+        for nodes in (1, 10, 100, 300, 1000, 3000, 10_000, 30_000, 100_000):
+            result = engine.search(SearchRequest(KIWIPETE, Limits(nodes=nodes), multipv=6))
+            firsts = [line.pv[0] for line in result.lines]
+            assert len(set(firsts)) == len(firsts)
+            assert result.bestmove == firsts[0]
+            assert leftovers(engine.arena) == []
+
+
+def test_more_lines_than_moves() -> None:
+    with Supervisor(2, 1) as engine:
+        board = chess.Board("7k/8/8/8/8/8/q7/K7 w - - 0 1")
+        assert len(engine.search(SearchRequest(board, Limits(depth=4), multipv=200)).lines) == 1
+        assert len(engine.search(SearchRequest(chess.Board(), Limits(depth=1), multipv=200)).lines) == 20
+
+
+def test_one_line_is_the_search_as_ever() -> None:
+    with Supervisor(1, 16) as engine:
+        first = engine.search(SearchRequest(KIWIPETE, Limits(depth=7)))
+        engine.forget()
+        again = engine.search(SearchRequest(KIWIPETE, Limits(depth=7), only=list(KIWIPETE.legal_moves), multipv=1))
+        assert (first.info.nodes, first.bestmove) == (again.info.nodes, again.bestmove)
+        assert [line.pv for line in first.lines] == [first.info.pv]
+
+
+@pytest.mark.parametrize("multipv", [1, 3])
+def test_a_search_of_some_moves_stores_nothing_for_the_root(multipv: int) -> None:
+    """Its value is not the position's. Lines after the first are searches of some moves, too."""
+    arena = Arena(1, 1)
+    worst = [chess.Move.from_uci("g2h3"), chess.Move.from_uci("a2a3")]
+    only = worst if multipv == 1 else None
+    write_search(arena, KIWIPETE, Limits(depth=4), SearchOptions(policy="serial"), only, multipv)
+    while not work(arena.context, 0, 1 << 20):
+        continue
+    entry = TableProbe(arena.context).probe(int(arena.header[0]["root"]["key"]))
+    if multipv == 1:
+        assert entry is None
+    else:
+        scores = [int(score) for score in arena.header[0]["line_scores"][:multipv]]
+        assert entry is not None
+        assert entry.score == scores[0] != scores[-1]
+    arena.close()
+
+
+def test_mate_stops_at_the_wanted_distance_only() -> None:
+    with Supervisor(1, 1) as engine:
+        start = time.monotonic()
+        result = engine.search(SearchRequest(MATE_IN_2, Limits(mate=2, movetime_ms=20_000)))
+        assert result.info.score.relative == chess.engine.Mate(2)
+        assert time.monotonic() - start < 5
+        assert not result.interrupted
+        # found, but not short enough: the other limit ends it
+        assert engine.search(SearchRequest(MATE_IN_2, Limits(mate=1, depth=5))).info.depth == 5
+
+
+# Steering
+
+
+def test_stop_before_during_and_after() -> None:
+    with Supervisor(2, 16) as engine:
+        early = SearchControl()
+        early.stop()
+        result = engine.search(SearchRequest(KIWIPETE, Limits(), control=early))
+        assert result.interrupted
+        assert result.info.depth >= 1  # the first iteration is finished in any case
+        during = SearchControl()
+        timer = threading.Timer(0.2, during.stop)
+        timer.start()
+        assert engine.search(SearchRequest(KIWIPETE, Limits(), control=during)).interrupted
+        timer.join()
+        during.stop()
+        late = SearchControl()
+        assert not engine.search(SearchRequest(KIWIPETE, Limits(depth=3), control=late)).interrupted
+        late.stop()
+
+
+def test_pondering_ends_on_the_clock_that_starts_with_the_hit() -> None:
+    with Supervisor(2, 16) as engine:
+
+        def seconds() -> float:
+            control = SearchControl(TimeManager(Budget(hard_s=0.3), 20, pondering=True))
+            timer = threading.Timer(0.5, control.ponderhit)
+            start = time.perf_counter()
+            timer.start()
+            result = engine.search(SearchRequest(KIWIPETE, Limits(), control=control))
+            taken = time.perf_counter() - start
+            assert not result.interrupted
+            timer.join()
+            return taken
+
+        assert 0.75 < least(seconds, 1.5) < 1.5
+
+
+def test_the_time_since_it_was_asked_for_counts() -> None:
+    with Supervisor(1, 16) as engine:
+
+        def seconds() -> float:
+            start = time.perf_counter()
+            control = SearchControl(TimeManager(Budget(hard_s=0.5)), asked_at=start - 0.4)
+            result = engine.search(SearchRequest(KIWIPETE, Limits(), control=control))
+            taken = time.perf_counter() - start
+            assert result.info.time_s >= 0.5
+            return taken
+
+        assert least(seconds, 0.4) < 0.4
+
+
+def test_one_search_at_a_time() -> None:
+    refused: list[str] = []
+
+    def try_another(info: Info) -> None:
+        if not refused:
+            try:
+                engine.search(SearchRequest(chess.Board(), Limits(depth=1)))
+            except PsearchError as error:
+                refused.append(str(error))
+
+    with Supervisor(1, 1) as engine:
+        engine.search(SearchRequest(chess.Board(), Limits(depth=5), on_info=try_another))
+        assert refused == ["this engine is searching already"]
+    with pytest.raises(PsearchError, match="closed"):
+        engine.search(SearchRequest(chess.Board(), Limits(depth=1)))
+
+
+def test_an_early_answer_fits_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Move and line belong together, though workers go on writing meanwhile; and the next search finds them ready."""
+    for name in ("SETTLE_S", "LEAST_SETTLE_S"):  # others may have the cores for longer than these
+        monkeypatch.setattr(patience, name, 60.0)
+    answers: list[Result] = []
+    with Supervisor(2, 1) as engine:
+        for number in range(1, 200):
+            limits = Limits(movetime_ms=1 + number // 4)
+            answers.append(engine.search(SearchRequest(KIWIPETE, limits, multipv=1 + number % 2, patience_s=0.0)))
+        assert not any(answer.notes for answer in answers), "late workers are waited for, not replaced"
+        assert engine.search(SearchRequest(KIWIPETE, Limits(depth=5))).info.depth == 5
+        assert leftovers(engine.arena) == []
+    for answer in answers:
+        assert answer.bestmove is not None
+        assert answer.bestmove == answer.info.pv[0]
+        board = KIWIPETE.copy()
+        for move in answer.info.pv:
+            assert move in board.legal_moves
+            board.push(move)
+
+
+def test_live_reports_name_a_root_move() -> None:
+    live: list[Info] = []
+    with Supervisor(2, 16) as engine:
+        engine.search(
+            SearchRequest(
+                KIWIPETE, Limits(movetime_ms=1200), on_info=lambda info: live.append(info) if info.is_live else None
+            )
+        )
+    assert live
+    for info in live:
+        if info.currmove is not None:
+            assert info.currmove in KIWIPETE.legal_moves
+            assert 1 <= info.currmovenumber <= KIWIPETE.legal_moves.count()
+    assert any(info.currmove is not None for info in live)

@@ -587,3 +587,54 @@ def test_costs_from_before_charge_nothing_for_sharing(tmp_path: Path) -> None:
     assert Costs.load(path) == NOTHING_SHARED
     path.write_text(json.dumps({**values, "transfer": 50.0}))
     assert Costs.load(path) == replace(NOTHING_SHARED, transfer=50.0)
+
+
+ONE_MOVE = "7k/8/8/8/8/8/1r6/K7 w - - 0 1"
+MILLISECOND = 0.001
+
+
+@pytest.fixture(scope="module")
+def eight_workers() -> Iterator[Simulator]:
+    made = Simulator(8, 4, Costs().without_sharing())
+    yield made
+    made.close()
+
+
+def play(simulator: Simulator, fen: str, seconds: float) -> tuple[int, float, int, int]:
+    found = simulator.play(chess.Board(fen), seconds, SearchOptions())
+    return found.nodes, found.seconds, found.depth, found.bestmove
+
+
+@pytest.mark.parametrize("limit", [MILLISECOND, 10 * MILLISECOND])
+def test_time_is_kept_to_within_some_nodes(eight_workers: Simulator, limit: float) -> None:
+    eight_workers.forget()
+    nodes, seconds, depth, _ = play(eight_workers, MIDDLE_GAME, limit)
+    assert limit <= seconds < limit + 0.2 * MILLISECOND
+    assert depth > 1 and 0.5 * 8 * limit < Costs().seconds_of(nodes) <= 8 * seconds * 1.1
+
+
+def test_no_worker_searches_on_after_the_answer(eight_workers: Simulator) -> None:
+    eight_workers.forget()
+    play(eight_workers, MIDDLE_GAME, 5 * MILLISECOND)
+    assert eight_workers.arena.header[0]["idle_workers"] == 8
+    assert (eight_workers.arena.stack["state"] == 0).all() and not eight_workers.arena.stack["open_mask"].any()
+
+
+def test_the_table_is_kept_until_it_is_to_be_forgotten(eight_workers: Simulator) -> None:
+    eight_workers.forget()
+    first = play(eight_workers, MIDDLE_GAME, 5 * MILLISECOND)
+    later = [play(eight_workers, MIDDLE_GAME, 5 * MILLISECOND) for _ in range(8)]
+    eight_workers.forget()
+    assert play(eight_workers, MIDDLE_GAME, 5 * MILLISECOND) == first
+    assert later[-1][2] > first[2], "what was found before need not be searched again"
+
+
+def test_a_search_to_a_depth_has_no_deadline(eight_workers: Simulator) -> None:
+    before = eight_workers.search("", chess.Board(MIDDLE_GAME), 8, SearchOptions())
+    play(eight_workers, MIDDLE_GAME, MILLISECOND)
+    assert eight_workers.search("", chess.Board(MIDDLE_GAME), 8, SearchOptions()) == before
+
+
+def test_the_only_move_is_played_at_once(eight_workers: Simulator) -> None:
+    nodes, _, depth, _ = play(eight_workers, ONE_MOVE, 1.0)
+    assert depth == 1 and nodes < 100

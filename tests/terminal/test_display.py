@@ -1,9 +1,11 @@
-"""What stdout shows: lines, the live table, a drawn board."""
+"""What a terminal shows: lines, the live table, a drawn board, the status line; also where it becomes narrower."""
 
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
+import threading
 from typing import TextIO
 
 import chess
@@ -11,14 +13,17 @@ import chess.engine
 import pytest
 from reports import cp, moves, workers
 from rich.console import Console, ConsoleDimensions
-from terminals import CONTROL, Terminal
+from rich.text import Text
+from terminals import CONTROL, Screen, Terminal
 
 from psearch.faces.cli.output import complain
 from psearch.results import Info
 from psearch.terminal import live_display
+from psearch.terminal import status as status_module
 from psearch.terminal.display import line_display
-from psearch.terminal.live_display import draw, search_view
-from psearch.terminal.streams import folded
+from psearch.terminal.live_display import AnalysisProgress, ShrinkableLive, draw, search_view
+from psearch.terminal.status import StatusLine
+from psearch.terminal.streams import folded, text_table
 
 ROOK_ENDING = "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
 
@@ -166,3 +171,202 @@ def test_live_display_fits_the_terminal(count: int, width: int, height: int) -> 
     assert all(len(line) <= width for line in lines)
     assert "pv e4 e5 Nf3" in capture.get()
     assert f"mean of {count}" in capture.get() or count <= 16
+
+
+def terminal_of(monkeypatch: pytest.MonkeyPatch, kind: str = "xterm") -> Terminal:
+    """Replace stderr by a terminal of 30 columns. No fixture: pytest replaces stderr after fixtures have run."""
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", kind)
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("LINES", "24")
+    return stream
+
+
+def test_a_terminal_shows_one_line_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(monkeypatch)
+    threads = threading.active_count()
+    with StatusLine(only_terminal=True) as status:
+        assert terminal.getvalue() == "", "nothing to say yet"
+        status("first")
+        status("the second text, [bold]much[/bold] wider than this terminal")
+        assert threading.active_count() == threads, "workers are forked meanwhile"
+    written = terminal.getvalue()
+    assert "first" in written
+    assert "the second text, [bold]much[/…" in written
+    assert "\x1b[1A" in written or "\x1b[2K" in written, "the line is erased"
+    assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1, "the cursor is back"
+
+
+def test_a_terminal_that_cannot_redraw_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(monkeypatch, "dumb")
+    with StatusLine() as status:
+        status("first")
+    assert terminal.getvalue() == "first\n"
+
+
+def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(status_module.time, "monotonic", lambda: now)
+    with StatusLine() as status:
+        for _ in range(12):
+            status(f"at {now:g}")
+            now += 1
+    assert capsys.readouterr().err == "at 100\nat 105\nat 110\n"
+
+
+def test_a_log_does_not_get_what_only_a_terminal_does(capsys: pytest.CaptureFixture[str]) -> None:
+    with StatusLine(only_terminal=True) as status:
+        status("first", 1, 2)
+    assert capsys.readouterr().err == ""
+
+
+def test_stderr_may_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    with StatusLine() as status:
+        status("first", 1, 2)
+
+
+def test_time_left_of_slow_and_changing_work(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Steps that take minutes count all the same; a total may grow; new work forgets the old."""
+    now = 0.0
+    monkeypatch.setattr(status_module.time, "monotonic", lambda: now)
+    monkeypatch.setattr(status_module, "_INTERVAL_S", 0.0)
+    with StatusLine() as status:
+        for clock, done, total in (
+            *((0.0, 0, 5), (600.0, 1, 5), (1200.0, 2, 5), (1800.0, 3, 5), (1800.0, 3, 9), (1800.0, 9, 9)),
+            *((2000.0, 0, 4), (2002.0, 2, 4)),
+        ):
+            now = clock
+            status(f"{done}/{total}", done, total)
+    assert capsys.readouterr().err.splitlines() == [
+        *("0/5", "1/5, 0:40:00 left", "2/5, 0:30:00 left", "3/5, 0:20:00 left", "3/9, 1:00:00 left", "9/9"),
+        *("0/4", "2/4, 0:00:02 left"),
+    ]
+
+
+def test_rich_is_imported_by_terminals_only() -> None:
+    program = """
+import sys
+import chess
+from psearch.terminal.display import search_display
+from psearch.terminal.status import StatusLine
+from psearch.terminal.streams import text_table
+with StatusLine() as status, search_display(chess.Board()):
+    status("a line")
+sys.exit(int("rich" in sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "a line\n")
+
+
+def test_a_name_does_not_steer_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(monkeypatch)
+    with StatusLine() as status:
+        status("a\x1b]0;x\x07b")
+    assert "\x1b]0" not in terminal.getvalue()
+    plain = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", plain)
+    with StatusLine() as status:
+        status("a\x1b]0;x\x07b\u202e\udcff")
+    assert plain.getvalue() == "a\\x1b]0;x\\x07b\\u202e\\udcff\n"
+
+
+def test_nor_does_a_cell_of_a_table() -> None:
+    assert text_table(["name"], [["\x1b[31mred"]]) == "name\n\\x1b[31mred"
+
+
+def frame(number: int) -> Text:
+    return Text(f"frame {number}: {'x' * 60}\nshort\n\n{'y' * 75}", no_wrap=True, overflow="ellipsis")
+
+
+def shown(widths: list[int], screen: Screen) -> list[str]:
+    """What stands on the screen in the end, of frames for these widths between two lines."""
+    output = Terminal()
+    console = Console(file=output, force_terminal=True, width=widths[0], height=24)
+    console.print("before")
+    with ShrinkableLive(console=console, auto_refresh=False, transient=True) as live:
+        for number, width in enumerate(widths):
+            console.size = (width, 24)  # type: ignore[assignment]  # rich's setter takes any pair
+            screen.feed(output.take())
+            screen.resize(width)
+            live.update(frame(number), refresh=True)
+            assert all(len(line) <= width for line in screen.lines)
+        screen.feed(output.take())
+        assert sum("frame" in line for line in screen.lines) == 1
+    console.print("after")
+    screen.feed(output.take())
+    return [line for line in screen.lines if line]
+
+
+@pytest.mark.parametrize("widths", [[80], [80, 40], [80, 79, 30, 7], [80, 20, 80], [20, 80, 20], [76, 75, 74]])
+def test_nothing_stays_of_earlier_frames(widths: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("XTERM_VERSION", raising=False)
+    assert shown(widths, Screen(widths[0])) == ["before", "after"]
+
+
+class CuttingScreen(Screen):
+    """Cuts off what has no room."""
+
+    def resize(self, width: int) -> None:
+        for row in self._rows:
+            row.text = row.text[:width]
+        self._column = min(self._column, width)
+        self.width = width
+
+
+@pytest.mark.parametrize("name", ["XTERM_VERSION", "TERM"])
+def test_terminals_that_cut_lose_nothing_else(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XTERM_VERSION", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv(name, "linux")
+    assert shown([80, 30, 20], CuttingScreen(80)) == ["before", "after"]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_the_table_of_players_cuts_names_only(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = Terminal()
+    monkeypatch.setattr(sys, "stderr", output)
+    monkeypatch.setenv("COLUMNS", str(width))
+    head = ("player", "accuracy", "loss, cp", "?!", "?", "??")
+    with AnalysisProgress(None) as progress:
+        output.take()
+        progress.show_table(
+            "game 1", head, [["White, a name that is longer than any row", "98.7%", "12", "3", "2", "1"]]
+        )
+    text = CONTROL.sub("", output.take())
+    rows = text[text.index("game 1") :].splitlines()[1:3]
+    assert all(len(row) <= width for row in rows)
+    assert rows[0].split()[-6:] == ["accuracy", "loss,", "cp", "?!", "?", "??"]
+    assert rows[1].split()[-5:] == ["98.7%", "12", "3", "2", "1"]
+
+
+def test_the_bar_of_an_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = Terminal()
+    monkeypatch.setattr(sys, "stderr", output)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("XTERM_VERSION", raising=False)
+    screen = Screen(80)
+    with AnalysisProgress(10) as progress:
+        for width in (80, 30, 12, 60):
+            screen.feed(output.take())
+            screen.resize(width)
+            monkeypatch.setenv("COLUMNS", str(width))
+            progress._bar.console.size = (width, 24)  # type: ignore[assignment]  # rich's setter takes any pair
+            progress.say(f"game of {width}")
+            progress._draw()
+        screen.feed(output.take())
+        assert sum("game" in line for line in screen.lines) == 1
+    screen.feed(output.take())
+    assert not any(screen.lines)
+    with AnalysisProgress(None) as progress:
+        progress.advance(searched=True)
+        progress._draw()
+        screen.feed(output.take())
+        shown = " ".join(screen.lines)
+        assert "1 positions" in shown and "left" not in shown
+    screen.feed(output.take())
+    assert not any(screen.lines)

@@ -1,4 +1,4 @@
-"""The UCI engine under python-chess, its most used client, simple and asynchronous."""
+"""The UCI engine under python-chess, simple and asynchronous, and in random conversations."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from collections.abc import Iterator
 import chess
 import chess.engine
 import pytest
+from hypothesis import example, given, settings
 from programs import PSEARCH
 from timing import least
+from uci_sessions import EngineSessions, check_reader, sessions
 
 Limit = chess.engine.Limit
 TIMEOUT_S = 120.0
@@ -137,3 +139,22 @@ def test_async() -> None:
         transport.close()
 
     asyncio.run(talk())
+
+
+@settings(max_examples=300, deadline=None)
+@given(lines=sessions())
+@example(lines=["go nodes 9999999999999999999 mate 9999999999999999999 wtime 9999999999999999999 depth 999999999999"])
+def test_the_reader_bears_anything(lines: list[str]) -> None:
+    check_reader(lines)
+
+
+def test_the_engine_bears_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PSEARCH_NO_FILES", "1")
+    with EngineSessions() as engine:
+
+        @settings(max_examples=40, deadline=None)
+        @given(lines=sessions(8))
+        def hold(lines: list[str]) -> None:
+            engine.check(lines)
+
+        hold()
