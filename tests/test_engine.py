@@ -192,7 +192,6 @@ def test_table_lasts_until_a_new_game() -> None:
 
 def test_a_death_is_told_and_the_search_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     with psearch.Engine(threads=2, hash_mb=1) as engine:
-        assert engine._searcher._supervisor is not None
         pid, header = engine._searcher._supervisor.pool.workers[1].pid, engine._searcher._supervisor.arena.header
 
         def kill() -> None:
@@ -320,7 +319,6 @@ def test_search_takes_lines_and_moves() -> None:
 
 def test_an_engine_that_is_dropped_says_so_and_leaves_nothing() -> None:
     engine = psearch.Engine(threads=2, hash_mb=1)
-    assert engine._searcher._supervisor is not None
     pids = [worker.pid for worker in engine._searcher._supervisor.pool.workers]
     with pytest.warns(ResourceWarning, match="not closed"):
         del engine

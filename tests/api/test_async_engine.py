@@ -44,7 +44,6 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 
 def pids(engine: psearch.AsyncEngine) -> list[int]:
-    assert engine._engine is not None and engine._engine._searcher._supervisor is not None
     return [worker.pid for worker in engine._engine._searcher._supervisor.pool.workers]
 
 

@@ -100,7 +100,6 @@ def test_each_method_of_an_engine_says_so_and_the_parent_goes_on() -> None:
     ]
     with psearch.Engine(threads=1, hash_mb=4) as engine:
         before = [_figures(engine, fen) for fen in FENS]
-        assert engine._searcher._supervisor is not None
         pids = [worker.pid for worker in engine._searcher._supervisor.pool.workers]
         for call in calls:
             assert in_fork(lambda call=call: call(engine)) == REFUSED.format("engine")

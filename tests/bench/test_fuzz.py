@@ -91,7 +91,6 @@ def fill(data: bytes) -> None:
 def test_what_goes_wrong_is_seen(run: Callable[[bytes], None], reason: str) -> None:
     fuzzer = Fuzzer(seed=1, chosen=[Target("bad", run, [b"seed"])], patience=0.01 if run is hang else PATIENCE)
     failure = fuzzer.run(0)
-    assert failure is not None
     assert reason in failure.reason
     assert fuzzer.failures == [failure]
 

@@ -80,7 +80,6 @@ def test_the_odds_behind_the_games_are_found(level: float) -> None:
     held = 0
     for seed in range(10):
         found = worth({k: pairs_at(k, level, 100, 100 * seed + int(10 * k)) for k in (3.0, 4.5, 6.0)})
-        assert found is not None
         assert found.odds == pytest.approx(level, rel=0.2)
         assert found.doubling_elo == pytest.approx(100, abs=40)
         held += found.low < level < found.high
@@ -89,7 +88,6 @@ def test_the_odds_behind_the_games_are_found(level: float) -> None:
 
 def test_intervals_shrink_with_games() -> None:
     wide, narrow = (worth({k: pairs_at(k, 4, 100, 1, n) for k in (3.0, 6.0)}) for n in (100, 10_000))
-    assert wide is not None and narrow is not None
     ratio = math.log(wide.high / wide.low) / math.log(narrow.high / narrow.low)
     assert 6 < ratio < 20, "ten times, for a hundred times the games"
 

@@ -45,7 +45,6 @@ def test_llr_of_published_tests_in_normalised_elo(pairs: tuple[int, ...], elo0: 
 def test_elo_of_a_published_match() -> None:
     """fastchess reports Elo 72.85 +/- 22.33 and nElo 132.30 for (1, 10, 78, 48, 13)."""
     found = strength((1, 10, 78, 48, 13))
-    assert found is not None
     assert found.pairs == 150
     assert found.elo == pytest.approx(72.85, abs=0.01)
     assert (found.high - found.low) / 2 == pytest.approx(22.33, abs=0.01)
@@ -69,7 +68,6 @@ def test_elo_and_score(elo: float, score: float) -> None:
 def test_results_without_spread() -> None:
     assert strength((0, 0, 0, 0, 0)) is None
     draws, wins = strength((0, 0, 9, 0, 0)), strength((0, 0, 0, 0, 9))
-    assert draws is not None and wins is not None
     assert (draws.elo, draws.low, draws.high, draws.los, draws.normalised_elo) == (0.0, 0.0, 0.0, 0.5, 0.0)
     assert (wins.elo, wins.los) == (math.inf, 1.0)
 

@@ -400,7 +400,6 @@ def test_search_while_another_process_writes_garbage(arena: Arena) -> None:
     table = arena._table
     command = [sys.executable, "-c", HAMMER, str(table.fd), str(table.size)]
     with subprocess.Popen(command, pass_fds=[table.fd], stdout=subprocess.PIPE) as hammer:
-        assert hammer.stdout is not None
         try:
             assert hammer.stdout.readline() == b"ready\n"
             end = time.monotonic() + 1.5

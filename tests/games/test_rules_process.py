@@ -32,7 +32,6 @@ def _with_traps(text: str) -> str:
     text = text.replace("pos.heap = 60", "pos.heap = 60\n    pos.trap = 0")
     for rule, number in CRASHES.items():
         head = re.search(rf"def {rule}\(.*\):\n", text)
-        assert head is not None
         text = text.replace(head[0], f"{head[0]}    trapped(pos, {number})\n")
     traps = """
 def trapped(pos, number):

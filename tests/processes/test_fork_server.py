@@ -165,7 +165,6 @@ def test_workers_end_with_the_program_while_it_is_stopped() -> None:
     """
     command = [sys.executable, "-c", textwrap.dedent(program)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
         server, *workers = (int(word) for word in parent.stdout.readline().split())
         time.sleep(0.2)
         os.kill(server, signal.SIGSTOP)

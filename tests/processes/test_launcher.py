@@ -187,7 +187,6 @@ def test_nothing_outlives_a_program_killed_while_the_fork_server_starts() -> Non
     for delay in (0.0, 0.02, 0.1, 0.3, 0.6):
         command = [sys.executable, "-c", textwrap.dedent(program)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
-            assert parent.stdout is not None
             server = int(parent.stdout.readline())
             time.sleep(delay)
             parent.kill()

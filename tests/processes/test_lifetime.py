@@ -43,7 +43,6 @@ time.sleep(600)
 @pytest.mark.parametrize("how", ["with pidfd", "without pidfd"])
 def test_it_ends_when_the_parent_is_killed(how: str) -> None:
     with subprocess.Popen([sys.executable, "-c", PROGRAM, how], stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
         child = int(parent.stdout.readline())
         time.sleep(0.5)
         assert not has_ended(child)
@@ -231,7 +230,6 @@ engine.search(SearchRequest(chess.Board(), Limits(movetime_ms=100_000)))
 def test_workers_that_cannot_look_end_with_the_program(method: str) -> None:
     """One holds a lock and is killed, one is stopped, one waits for the lock in machine code."""
     with subprocess.Popen([sys.executable, "-c", PARENT, method], stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
         pids = [int(word) for word in parent.stdout.readline().split()]
         assert parent.stdout.readline() == "locked\n"
         time.sleep(0.2)

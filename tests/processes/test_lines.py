@@ -226,8 +226,7 @@ def test_the_reply_that_is_left_when_all_have_failed(table: Table) -> None:
 
 
 def test_no_position_comes_twice(table: Table) -> None:
-    circle = ("g1f3", "g8f6", "f3g1", "f6g8")
-    table.put_line(START, *circle)
+    table.put_line(START, *("g1f3", "g8f6", "f3g1", "f6g8"))
     assert table.line(START, info(9, "g1f3")) == "g1f3 g8f6 f3g1"
     game = played(START, moves("g1f3", "g8f6", "f3g1"))  # the reply would repeat the first position
     assert table.line(game, info(9, "b8c6")) == "b8c6"

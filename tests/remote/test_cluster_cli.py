@@ -81,8 +81,7 @@ def test_where_there_is_no_ray(fake_ray: Path, monkeypatch: pytest.MonkeyPatch, 
 
 def test_ray_is_not_touched_without_a_cluster() -> None:
     modules = "psearch, psearch.faces.cli.commands.simulate_command, psearch.remote.cluster_processes"
-    program = f"import sys, {modules}\nassert 'ray' not in sys.modules"
-    subprocess.run([sys.executable, "-c", program], check=True)
+    subprocess.run([sys.executable, "-c", f"import sys, {modules}\nassert 'ray' not in sys.modules"], check=True)
 
 
 def test_games_of_settings(fake_ray: Path, tmp_path: Path) -> None:

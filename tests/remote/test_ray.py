@@ -54,7 +54,6 @@ class Nodes:
     def close(self) -> None:
         """End them all."""
         with self._program:
-            assert self._program.stdin is not None
             self._program.stdin.close()
 
     def _ask(self, *words: str) -> str:

@@ -105,8 +105,7 @@ def crowded(dice: random.Random) -> chess.Board:
 def test_the_first_iteration_ends_soon_whatever_stands_on_the_board(mode: str, arena: Arena) -> None:
     dice = random.Random(mode)
     options = SearchOptions(policy="serial", pruning=MODES[mode])
-    boards = [parse_position(fen) for fen in ABSURD.values()] + [crowded(dice) for _ in range(150)]
-    for board in boards:
+    for board in [parse_position(fen) for fen in ABSURD.values()] + [crowded(dice) for _ in range(150)]:
         arena.forget()
         ended = search(arena, board, Limits(depth=1, nodes=2 * MOST_NODES), options)
         assert ended.depth == 1 and ended.nodes <= MOST_NODES, board.fen()

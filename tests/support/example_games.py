@@ -10,7 +10,6 @@ from typing import Any
 def plain_game(path: Path) -> Any:
     """Return the module of a game's file as Python runs it."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -55,13 +55,11 @@ class Client:
             thread.start()
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
         for line in self.process.stdout:
             self.lines.put((time.perf_counter(), line.rstrip("\n")))
         self.lines.put((time.perf_counter(), None))
 
     def _read_errors(self) -> None:
-        assert self.process.stderr is not None
         self.errors = self.process.stderr.read()
 
     def __enter__(self) -> Client:
@@ -79,14 +77,12 @@ class Client:
             for thread in self._threads:
                 thread.join(60)
             for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-                assert stream is not None
                 stream.close()
         if exception[0] is None:
             assert (self.process.returncode, self.errors) == (0, "")
 
     def send(self, *lines: str) -> float:
         """Send lines; when."""
-        assert self.process.stdin is not None
         self.process.stdin.write("".join(line + "\n" for line in lines))
         self.process.stdin.flush()
         return time.perf_counter()
@@ -132,7 +128,6 @@ class Client:
                 _, line = self.lines.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
                 return
-            assert line is not None
             self.log.append(line)
             assert line.startswith("info depth"), line
 

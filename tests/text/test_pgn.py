@@ -116,7 +116,6 @@ def test_what_is_not_chess_is_kept_letter_by_letter(game: str) -> None:
     """Comments and line ends are kept, and the games around it are read."""
     text = f'[Event "before"]\n\n1. d4 *\n\n{game}\n\n[Event "after"]\n\n1. e4 *\n'
     first, broken, last = games_of("\ufeff" + text)
-    assert broken.problem is not None
     assert broken.problem.where is Where.GAME
     assert broken.original() == game
     assert [work.game.headers["Event"] for work in (first, last)] == ["before", "after"]
@@ -132,14 +131,12 @@ def test_numbers_without_end_are_left_out() -> None:
 def test_a_game_longer_than_any_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psearch.text.pgn_text._MOST_PLIES", 6)
     work = game_of("1. Nf3 Nf6 2. Ng1 Ng8 3. Nf3 Nf6 4. Ng1 Ng8 *")
-    assert work.problem is not None
     assert (work.problem.text, work.problem.where, work.game.end().ply()) == ("more than 6 plies", Where.MAIN_LINE, 6)
 
 
 def test_a_game_with_more_variations_than_fit_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psearch.text.pgn_text._MOST_NODES", 5)
     work = game_of("1. e4 (1. d4) (1. c4) (1. f4 e5 2. fxe5) 1... e5 2. Nf3 *")
-    assert work.problem is not None
     assert (work.problem.text, work.problem.where) == ("more than 5 moves", Where.MAIN_LINE)
     assert len(work.game.variations) == 4
 
@@ -285,7 +282,6 @@ def test_what_is_no_pgn_is_named_and_kept(text: str, line: int, words: str) -> N
 @pytest.mark.parametrize("word", ["Sf3", "Cf3", "Xf3", "KxR", "P-K4", "hello", "e4e5e6", "Nf3a", "Pf3"])
 def test_a_word_that_is_no_move_is_refused_and_named(word: str) -> None:
     (work,) = games_of(f'[Event "a"]\n\n1. e4 Nf6 2. Nc3 Nc6 3. {word} e6 {{so}} 4. Bb5 1-0')
-    assert work.problem is not None
     assert work.problem.where is Where.MAIN_LINE
     assert word[-3:] in work.problem.text
     assert len(moves_of(work)) == 4

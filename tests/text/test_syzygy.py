@@ -35,7 +35,6 @@ def prober() -> Iterator[RootProber]:
 
 def best(prober: RootProber, fen: str) -> tuple[int, int, set[str]]:
     found = prober.probe(chess.Board(fen))
-    assert found is not None
     return found.wdl, found.dtz, {move.uci() for move in found.best}
 
 
@@ -70,7 +69,6 @@ def lengths_after(prober: RootProber, board: chess.Board) -> dict[chess.Move, in
         board.push(move)
         after = prober.probe(board)
         board.pop()
-        assert after is not None
         lengths[move] = after.dtz
     return lengths
 
@@ -81,7 +79,6 @@ def test_all_moves_that_win_in_time_are_kept(prober: RootProber, clock: int) -> 
     board = chess.Board(f"8/8/8/8/3k4/8/8/3K3R w - - {clock} 80")
     lengths = {move: 1 - dtz for move, dtz in lengths_after(prober, board).items()}
     found = prober.probe(board)
-    assert found is not None
     in_time = {move for move, length in lengths.items() if length + clock < 100}
     assert set(found.best) == in_time or {move for move, length in lengths.items() if length == min(lengths.values())}
     assert len(found.best) == {0: 15, 30: 15, 60: 15, 74: 1, 80: 1}[clock]
@@ -116,7 +113,6 @@ def test_losing_side_resists_longest(prober: RootProber, clock: int) -> None:
     """First in order, and near the fifty-move rule nothing else will do."""
     board = chess.Board(f"8/8/8/8/8/3k4/8/3K3R b - - {clock} 80")
     found = prober.probe(board)
-    assert found is not None
     assert found.wdl == -2
     lengths = lengths_after(prober, board)
     longest = {move for move, length in lengths.items() if length == max(lengths.values())}
@@ -127,9 +123,7 @@ def test_losing_side_resists_longest(prober: RootProber, clock: int) -> None:
 @pytest.mark.parametrize(("clock", "wdl"), [(0, 2), (74, 2), (75, 1), (98, 1)])
 def test_the_clock_takes_a_win_away(prober: RootProber, clock: int, wdl: int) -> None:
     """25 plies to mate: in time when the sum stays below 100."""
-    fen = f"8/8/8/8/3k4/8/8/3K3R w - - {clock} 80"
-    found = prober.probe(chess.Board(fen))
-    assert found is not None
+    found = prober.probe(chess.Board(f"8/8/8/8/3k4/8/8/3K3R w - - {clock} 80"))
     assert found.dtz == 25
     assert found.wdl == wdl
 
@@ -147,7 +141,6 @@ def test_a_repeated_position_is_no_progress(prober: RootProber) -> None:
     quickest = chess.Move.from_uci("h1h5")
     for repetitions in range(3):
         found = prober.probe(board)
-        assert found is not None
         assert found.wdl == 2
         assert (quickest in found.best) == (repetitions == 0)
         for word in ("h1h5", "d4c4", "h5h1", "c4d4"):
@@ -162,7 +155,6 @@ def test_played_out_it_wins(prober: RootProber, fen: str) -> None:
     board = chess.Board(fen)
     while not board.is_game_over(claim_draw=True):
         found = prober.probe(board)
-        assert found is not None
         board.push(found.best[0])
     assert board.result() == "1-0"
 

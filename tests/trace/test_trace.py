@@ -220,7 +220,6 @@ def simulate(tmp_path: Path) -> Iterator[Simulate]:
 
 def written(recorder: Recorder | None, folder: Path) -> Trace:
     """The trace of the last search, written and read again."""
-    assert recorder is not None
     recorder.write(folder / "t.json", {})
     return Trace((folder / "t.json").read_text())
 

@@ -57,8 +57,7 @@ def load(path: Path) -> Net:
     except (KeyError, ValueError, EOFError) as error:
         raise ValueError(f"{path} is no net: {error}") from None
     hidden = net.hidden
-    shapes = [(FEATURES, hidden), (hidden,), (BUCKETS, 2 * hidden), (BUCKETS,)]
-    if [array.shape for array in net] != shapes:
+    if [array.shape for array in net] != [(FEATURES, hidden), (hidden,), (BUCKETS, 2 * hidden), (BUCKETS,)]:
         raise ValueError(f"{path} is no net: its arrays have other shapes")
     return net
 

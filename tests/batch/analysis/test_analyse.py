@@ -292,7 +292,6 @@ def annotated(text: str, answers: dict[int, Answer]) -> tuple[chess.pgn.Game, Ta
     tally.add(judged)
     written = annotate(judged, ANNOTATOR)
     game = chess.pgn.read_game(io.StringIO(written))
-    assert game is not None
     assert not game.errors
     return game, tally
 
@@ -318,9 +317,7 @@ def test_evaluations_are_seen_from_white() -> None:
     game, _ = annotated(SHORT_GAME, answers)
     evaluations = [node.eval() for node in game.mainline()]
     assert [str(found.white()) if found else None for found in evaluations[:2]] == ["+31", "+25"]
-    last = evaluations[5]
-    assert last is not None
-    assert last.white() == chess.engine.Mate(1)
+    assert evaluations[5].white() == chess.engine.Mate(1)
     assert evaluations[6] is None
     third = list(game.mainline())[2]
     assert third.clock() == 60
@@ -346,9 +343,7 @@ def test_a_bound_is_the_last_exact_score_or_told_in_words(
         1: with_bound(answer(chess.Board(), "e7e5", cp=cp), bound, exact=None if exact is None else score_of(exact))
     }
     game, _ = annotated(text, answers)
-    node = game.next()
-    assert node is not None
-    assert node.comment == f"mine [%eval {white / 100:.2f},9] {words}".strip()
+    assert game.next().comment == f"mine [%eval {white / 100:.2f},9] {words}".strip()
     again, _ = annotated(str(game), {1: answer(chess.Board(), "e7e5", cp=-20)})
     assert [child.comment for child in again.mainline()] == ["mine [%eval 0.20,9]"]
 
@@ -379,15 +374,12 @@ def test_marks_follow_the_loss_of_expected_points(
     game, tally = annotated(
         text, {0: replace(answer(board, "d2d4", cp=300), compared=better), 1: answer(board, "e7e5", cp=0)}
     )
-    node = game.next()
-    assert node is not None
-    assert node.nags == ({nag for _, nag, name in MARKS if name == mark})
+    assert game.next().nags == ({nag for _, nag, name in MARKS if name == mark})
     assert [name for name, count in tally.marks.items() if count] == ([mark] if mark else [])
     variations = game.variations[1:]
     assert [variation.move.uci() for variation in variations] == (["d2d4"] if mark else [])
     if mark:
         better = variations[0].eval()
-        assert better is not None
         assert better.white() == chess.engine.Cp(90)
         assert variations[0].next() is not None
 
@@ -413,9 +405,7 @@ def test_a_mark_needs_two_scores_of_one_depth_that_differ_by_more_than_noise(
     board = chess.Board()
     first = with_bound(answer(board, "d2d4", cp=400), "lower", compared=found)
     game, _ = annotated('[Result "*"]\n\n1. e4 *\n', {0: first, 1: answer(board, "e7e5", cp=400)})
-    node = game.next()
-    assert node is not None
-    assert node.nags == {nag for _, nag, name in MARKS if name == mark}
+    assert game.next().nags == {nag for _, nag, name in MARKS if name == mark}
 
 
 @pytest.mark.parametrize(("played", "mark"), [(0, "??"), (250, None)])
@@ -477,9 +467,7 @@ def test_marks_and_variations_of_the_reader_stay() -> None:
     game, _ = annotated(text, answers)
     assert game.variations[0].nags == {chess.pgn.NAG_GOOD_MOVE}
     assert len(game.variations) == 2
-    reply = game.variations[1].next()
-    assert reply is not None
-    assert reply.comment == "mine"
+    assert game.variations[1].next().comment == "mine"
 
 
 def test_annotating_twice_changes_nothing() -> None:
@@ -550,7 +538,6 @@ def test_a_broken_game_says_where_it_ends() -> None:
     work = next(read_games(source(BROKEN)))
     answers = {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in positions(work)}
     game = chess.pgn.read_game(io.StringIO(written_of(work, answers)))
-    assert game is not None
     assert not game.errors
     assert "psearch could not read on: illegal san: 'Nc6'" in game.end().comment
 
@@ -572,7 +559,6 @@ def test_a_broken_variation_does_not_cut_the_game(variation: str, kept: str) -> 
     out is a comment."""
     text = f'[Result "*"]\n\n1. e4 {variation} 1... e5 (1... c5 2. Nf3) 2. Nf3 g6 3. Bb5 *\n'
     work = next(read_games(source(text)))
-    assert work.problem is not None
     assert work.problem.where is Where.VARIATION
     assert work.problem.text.startswith("in a variation, ")
     moves = " ".join(written_of(work, {}).split("\n\n")[1].split())
@@ -584,7 +570,6 @@ def test_a_broken_variation_does_not_cut_the_game(variation: str, kept: str) -> 
 
 def test_the_main_line_is_the_worse_problem() -> None:
     work = next(read_games(source('[Result "*"]\n\n1. e4 (1. d4 Qxd4) 1... e5 2. Kxe8 (2. Nf3) Nc6 *\n')))
-    assert work.problem is not None
     assert (work.problem.where, work.game.end().ply()) == (Where.MAIN_LINE, 2)
 
 

@@ -68,7 +68,6 @@ def judged(text: str = GAME) -> JudgedGame:
 
 def read_back(text: str) -> chess.pgn.Game:
     game = chess.pgn.read_game(io.StringIO(text))
-    assert game is not None
     assert not game.errors
     return game
 

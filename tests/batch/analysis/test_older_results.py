@@ -37,7 +37,6 @@ def test_the_deepest_of_a_position() -> None:
     results = older(row(3), row(7, best="d2d4"), {"summary": {}}, row(5), {"id": 1, "fen": START, "error": "x"})
     assert len(results) == 1
     found = results.of_position(asked())
-    assert found is not None
     assert (found.best, found.lines[0].depth, found.lines[0].score, found.time_s) == ("d2d4", 7, Cp(20), 0.5)
     assert results.of_position(asked(AFTER_E4)) is None
 
@@ -61,14 +60,12 @@ def test_moves_before_a_position_and_lines_count() -> None:
 def test_since_when_a_suite_was_solved() -> None:
     since = {"time": 0.1, "depth": 2, "nodes": 9}
     (with_solution, without) = (older(row(5, **more)).of_position(asked()) for more in ({"solution": since}, {}))
-    assert with_solution is not None and without is not None
     assert with_solution.choices == [Choice("e2e4", 0.1, 2, 9)]
     assert without.choices == [Choice("e2e4", 0.5, 5, 100)]
 
 
 def game_row(text: str, depth: int) -> dict[str, Any]:
     game = chess.pgn.read_game(io.StringIO(text))
-    assert game is not None
     board = game.board()
     positions = []
     for move in [*game.mainline_moves(), None]:
@@ -87,7 +84,6 @@ MATE = "1. f3 e5 2. g4 Qh4# *"
 def test_a_game_is_known_by_its_moves() -> None:
     results = older(game_row(MATE, 4), game_row("1. f3 e5 *", 9), game_row(MATE, 6), game_row(MATE, 5))
     game = chess.pgn.read_game(io.StringIO(MATE))
-    assert game is not None
     found = results.of_game(game.board(), game.mainline_moves())
     assert {ply: one.lines[0].depth for ply, one in found.items()} == dict.fromkeys(range(4), 6)
     assert results.of_game(chess.Board(), [chess.Move.from_uci("f2f3")]) == {}
@@ -98,7 +94,6 @@ def test_a_game_of_chess960() -> None:
     tags = '[Variant "Chess960"]\n[SetUp "1"]\n[FEN "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1"]\n\n'
     text = tags + "1. O-O O-O-O *"
     game = chess.pgn.read_game(io.StringIO(text))
-    assert game is not None
     assert sorted(older(game_row(text, 3)).of_game(game.board(), game.mainline_moves())) == [0, 1, 2]
 
 

@@ -43,7 +43,6 @@ def test_a_worker_finds_what_a_search_by_itself_finds(worker: PositionWorker) ->
     outcome = next(worker.work(begun(Task("a", MIDDLEGAME, limits=NODES))))
     assert (outcome.number, outcome.id, outcome.error, outcome.worker) == (0, "a", None, "me")
     found = outcome.answer
-    assert found is not None
     assert found.best == alone.bestmove.uci()
     assert found.nodes == alone.info.nodes
     assert found.lines[0].pv == [move.uci() for move in alone.info.pv]
@@ -267,7 +266,6 @@ def test_what_was_searched_before_changes_nothing_in_a_comparison(worker: Positi
     first, second = (
         [outcome.answer for outcome in worker.work(one_list(*before, *alone))][-1] for before in ([], others)
     )
-    assert first is not None and second is not None
     assert first.nodes != second.nodes or first.lines != second.lines
     assert first.compared == second.compared is not None
 

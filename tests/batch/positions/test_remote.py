@@ -55,7 +55,6 @@ def test_answers_are_those_of_this_machine(kernels: None, fake_ray: Path) -> Non
         for task in wanted:
             worker.forget()
             found = worker.search(0, task).answer
-            assert found is not None
             expected[task.id] = (found.best, found.nodes, found.lines)
     with make_pool(64, SETTINGS, cluster="auto") as pool:
         answers = list(outcomes(pool, wanted))

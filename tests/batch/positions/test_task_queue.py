@@ -144,7 +144,6 @@ def check_histories(pool: FakePool) -> None:
         for tasks, begins, name in history:
             place = int(str(name).partition(".")[2])
             if not begins:
-                assert last is not None
                 assert last[0] == tasks
                 assert place > last[1]
             last = (tasks, place)

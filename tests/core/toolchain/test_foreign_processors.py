@@ -20,8 +20,7 @@ TIMEOUT_S = 900
 
 def compiled(triple: str, groups: tuple[str, ...], *processors: str) -> dict[str, dict[str, Any]]:
     """Compile groups; return what was made by processor and group."""
-    script = TESTS / "support" / "foreign_build.py"
-    command = [sys.executable, str(script), triple, ",".join(groups), *processors]
+    command = [sys.executable, str(TESTS / "support" / "foreign_build.py"), triple, ",".join(groups), *processors]
     environment = {**os.environ, "PSEARCH_NO_PEXT": "1"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment)
     assert done.returncode == 0, done.stderr

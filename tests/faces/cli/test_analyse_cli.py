@@ -136,8 +136,6 @@ def test_a_game_to_a_file(tmp_path: Path) -> None:
     assert done.stderr.startswith("2 games, 10 positions, ")
     with out.open() as stream:
         first, second = chess.pgn.read_game(stream), chess.pgn.read_game(stream)
-    assert first is not None
-    assert second is not None
     assert not first.errors + second.errors
     nodes = list(first.mainline())
     assert all(node.eval() for node in nodes[:-1])
@@ -160,8 +158,7 @@ def test_names_in_a_locale_without_them(tmp_path: Path) -> None:
 def test_what_cannot_begin_leaves_nothing(tmp_path: Path) -> None:
     """The memory for the table is refused after the journal was opened."""
     memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
-    out = tmp_path / "out"
-    done = analyse("--hash", str(memory_mb - 1), "--out", str(out), MIXED)
+    done = analyse("--hash", str(memory_mb - 1), "--out", str(tmp_path / "out"), MIXED)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert os.listdir(tmp_path) == []
@@ -378,7 +375,6 @@ def test_killed_again_and_again_it_loses_no_finished_position(tmp_path: Path, nu
     assert sorted(os.listdir(tmp_path)) == ["in.pgn", "out.pgn"]
     with out.open() as stream:
         game = chess.pgn.read_game(stream)
-    assert game is not None
     assert all(node.eval() for node in list(game.mainline())[:-1])
 
 
@@ -386,7 +382,6 @@ def marks_in(path: Path) -> list[tuple[set[int], list[str]]]:
     """Return the glyphs of each move, and the better moves."""
     with path.open() as stream:
         game = chess.pgn.read_game(stream)
-    assert game is not None
     return [(node.nags, [other.uci() for other in node.parent.variations[1:]]) for node in game.mainline()]
 
 
@@ -475,7 +470,6 @@ def test_several_files_go_on_as_one(tmp_path: Path) -> None:
 def test_json_of_games_that_is_interrupted_is_whole_lines(tmp_path: Path) -> None:
     (tmp_path / "x.pgn").write_text("1. e4 *\n\n" + GAME)
     with start("--movetime", "200", "--threads", "1", "--json", str(tmp_path / "x.pgn")) as running:
-        assert running.stdout is not None
         first = running.stdout.readline()
         running.send_signal(signal.SIGINT)
         rest, err = running.communicate(timeout=TIMEOUT_S)

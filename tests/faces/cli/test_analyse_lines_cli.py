@@ -145,7 +145,6 @@ def test_a_pipe_is_answered_as_it_comes() -> None:
         def seconds_of_eleven() -> float:
             began: list[float] = []
             for number, one in islice(asked, 12):
-                assert running.stdin is not None and running.stdout is not None
                 running.stdin.write("# said before\n" + json.dumps(one) + "\n")
                 assert json.loads(running.stdout.readline())["id"] == f"p{number}"
                 began.append(time.monotonic())
@@ -170,7 +169,6 @@ def test_a_bad_line_of_a_pipe_ends_it_behind_the_results_of_those_before() -> No
 
 def test_a_pipe_is_interrupted_while_nothing_comes() -> None:
     with piped(*NODES) as running:
-        assert running.stdin is not None and running.stdout is not None
         running.stdin.write('{"id": 1}\n')
         assert json.loads(running.stdout.readline())["id"] == 1
         running.send_signal(signal.SIGINT)

@@ -520,7 +520,6 @@ def server() -> Iterator[subprocess.Popen[str]]:
 
 
 def address(server: subprocess.Popen[str]) -> str:
-    assert server.stdout is not None
     return server.stdout.readline().strip()
 
 

@@ -173,7 +173,6 @@ def test_a_signal_gives_the_best_move_and_leaves_nothing(number: signal.Signals,
     """`group` is what a terminal does on Ctrl-C: the workers get the signal too."""
     command = [*PSEARCH, "--threads", "2", "--movetime", "100000", MIDDLE_GAME]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
-        assert running.stdout is not None
         assert running.stdout.readline().startswith("depth 1/")
         (os.killpg if whole_group else os.kill)(running.pid, number)
         rest = running.stdout.read()
@@ -211,7 +210,6 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as running:
-        assert running.stdout is not None
         assert running.stderr is not None
         assert running.stdout.readline().startswith("depth ")
         running.stdout.close()
@@ -225,7 +223,6 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 def test_a_killed_parent_leaves_no_workers() -> None:
     command = [*PSEARCH, "--threads", "2", "--movetime", "100000", MIDDLE_GAME]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
-        assert running.stdout is not None
         running.stdout.readline()
         assert len(processes_in_session(running.pid)) >= 2
         running.kill()

@@ -48,7 +48,6 @@ def test_signals_that_keep_coming() -> None:
     """However many: no traceback, their status, nothing left."""
     pipe = subprocess.PIPE
     with subprocess.Popen(ENDLESS, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as running:
-        assert running.stdout is not None
         running.stdout.readline()
         while running.poll() is None:
             running.send_signal(signal.SIGINT)

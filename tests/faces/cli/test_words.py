@@ -310,8 +310,7 @@ def test_files_in_bash(scripts: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "games.pgn").touch()
     (tmp_path / "gambit").mkdir()
     for word, expected in (("analyse", {"games.pgn", "gambit"}), ("--syzygy", {"gambit"})):
-        words = [word, f"{tmp_path}/ga"]
-        command = ["bash", "-c", BASH, "bash", str(scripts["bash"]), "psearch", *words]
+        command = ["bash", "-c", BASH, "bash", str(scripts["bash"]), "psearch", *[word, f"{tmp_path}/ga"]]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
         assert {Path(line).name for line in done.stdout.split()} == expected
 

@@ -295,7 +295,6 @@ def test_moves_tell_what_they_cost_beyond_their_time() -> None:
     with Talk() as talk:
         talk.ready()
         resources = talk.uci._player._resources
-        assert resources is not None
         talk.go("wtime 1000 btime 1000", chess.STARTING_FEN)
         meter = resources.lag
         talk.go("wtime 400 btime 400", chess.STARTING_FEN)

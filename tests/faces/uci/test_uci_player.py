@@ -177,7 +177,6 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
     jobs = Jobs(monkeypatch)
     yield jobs
     jobs.player.close()
-    assert jobs.player._thread is not None
     jobs.player._thread.join(60)
     assert not jobs.player._thread.is_alive()
     assert jobs.said.empty()

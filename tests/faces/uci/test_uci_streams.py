@@ -167,7 +167,6 @@ with Streams(0, 1, lambda: bool(came)) as streams:
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as run:
-        assert run.stdout is not None
         assert run.stdout.read() == f"[] [{int(signal.SIGUSR1)}]\n"
 
 
@@ -224,7 +223,6 @@ def test_a_gui_that_stops_reading_and_closes_its_end() -> None:
     with subprocess.Popen(
         [*PSEARCH, "uci"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     ) as engine:
-        assert engine.stdin is not None
         engine.stdin.write(b"isready\n" + b"frobnicate\n" * 5000 + b"go infinite\n")
         engine.stdin.close()
         assert engine.stdout is not None

@@ -53,7 +53,6 @@ class Server:
         self.began = time.monotonic()
         words = ["serve", "--no-browser", "--port", "0", "--threads", "2", "--hash", "16", *more]
         self.process = subprocess.Popen([COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()
         self.process.stdout.close()
         self.process.stdout = None

@@ -89,7 +89,6 @@ def snapshots() -> list[dict[str, Any]]:
     simulator = Simulator(8, 16, Costs(), 1 << 14)
     try:
         recorder = simulator.recorder
-        assert recorder is not None
         recorder.begin()
         simulator.begin(chess.Board(KIWIPETE), SearchOptions(), 10.0)
         search = WatchedSearch(recorder)

@@ -146,8 +146,7 @@ def test_a_page_is_told_everything_at_first(connect: Callable[..., Any]) -> None
 def configuring(multipv: str, policy: str, pruning: str, evaluation: str, driver: str = '"null"') -> str:
     """A message of the page about how to search; values as JSON has them."""
     search = {"policy": policy, "pruning": pruning, "evaluation": evaluation, "driver": driver}
-    settings = {"multipv": multipv, **search}
-    payload = ", ".join(f'"{name}": {value}' for name, value in settings.items())
+    payload = ", ".join(f'"{name}": {value}' for name, value in {"multipv": multipv, **search}.items())
     return f'{{"type": "analysis.configure", "payload": {{{payload}}}}}'
 
 
@@ -322,7 +321,6 @@ def test_a_flood_of_connections_takes_no_more_descriptors_than_there_are() -> No
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         stack.enter_context(process)
         stack.callback(process.kill)
-        assert process.stdout is not None
         address = process.stdout.readline().strip()
         assert httpx2.get(address, timeout=60).status_code == 200
         process.send_signal(signal.SIGSTOP)  # so that they come all at once

@@ -30,7 +30,6 @@ def begun() -> Iterator[Callable[..., Simulator]]:
     def begin(workers: int = 8, fen: str = KIWIPETE, policy: str = "calibrated", events: int = 1 << 14) -> Simulator:
         simulator = Simulator(workers, 1, Costs(), events)
         made.append(simulator)
-        assert simulator.recorder is not None
         simulator.forget()
         simulator.recorder.begin()
         simulator.begin(chess.Board(fen, chess960=False), SearchOptions(policy=policy), 10.0)

@@ -185,7 +185,6 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]
     simulator = Simulator(4, 1, Costs(), 1 << 14)
     try:
         simulator.search("", chess.Board(KIWIPETE), 7, SearchOptions())
-        assert simulator.recorder is not None
         simulator.recorder.write(path, {"position": KIWIPETE, "policy": "calibrated", "secret": "not shown"})
         return path.read_text(), timeline(simulator.recorder)
     finally:

@@ -116,9 +116,7 @@ def test_what_was_thrown_away_is_as_long_as_it_was(threads: int) -> None:
                 analysis.stop()
                 analysis.wait()
             snapshots += looks(watcher, 0.1)
-            recorder = engine._recorder()
-            assert recorder is not None
-            records = recorder.arena.worker
+            records = engine._recorder().arena.worker
             nodes, aborted = records["nodes"].copy(), records["counters"]["aborted_nodes"].copy()
         check(snapshots)
         differences = []
@@ -145,7 +143,6 @@ def test_other_workers_and_none() -> None:
         engine.configure({"Threads": 2})
         engine.analyse(MIDDLE_GAME, chess.engine.Limit(depth=5))
         after = watcher.look()
-        assert before is not None and after is not None
         assert (before["workers"], after["workers"]) == (1, 2)
         assert len(after["tracks"]) == len(after["load"]) == 2
     assert watcher.look() is None
@@ -158,7 +155,6 @@ def test_a_killed_worker_does_not_end_the_looking() -> None:
         watcher = Watcher(engine)
         with engine.analysis(MIDDLE_GAME) as analysis:
             check(looks(watcher, 0.3))
-            assert engine._searcher._supervisor is not None
             os.kill(engine._searcher._supervisor.pool.workers[1].pid, signal.SIGKILL)  # type: ignore[union-attr]
             after = looks(watcher, 1.0)
             check(after)
@@ -192,7 +188,6 @@ def test_a_ring_keeps_what_came_last(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     with psearch.Engine(threads=2, hash_mb=16, watched=True) as engine:
         engine.analyse(MIDDLE_GAME, chess.engine.Limit(depth=18))
         recorder = engine._recorder()
-        assert recorder is not None
         logs = recorder.arena.trace_logs
         assert logs is not None and len(logs["events"][0]) == 32
         for log in logs:
@@ -212,7 +207,6 @@ def test_a_trace_is_no_ring() -> None:
     with Supervisor(1, 1, trace=True, watched=True) as supervisor:
         assert supervisor.recorder is not None
         assert supervisor.arena.trace_events == recorders.trace_capacity(1)
-        assert supervisor.arena.trace_logs is not None
         assert not supervisor.arena.trace_logs["head"]["ring"].any()
 
 
@@ -299,7 +293,6 @@ def test_positions_of_frames_are_where_the_lines_lead(begun: Begin) -> None:
         there, lines = open_frames(simulator), lines_of(snapshot)
         for name, line in lines.items():
             board = board_of(simulator.arena.frames["position"][there[name] : there[name] + 1])
-            assert board is not None
             assert board.board_fen() == played(snapshot["fen"], line).board_fen()
             assert board.turn == played(snapshot["fen"], line).turn
             compared += 1
@@ -367,7 +360,6 @@ def test_whatever_is_read_no_line_is_illegal(begun: Begin, seed: int) -> None:
         place = int(random.choice(used)) if len(flat) == len(arena.frames) else int(random.integers(len(flat)))
         value = random.choice([random.integers(-(2**31), 2**31), random.integers(0, 70_000), random.integers(-2, 130)])
         kind = np.iinfo(flat.dtype) if flat.dtype.kind in "iu" else None
-        assert kind is not None
         flat[place] = np.clip(int(value), int(kind.min), int(kind.max))
         snapshot = search.look(virtual_now=2 * TICKS_PER_MS)
         json.dumps(snapshot)
