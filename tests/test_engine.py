@@ -29,7 +29,6 @@ from psearch.arena.setup import write_search
 from psearch.bench import BENCH_NODES, BENCH_POSITIONS, run_bench
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.scheduler_entries import load_kernels
 from psearch_core.records.pruning_record import MODES
 
 MIDDLE_GAME = chess.Board("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3")
@@ -400,10 +399,7 @@ def test_the_guide_tells_the_truth() -> None:
 
 SHALLOW = 5
 
-
-@pytest.fixture(scope="module", autouse=True)
-def kernels() -> None:
-    load_kernels()
+pytestmark = pytest.mark.usefixtures("search_kernels")
 
 
 def test_same_nodes_again_and_after_other_searches(monkeypatch: pytest.MonkeyPatch) -> None:

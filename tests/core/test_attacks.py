@@ -84,19 +84,6 @@ def test_between_and_line_equal_python_chess(tables):
             assert int(tables[0]["line"][a * 64 + b]) == chess.ray(a, b), (a, b)
 
 
-def test_lines_are_symmetric_and_hold_what_is_between(tables):
-    between = tables[0]["between"].reshape(64, 64)
-    line = tables[0]["line"].reshape(64, 64)
-    assert np.array_equal(between, between.T)
-    assert np.array_equal(line, line.T)
-    assert not np.any(between & ~line)
-    ends = np.array(chess.BB_SQUARES, dtype=np.uint64)
-    on_a_line = line != 0
-    assert np.all((line & ends[:, None] == ends[:, None])[on_a_line])
-    assert np.all((line & ends[None, :] == ends[None, :])[on_a_line])
-    assert not np.any(between & (ends[:, None] | ends[None, :]))
-
-
 def test_pawn_masks(tables):
     for square in range(64):
         file, rank = chess.square_file(square), chess.square_rank(square)

@@ -7,9 +7,9 @@ from collections import Counter
 import chess
 import pytest
 from inspect_pruning import PruningProbe
-from positions import KIWIPETE, absurd, games
+from positions import absurd, games
 
-from psearch_core.chess.board.bridge import from_chess_move, to_chess_move
+from psearch_core.chess.board.bridge import to_chess_move
 from psearch_core.chess.tables import make_tables
 from psearch_core.constants import NO_MOVE
 from psearch_core.records.pruning_record import PLAIN
@@ -162,13 +162,6 @@ def test_castling_in_chess960(probe: PruningProbe) -> None:
     for board in castling_boards():
         kinds += compare(board, probe)
     assert kinds["castling"] > 10
-
-
-def test_probe_agrees_on_codes(probe: PruningProbe) -> None:
-    """The codes of this file are the engine's own."""
-    board = chess.Board(KIWIPETE)
-    probe.set(board)
-    assert sorted(probe.legal_moves()) == sorted(from_chess_move(move, board) for move in board.legal_moves)
 
 
 def mates(board: chess.Board) -> set[chess.Move]:

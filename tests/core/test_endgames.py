@@ -82,8 +82,7 @@ def test_won_endings_are_won(arena: Arena, pieces: str, games: int, nodes: int) 
     for _ in range(games):
         board = scattered(pieces, dice)
         start = board.fen()
-        arena.clear_table()
-        arena.clear_learning()
+        arena.forget()
         while not (board.is_game_over() or board.is_fifty_moves() or board.is_repetition(3)):
             write_search(arena, board, Limits(nodes=nodes if board.turn else 2_000), options)
             while not work(arena.context, 0, 1 << 20):

@@ -135,13 +135,15 @@ def test_material_stays_exact_along_a_game(probe: NodeProbe) -> None:
             assert probe.material() == (expected if board.turn else -expected), board.fen()
 
 
-def test_rest_is_bounded(probe: NodeProbe, boards: list[chess.Board]) -> None:
+def test_rest_is_bounded_and_colours_are_alike(probe: NodeProbe, boards: list[chess.Board]) -> None:
     """Between 0 and M + R with |R| <= B: sound futility rests on it."""
     widest = 0
     for board in boards:
         probe.set(board)
         value, middle = probe.evaluate(), probe.material()
         assert min(middle - REST_BOUND, 0) <= value <= max(middle + REST_BOUND, 0), board.fen()
+        probe.set(board.mirror())
+        assert probe.evaluate() == value, board.fen()
         phase = set_whole(probe, board)
         whole = probe.evaluate()
         if phase == naive.game_phase(board):
@@ -158,14 +160,6 @@ def test_any_board_is_bounded_and_mirrored(probe: NodeProbe, seed: int) -> None:
         probe.set(board)
         value, middle = probe.evaluate(), probe.material()
         assert min(middle - REST_BOUND, 0) <= value <= max(middle + REST_BOUND, 0), board.fen()
-        probe.set(board.mirror())
-        assert probe.evaluate() == value, board.fen()
-
-
-def test_colours_are_alike(probe: NodeProbe, boards: list[chess.Board]) -> None:
-    for board in boards:
-        probe.set(board)
-        value = probe.evaluate()
         probe.set(board.mirror())
         assert probe.evaluate() == value, board.fen()
 

@@ -172,10 +172,8 @@ def place_of(probe: NodeProbe, wanted: int) -> int:
 def test_killers_differ_and_the_last_is_first(probe: NodeProbe) -> None:
     dice = random.Random(37)
     board = chess.Board(KIWIPETE)
-    probe.set(board)
+    begin(probe, board)
     moves = probe.legal_moves()
-    probe.worker[0] = 0
-    probe.learning[0] = 0
     killers = probe.worker[0]["killers"]
     expected = [0, 0]
     for _ in range(300):

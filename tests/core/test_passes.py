@@ -156,8 +156,7 @@ class Watcher:
 
 def watch(arena: Arena, fen: str, depth: int, pruning: Pruning, policy: str, seed: int, every: int = 200) -> Watcher:
     """One whole search, from an empty table."""
-    arena.clear_table()
-    arena.clear_learning()
+    arena.forget()
     write_search(arena, chess.Board(fen), Limits(depth=depth), SearchOptions(policy=policy, pruning=pruning))
     watcher = Watcher(arena, seed)
     watcher.run(every)
@@ -210,8 +209,7 @@ def test_a_stop_in_a_pass_leaves_nothing_behind(arenas: dict[int, Arena], pass_k
     arena = arenas[8]
     given_up = 0
     for seed in range(12):
-        arena.clear_table()
-        arena.clear_learning()
+        arena.forget()
         options = SearchOptions(policy="knuth", pruning=OFTEN)
         write_search(arena, chess.Board(KIWIPETE), Limits(depth=9), options)
         watcher = Watcher(arena, seed)

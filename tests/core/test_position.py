@@ -268,21 +268,6 @@ def test_one_key_per_position(tables):
         assert len(keys) - len(halves) < 10 + 2 * by_chance
 
 
-def test_move_orders_meet(tables):
-    board = chess.Board()
-    white, black = ("g1f3", "e2e3", "b1c3"), ("g8f6", "d7d6", "b8c6")
-    keys = set()
-    for ours, theirs in itertools.product(itertools.permutations(white), itertools.permutations(black)):
-        probe = Probe(tables, board)
-        line = board.copy()
-        for uci in itertools.chain.from_iterable(zip(ours, theirs, strict=True)):
-            move = chess.Move.from_uci(uci)
-            probe.play(from_chess_move(move, line))
-            line.push(move)
-        keys.add(probe.key)
-    assert len(keys) == 1
-
-
 def test_keys_tell_side_castling_and_en_passant_apart(tables):
     fens = [
         *(f"r3k2r/8/8/8/8/8/8/R3K2R {side} {rights} - 0 1" for side in "wb" for rights in _subsets("KQkq")),

@@ -16,7 +16,7 @@ from paths import DATA
 from positions import KIWIPETE, MIDDLE_GAME, sample
 from pruning_probes import MARGINS_BY_HAND
 from round_robin_entries import step_worker
-from serial import AEL, DEFAULT, PLAIN, clear, found, legal_line, search, without
+from serial import AEL, DEFAULT, PLAIN, found, legal_line, search, without
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -54,7 +54,7 @@ def arena() -> Iterator[Arena]:
 
 @pytest.fixture(autouse=True)
 def fresh(arena: Arena) -> None:
-    clear(arena)
+    arena.forget()
 
 
 # -- mates ---------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def test_mates_at_their_exact_distance(arena: Arena, name: str, moves: int, dept
     assert len(cases) == {1: 64, 2: 150, 3: 80}[moves]
     missed = []
     for board, operations in cases:
-        clear(arena)
+        arena.forget()
         outcome = search(arena, board, depth, options)
         after = board.copy(stack=False)
         after.push(outcome.best)
@@ -112,13 +112,13 @@ def test_quiet_mates_in_2_need_few_nodes(arena: Arena) -> None:
     cases = mates(QUIET_MATES) + mates(MATES_IN_2)
     assert len(cases) == 176
     for board, operations in cases:
-        clear(arena)
+        arena.forget()
         assert search(arena, board, Limits(nodes=50_000, mate=2)).score == MATE - 3, operations["id"]
     blind = without("mate_in_one", "reply_iterations")
     blind = replace(blind, evaluation="classic", pruning=replace(blind.pruning, **MARGINS_BY_HAND))
     seen = []
     for board, _ in mates(QUIET_MATES):
-        clear(arena)
+        arena.forget()
         seen.append(search(arena, board, Limits(nodes=50_000, mate=2), blind).score == MATE - 3)
     assert seen.count(True) <= 2
 
@@ -128,7 +128,7 @@ def test_a_mate_by_a_waiting_move_threatens_nothing(arena: Arena) -> None:
     blind = without("reply_iterations")
     blind = replace(blind, evaluation="classic", pruning=replace(blind.pruning, **MARGINS_BY_HAND))
     for options, is_seen in ((DEFAULT, True), (blind, False)):
-        clear(arena)
+        arena.forget()
         outcome = search(arena, "krN5/1n6/2Q5/qN6/PpK5/1P6/8/R7 w - - 0 1", Limits(nodes=50_000, mate=2), options)
         assert (outcome.score == MATE - 3) == is_seen
 
@@ -136,7 +136,7 @@ def test_a_mate_by_a_waiting_move_threatens_nothing(arena: Arena) -> None:
 def test_lines_of_mates_end_in_mate(arena: Arena) -> None:
     for board, _ in mates(MATES_IN_2)[:20]:
         for depth, options in ((6, AEL), (MODERN_MATE_DEPTH, DEFAULT)):
-            clear(arena)
+            arena.forget()
             end = board.copy(stack=False)
             for move in search(arena, board, depth, options).pv:
                 end.push(move)
@@ -146,9 +146,9 @@ def test_lines_of_mates_end_in_mate(arena: Arena) -> None:
 def test_being_mated(arena: Arena) -> None:
     """All moves lose; the distance is counted in plies."""
     for extra, options in ((0, PLAIN), (0, AEL), (MODERN_MATE_DEPTH - 4, DEFAULT)):
-        clear(arena)
+        arena.forget()
         assert search(arena, "7k/8/5K2/8/8/8/8/Q7 b - - 0 1", 4 + extra, options).score == -(MATE - 4)
-        clear(arena)
+        arena.forget()
         assert search(arena, "6R1/5Q1k/8/8/8/8/8/K7 b - - 0 1", 3 + extra, options).score == -(MATE - 2)
 
 
@@ -281,9 +281,9 @@ def counted(arena: Arena) -> dict[str, tuple[int, int]]:
 @pytest.mark.parametrize("switch", ["tt", "see_pruning", "aspiration"])
 def test_switch_changes_the_tree(arena: Arena, switch: str) -> None:
     for fen in (KIWIPETE, MIDDLE_GAME):
-        clear(arena)
+        arena.forget()
         on = search(arena, fen, 6).nodes
-        clear(arena)
+        arena.forget()
         assert search(arena, fen, 6, without(switch)).nodes != on
 
 
@@ -291,13 +291,13 @@ def test_switch_changes_the_tree(arena: Arena, switch: str) -> None:
 def test_technique_is_counted_and_can_be_switched_off(arena: Arena, mode: str, switch: str) -> None:
     tried = pruned = 0
     for fen in BUSY_POSITIONS:
-        clear(arena)
+        arena.forget()
         search(arena, fen, MODE_DEPTHS[mode], MODE_OPTIONS[mode])
         counts = counted(arena)
         assert all(most >= times >= 0 for most, times in counts.values())
         tried += counts[switch][0]
         pruned += counts[switch][1]
-        clear(arena)
+        arena.forget()
         search(arena, fen, MODE_DEPTHS[mode], without(switch, options=MODE_OPTIONS[mode]))
         assert counted(arena)[switch] == (0, 0)
     assert tried > 0
@@ -307,7 +307,7 @@ def test_technique_is_counted_and_can_be_switched_off(arena: Arena, mode: str, s
 
 def test_what_is_off_is_not_counted(arena: Arena) -> None:
     for fen in BUSY_POSITIONS:
-        clear(arena)
+        arena.forget()
         search(arena, fen, 5, PLAIN)
         assert {name for name, count in counted(arena).items() if count != (0, 0)} <= {"check_extension"}
 
@@ -330,7 +330,7 @@ def test_every_technique_is_counted_somewhere(arena: Arena) -> None:
     runs = ((everything, 9), (replace(everything, razoring=0, lmp=0, move_futility=0, iid=0), 9), (MODES["sound"], 5))
     for pruning, depth in runs:
         for fen in BUSY_POSITIONS:
-            clear(arena)
+            arena.forget()
             search(arena, fen, depth, replace(DEFAULT, pruning=pruning))
             for name, (tried, pruned) in counted(arena).items():
                 assert tried >= pruned
@@ -345,7 +345,7 @@ def test_verification_sees_zugzwang(arena: Arena) -> None:
         board = chess.Board()
         best = board.set_epd(line)["bm"]
         for verify in solved:
-            clear(arena)
+            arena.forget()
             reduced = {"null_base": 3, "lmr_base": 78, "lmr_divisor": 247, "lmr_cutoffs": 0, "lmr_tt_capture": 0}
             reduced = {**MARGINS_BY_HAND, **reduced}
             pruning = replace(PLAIN.pruning, null_move=1, lmr=1, null_verify=verify, **reduced)
@@ -379,7 +379,7 @@ def test_what_saves_nodes_saves_nodes(arena: Arena, switch: str, options: Search
     fens, depth = (four, 7) if options is AEL else (BENCH_POSITIONS, 10)
     for fen in fens:
         for on in nodes:
-            clear(arena)
+            arena.forget()
             nodes[on] += search(arena, fen, depth, options if on else without(switch, options=options)).nodes
     assert nodes[True] < nodes[False]
 
@@ -392,7 +392,7 @@ def test_the_quiet_shortcut_changes_no_value(arena: Arena, shortcut: int) -> Non
     for board in sample(56, 60):
         scores = []
         for on in (0, 1):
-            clear(arena)
+            arena.forget()
             scores.append(
                 search(arena, board, 2, replace(options, pruning=replace(options.pruning, quiet_shortcut=on))).score
             )
@@ -405,7 +405,7 @@ def test_mate_distance_saves_nodes_and_no_value(arena: Arena) -> None:
     nodes = {True: 0, False: 0}
     for board, _ in mates(MATES_IN_2)[:15]:
         for on in nodes:
-            clear(arena)
+            arena.forget()
             outcome = search(arena, board, 6, AEL if on else without("mate_distance", options=AEL))
             assert outcome.score == MATE - 3
             nodes[on] += outcome.nodes
@@ -423,8 +423,7 @@ def test_table_off_leaves_the_table_alone(arena: Arena) -> None:
     before = arena.tt.copy()
     without_table = search(arena, KIWIPETE, 7, no_table).nodes
     assert np.array_equal(arena.tt, before), "not written"
-    arena.clear_table()
-    arena.clear_learning()
+    arena.forget()
     assert search(arena, KIWIPETE, 7, no_table).nodes == without_table > alone, "nor read; it saves nodes"
 
 
@@ -506,9 +505,9 @@ def test_node_limit_is_exact(arena: Arena, limit: int) -> None:
 
 def test_node_limit_beyond_the_depth_changes_nothing(arena: Arena) -> None:
     free = search(arena, KIWIPETE, 5)
-    clear(arena)
+    arena.forget()
     assert search(arena, KIWIPETE, Limits(depth=5, nodes=10 * free.nodes)) == free
-    clear(arena)
+    arena.forget()
     assert search(arena, KIWIPETE, Limits(depth=5, nodes=free.nodes)) == free
 
 
@@ -517,11 +516,11 @@ def test_same_search_same_nodes(arena: Arena) -> None:
     for fen in (KIWIPETE, MIDDLE_GAME, QUIET_ENDING):
         outcomes = []
         for place in (arena, arena, other):
-            clear(place)
+            place.forget()
             outcomes.append(search(place, fen, 7))
         assert outcomes[0] == outcomes[1] == outcomes[2]
         # not in modern: where there is a table move nothing is reduced for want of one, and it may be extended
-        clear(arena)
+        arena.forget()
         first = search(arena, fen, 7, AEL).nodes
         assert search(arena, fen, 7, AEL).nodes < first, "a full table helps"
     other.close()
@@ -531,7 +530,7 @@ def test_bursts_do_not_matter(arena: Arena) -> None:
     """The search is the same whether it runs at one go or one transition at a time."""
     expected = search(arena, KIWIPETE, 4)
     for burst in (1, 7, 1000):
-        clear(arena)
+        arena.forget()
         board = chess.Board(KIWIPETE)
         write_search(arena, board, Limits(depth=4), DEFAULT)
         while not arena.header["done"][0]:
@@ -596,7 +595,7 @@ def test_stop_anywhere_unwinds_and_stores_nothing(arena: Arena, options: SearchO
     legal = {from_chess_move(move, board) for move in board.legal_moves}
     unwound = 0
     for transitions in (*range(1, 120), *(dice.randrange(120, 30_000) for _ in range(150))):
-        clear(arena)
+        arena.forget()
         write_search(arena, board, Limits(), options)
         step_worker(arena.context, 0, transitions)
         best = int(arena.header[0]["best_move"])
@@ -624,7 +623,7 @@ def test_search_after_a_stop_is_as_good_as_new(arena: Arena) -> None:
     step_worker(arena.context, 0, 5000)
     order_stop(arena)
     assert work(arena.context, 0, 100) == 1
-    clear(arena)
+    arena.forget()
     assert search(arena, MIDDLE_GAME, 5) == expected
 
 
@@ -632,7 +631,7 @@ def test_a_stopped_iteration_may_improve_the_move_but_never_invents_one(arena: A
     """The best move at a stop is that of the last iteration, or one that has raised alpha in this one."""
     board = chess.Board(KIWIPETE)
     for limit in range(1000, 60_000, 1777):
-        clear(arena)
+        arena.forget()
         outcome = search(arena, board, Limits(nodes=limit))
         assert int(reports(arena)[-1]["pv"][0]) == from_chess_move(outcome.best, board)
         assert abs(outcome.score) < 2000

@@ -23,7 +23,7 @@ from psearch.defaults import POLICY_NAMES
 from psearch.lab.studies.soundness import SHADOWED, ModeComparison, Shadow, Verifier, work_in_shadow
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.scheduler_entries import load_kernels, work
+from psearch.scheduler.scheduler_entries import work
 from psearch.text.epd_text import SuitePosition, read_suite
 from psearch.text.fen import parse_position
 from psearch_core import records
@@ -52,10 +52,7 @@ CASTLING_AND_PROMOTION = (
     "4k3/8/8/2pPp3/1P5P/8/8/4K3 w - c6 0 1",
 )
 
-
-@pytest.fixture(scope="module", autouse=True)
-def every_kernel() -> None:
-    load_kernels()
+pytestmark = pytest.mark.usefixtures("search_kernels")
 
 
 @pytest.fixture(scope="module")
@@ -214,8 +211,7 @@ def wrong_bounds(arena: Arena, pruning: Pruning) -> tuple[int, int]:
     checked = wrong = 0
     for position in suite()[::5]:
         board = position.board.copy(stack=False)
-        arena.clear_table()
-        arena.clear_learning()
+        arena.forget()
         search(arena, board, 3, replace(SearchOptions.plain(policy="serial"), tt=True, pruning=pruning))
         set_position(arena.tables, twin.frames["position"][:1], board)
         for first in board.legal_moves:
@@ -329,8 +325,7 @@ def test_quiescence_with_a_table_is_unsound(arenas: dict[int, Arena]) -> None:
             "r3k2r/8/8/8/8/8/8/R3K1R1 b Qkq - 0 1",
             "8/P7/8/8/8/6K1/7N/6k1 w - - 0 1",
         ):
-            arena.clear_table()
-            arena.clear_learning()
+            arena.forget()
             search_in_shadow(arena, shadow, chess.Board(fen), 4, sound_options(tt=True, pruning=pruning))
             violations[pruning] += int(shadow.workers[0]["violations"])
             checked += int(shadow.workers[0]["checked"])

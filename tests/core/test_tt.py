@@ -19,14 +19,13 @@ from inspect_node import NodeProbe, TableEntry, TableProbe, stored_score
 from limits import NEEDS_POPULATE
 from positions import KIWIPETE, MIDDLE_GAME
 from round_robin_entries import run_interleaved
-from serial import DEFAULT, clear, found, search
+from serial import DEFAULT, found, search
 
 from psearch.arena.arena import Arena
 from psearch.arena.blocks import MIB
 from psearch.arena.setup import write_search
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.scheduler_entries import load_kernels
 from psearch_core.constants import (
     AGES,
     BOUND_EXACT,
@@ -58,10 +57,7 @@ MAX_TURNS = 20_000_000
 
 SOME = TableEntry(move=796, score=31, eval=-17, depth=7, bound=BOUND_EXACT, age=3)
 
-
-@pytest.fixture(scope="module", autouse=True)
-def kernels() -> None:
-    load_kernels()
+pytestmark = pytest.mark.usefixtures("search_kernels")
 
 
 @pytest.fixture
@@ -359,7 +355,7 @@ def test_interleaved_search_on_garbage() -> None:
 def test_a_forged_move_is_passed_over(arena: Arena, table: TableProbe) -> None:
     """An entry with the right key whose move is illegal: the value does not change, no line contains it."""
     board = chess.Board(MIDDLE_GAME)
-    clear(arena)
+    arena.forget()
     expected = search(arena, board, 5)
     dice = random.Random(45)
     probe = NodeProbe(arena.tables)
@@ -369,7 +365,7 @@ def test_a_forged_move_is_passed_over(arena: Arena, table: TableProbe) -> None:
         after.push(move)
         positions.append(after)
     for _ in range(10):
-        clear(arena)
+        arena.forget()
         for position in positions:
             probe.set(position)
             illegal = next(code for code in iter(lambda: dice.randrange(1, 1 << 16), 0) if not probe.is_legal(code))

@@ -72,14 +72,9 @@ def options(policy: str, table: bool = False, aspiration: int = 0) -> SearchOpti
     return replace(SearchOptions.plain(policy, split_depth=1), tt=table, aspiration=aspiration)
 
 
-def forget(arena: Arena) -> None:
-    arena.clear_table()
-    arena.clear_learning()
-
-
 def run(arena: Arena, shape: Shape, how: SearchOptions, seed: int = 1, burst: int = 20) -> int:
     """Search from nothing in one order of transitions; the value, after looking at everything else that was found."""
-    forget(arena)
+    arena.forget()
     set_up(arena, shape, how)
     assert run_interleaved(arena.context, seed, burst, MAX_TURNS) >= 0, "hang\n" + describe(arena)
     check_end(arena, shape)
@@ -246,7 +241,7 @@ def test_null_windows_meet_at_the_value(
 @pytest.mark.parametrize("policy", POLICY_NAMES)
 def test_lines(arenas: dict[int, Arena], policy: str, workers: int) -> None:
     arena, shape = arenas[workers], CHESSLIKE
-    forget(arena)
+    arena.forget()
     set_up(arena, shape, options(policy), multipv=3)
     assert run_interleaved(arena.context, 1, 20, MAX_TURNS) >= 0
     children = sorted(root_of(shape).after(move).value for move in range(1, root_of(shape).breadth + 1))
@@ -260,7 +255,7 @@ def test_invariants_hold_after_every_step(arenas: dict[int, Arena], policy: str,
     arena = arenas[workers]
     rng = random.Random(workers)
     for shape, how in ((CHESSLIKE, options(policy, table=True)), (replace(ROUGH, depth=7), options(policy))):
-        forget(arena)
+        arena.forget()
         set_up(arena, shape, how if policy in ("serial", "lazy") else replace(how, defer_depth=2))
         for _ in range(500 if workers < 64 else 80):
             for _ in range(1 if workers < 64 else 40):
@@ -337,7 +332,7 @@ def test_a_build_with_checks_notices_a_broken_arena(what: str, message: str) -> 
 
 def simulate(arena: Arena, shape: Shape, how: SearchOptions, costs: Costs, seed: int, events: int = 1 << 20) -> int:
     """Search in virtual time, in so many events at once; gives the time that it took."""
-    forget(arena)
+    arena.forget()
     set_up(arena, shape, replace(how, join_cost=costs.join_in_nodes))
     simulation = np.zeros(1, simulation_dtype)
     costs.write(simulation[0], arena.stacks)

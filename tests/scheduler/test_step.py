@@ -23,7 +23,7 @@ from psearch.arena.validate import describe, leftovers, violations
 from psearch.defaults import POLICY_NAMES
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.scheduler_entries import is_done, load_kernels, reports_written, request_stop
+from psearch.scheduler.scheduler_entries import is_done, reports_written, request_stop
 from psearch_core.chess.board.bridge import to_chess_move
 from psearch_core.records.pruning_record import MODES
 from psearch_core.toolchain import groups
@@ -47,9 +47,7 @@ def positions() -> list[str]:
     ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def kernels() -> None:
-    load_kernels()
+pytestmark = pytest.mark.usefixtures("search_kernels")
 
 
 @pytest.fixture(scope="module")
@@ -180,8 +178,7 @@ def test_nothing_is_stored_from_a_search_cut_short() -> None:
     for transitions in range(200, 6000, 97):
         written: list[set[tuple[int, int]]] = []
         for stopped in (False, True):
-            arena.clear_table()
-            arena.clear_learning()
+            arena.forget()
             arena.header["age"] = 0
             write_search(arena, board, Limits(depth=5), SearchOptions(split_depth=1))
             step_worker(arena.context, 0, transitions)
@@ -230,8 +227,7 @@ def test_one_worker_with_splitting_equals_the_serial_search(arenas: dict[int, Ar
         board = chess.Board(fen)
         counts = set()
         for policy in POLICY_NAMES:
-            arena.clear_table()
-            arena.clear_learning()
+            arena.forget()
             run(arena, board, depth, SearchOptions(policy=policy, split_depth=1, pruning=MODES[mode]), 0)
             counts.add((int(arena.worker[0]["nodes"]), int(arena.header[0]["score"])))
         assert len(counts) == 1, (fen, counts)
@@ -242,13 +238,11 @@ def test_same_seed_same_tree(arenas: dict[int, Arena]) -> None:
     board = chess.Board(MIDDLE_GAME)
     seen = set()
     for _ in range(3):
-        arena.clear_table()
-        arena.clear_learning()
+        arena.forget()
         run(arena, board, 6, SearchOptions(), 42)
         seen.add(tuple(arena.worker["nodes"].tolist()))
     assert len(seen) == 1
-    arena.clear_table()
-    arena.clear_learning()
+    arena.forget()
     run(arena, board, 6, SearchOptions(), 43)
     assert tuple(arena.worker["nodes"].tolist()) not in seen
 

@@ -239,8 +239,7 @@ class Preemptive:
         return self._problem_of_end(case)
 
     def _begin(self, case: Case) -> None:
-        self.arena.clear_table()
-        self.arena.clear_learning()
+        self.arena.forget()
         options = replace(SearchOptions.plain(case.policy, split_depth=1), roots=case.roots)
         set_up(self.arena, case.shape, options)
         switching = self._switching[0]

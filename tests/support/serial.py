@@ -59,12 +59,6 @@ def legal_line(board: chess.Board, codes: list[int]) -> list[chess.Move]:
     return line
 
 
-def clear(arena: Arena) -> None:
-    """Remove all table entries, killers and history."""
-    arena.clear_table()
-    arena.clear_learning()
-
-
 def search(arena: Arena, board: chess.Board | str, limits: Limits | int, options: SearchOptions = DEFAULT) -> Found:
     """Search with worker 0 of the arena until done; `limits` may be just a depth. Nothing is cleared first."""
     board = chess.Board(board) if isinstance(board, str) else board

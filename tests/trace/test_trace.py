@@ -31,7 +31,6 @@ from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError
-from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.trace.recorder import Abandoned, Recorder, trace_capacity
@@ -57,10 +56,7 @@ ITERATIONS, FIRST_WORKER, FIRST_SPLITS = 10, 1000, 10_000
 ACTIVITIES = {"search", "idle", "join", "not recorded"}
 OUTCOMES = {"exhausted", "cutoff", "aborted"}
 
-
-@pytest.fixture(scope="module", autouse=True)
-def kernels() -> None:
-    load_kernels()
+pytestmark = pytest.mark.usefixtures("search_kernels")
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ import io
 import json
 import os
 import re
-import subprocess
-import sys
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -720,50 +718,6 @@ def test_a_line_of_another_kind_is_named(tmp_path: Path, place: int, content: by
     assert path.read_bytes() == b"".join(lines)
 
 
-def test_one_process_at_a_time(tmp_path: Path) -> None:
-    path = tmp_path / "j"
-    with AnalysisJournal(path, ABOUT) as journal:
-        journal.add("a", noted("a"))
-        program = f"""
-import sys
-from pathlib import Path
-from psearch.batch.analysis.analysis_files import AnalysisJournal
-from psearch.results import PsearchError
-try:
-    AnalysisJournal(Path({str(path)!r}), {ABOUT!r})
-except PsearchError as error:
-    sys.exit(str(error))
-"""
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-        assert done.stderr == f"another psearch is writing {path}\n"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_a_full_disk_keeps_what_is_finished(tmp_path: Path) -> None:
-    """The limit on the size of a file stands for it: a write comes short, the next one fails."""
-    path = tmp_path / "j"
-    program = f"""
-import resource
-from pathlib import Path
-from psearch.batch.analysis.analysis_files import AnalysisJournal
-from chess.engine import Cp
-from psearch.batch.positions.task import Answer, Line
-found = Answer(None, [Line(Cp(0), "exact", 1, 1, [])], 1, 0.0, 0, 0, [])
-with AnalysisJournal(Path({str(path)!r}), {ABOUT!r}) as journal:
-    journal.add("a", found)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))
-    journal.add("b", found)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert f"File too large: '{path}'" in done.stderr.splitlines()[-1]
-    assert path.stat().st_size == 400
-    with AnalysisJournal(path, ABOUT) as journal:
-        assert len(journal) == 1
-        journal.add("b", noted("b"))
-        assert len(journal) == 2
-
-
 def test_a_journal_is_no_link_and_no_fifo(tmp_path: Path) -> None:
     """Its name is made of another: nobody meant what somebody put there."""
     (tmp_path / "precious").write_text("")
@@ -836,57 +790,44 @@ def test_journals_of_before_go_on(tmp_path: Path) -> None:
         )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"best": 5},
-        {"cp": "20"},
-        {"time_s": -1},
-        {"bound": "about"},
-        {"exact_mate": 1.5},
-        {"compared": {"depth": 3}},
-        {"choices": [{"move": "e2e4"}]},
-    ],
-)
-def test_an_old_answer_of_other_types_is_none(tmp_path: Path, change: dict[str, Any]) -> None:
-    path = tmp_path / "j"
-    before = written(path, old_answer(), old_answer(**change))
-    with pytest.raises(PsearchError, match="line 3: not a journal"):
-        AnalysisJournal(path, ABOUT)
-    assert path.read_bytes() == before
+OLD_CHANGES: list[dict[str, Any]] = [
+    {"best": 5},
+    {"cp": "20"},
+    {"time_s": -1},
+    {"bound": "about"},
+    {"exact_mate": 1.5},
+    {"compared": {"depth": 3}},
+    {"choices": [{"move": "e2e4"}]},
+]
+CHANGES: list[dict[str, Any]] = [
+    {"bestmove": 5},
+    {"score": {"cp": 10**400}},
+    {"score": {"cp": "20"}},
+    {"score": {"cp": 20, "bound": "about"}},
+    {"score": {}},
+    {"depth": True},
+    {"time": 1e999},
+    {"time": -1},
+    {"pv": "e2e4"},
+    {"pv": [1]},
+    {"exact": {"mate": 1.5}},
+    {"compared": {"depth": 3}},
+    {"compared": {**compared("d2d4", cp=3, played=2).as_json(), "depths": 4}},
+    {"choices": []},
+    {"choices": [{"move": "e2e4"}]},
+    {"threads": None},
+    {"notes": "x"},
+    {"more": 1},
+]
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"bestmove": 5},
-        {"score": {"cp": 10**400}},
-        {"score": {"cp": "20"}},
-        {"score": {"cp": 20, "bound": "about"}},
-        {"score": {}},
-        {"depth": True},
-        {"time": 1e999},
-        {"time": -1},
-        {"pv": "e2e4"},
-        {"pv": [1]},
-        {"exact": {"mate": 1.5}},
-        {"compared": {"depth": 3}},
-        {"compared": {**compared("d2d4", cp=3, played=2).as_json(), "depths": 4}},
-        {"choices": []},
-        {"choices": [{"move": "e2e4"}]},
-        {"threads": None},
-        {"notes": "x"},
-        {"more": 1},
-    ],
+    ("good", "change"),
+    [*((old_answer(), change) for change in OLD_CHANGES), *((noted(1).as_record(), change) for change in CHANGES)],
 )
-def test_an_answer_of_other_types_is_none(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_an_answer_of_other_types_is_none(tmp_path: Path, good: dict[str, Any], change: dict[str, Any]) -> None:
     path = tmp_path / "j"
-    good = noted(1)
-    with AnalysisJournal(path, ABOUT) as journal:
-        journal.add("a", good)
-    with AnalysisJournal(path, ABOUT) as journal:
-        assert journal.get("a") == good
-    before = written(path, good.as_record(), {**good.as_record(), **change})
+    before = written(path, good, {**good, **change})
     with pytest.raises(PsearchError, match="line 3: not a journal"):
         AnalysisJournal(path, ABOUT)
     assert path.read_bytes() == before

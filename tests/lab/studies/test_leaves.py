@@ -18,7 +18,7 @@ from psearch.lab.studies import uniform_tree as uniform
 from psearch.lab.studies.prediction_study import ONE_TREE, RULES, RuleReport, bins_of, study
 from psearch.lab.studies.uniform_tree import Count, Leaves, count_uniform, least_leaves
 from psearch.options import SearchOptions
-from psearch.scheduler.scheduler_entries import load_kernels, merge_now
+from psearch.scheduler.scheduler_entries import merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator, VirtualSample
@@ -35,10 +35,7 @@ PUBLISHED = {1: (40, 39, 0), 2: (79, 39, 39), 3: (1639, 1599, 39), 4: (3199, 159
 }
 """breadth 40: total, CUT, ALL by plies (Levin's formula; the literature's 65,569 for 5 plies is a misprint)"""
 
-
-@pytest.fixture(scope="module", autouse=True)
-def kernels() -> None:
-    load_kernels()
+pytestmark = pytest.mark.usefixtures("search_kernels")
 
 
 def whole(breadth: int, depth: int, seed: int = 1) -> Count:
