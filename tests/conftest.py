@@ -37,8 +37,7 @@ def pytest_configure() -> None:
 
 
 NIGHTLY = ("tests/core/toolchain/", "tests/batch/analysis/test_marks.py", "tests/faces/web/test_web_looks.py")
-"""Where a slow test is a nightly one: other processors and damaged caches, how good the marks of an analysis are, how
-the page looks."""
+"""Places whose slow tests are nightly: other processors and damaged caches, marks of an analysis, looks of the page."""
 OF_BENCH = ("test_matchplay.py", "test_fuzz.py")
 """Files of tests/bench that are never nightly: the rules of games, and the readers of all inputs."""
 POLICIES = ("calibrated", "garms", "lazy")
@@ -93,7 +92,7 @@ def kernels() -> None:
 
 @pytest.fixture(scope="session")
 def search_kernels() -> None:
-    """What a search needs is compiled, before programs that are started look at the clock."""
+    """Compile the kernels of a search, before programs that are started look at the clock."""
     load_kernels()
 
 

@@ -38,7 +38,7 @@ Limit = chess.engine.Limit
 
 
 def check_info(info: chess.engine.InfoDict, board: chess.Board) -> None:
-    """What python-chess's own engines would have said."""
+    """Check for the fields that python-chess's own engines give."""
     assert isinstance(info["score"], chess.engine.PovScore)
     assert info["score"].turn == board.turn
     assert info["depth"] >= 1
@@ -327,7 +327,7 @@ def test_an_engine_that_is_dropped_says_so_and_leaves_nothing() -> None:
 
 @pytest.mark.parametrize("how", ["script", "interactive", "thread"])
 def test_any_program(how: str, tmp_path: Path) -> None:
-    """Without a `__main__` guard; `interactive` is a program without a file, as Jupyter's cells are."""
+    """A program needs no `__main__` guard; `interactive` is a program without a file, as Jupyter's cells are."""
     text = """
 import chess, chess.engine, psearch, threading
 print("once")

@@ -52,7 +52,7 @@ Changes = list[list[tuple[str, int, int]]]
 
 
 def changes_of(texts: Sequence[str]) -> Changes:
-    """What the command line says. Raises MatchError."""
+    """Return the changes that the command line names. Raises MatchError."""
     found = []
     for text in texts:
         parts = [re.fullmatch(r"(\w+)=([+-]?\d{1,6}):([+-]?\d{1,6})", part) for part in text.split("+")]
@@ -82,7 +82,7 @@ def _make(first: Pruning, second: Pruning, changes: Changes, nodes: int) -> Call
 
 
 def table_of(names: Sequence[str], rows: Sequence[tuple[list[int], int]]) -> str:
-    """What each change is worth: Elo of its high values against its low ones, with 95% intervals."""
+    """Return the Elo of each change, of its high values against its low ones, with 95% intervals."""
     if len(rows) < len(names) + _SOME_SPARE:
         return f"{len(rows)} pairs: too few for {len(names)} changes"
     matrix = np.array([[1, *signs] for signs, _ in rows], float)

@@ -302,7 +302,7 @@ def _play(options: argparse.Namespace) -> int:
 
 
 def _report(paths: Sequence[Path]) -> int:
-    """What is in logs."""
+    """Print the results of logs."""
     pools: dict[tuple[Side, Side, int], list[Game]] = {}
     for path in paths:
         games, facts = read_log(path, Game)

@@ -35,7 +35,7 @@ _PAIRS_A_LINE = 100
 
 
 class Table:
-    """Where a process plays its pairs."""
+    """The memory with which a process plays its pairs."""
 
     def __init__(self, first: SearchOptions, second: SearchOptions, nodes: int) -> None:
         load_kernels()

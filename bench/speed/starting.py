@@ -62,7 +62,7 @@ class Installation:
 
 
 def measure(pair: tuple[Installation, Installation], counts: argparse.Namespace) -> Iterator[tuple[str, list[float]]]:
-    """What, and the two figures, in turn."""
+    """Yield each figure's name and its two values, in turn."""
     for _ in range(counts.cold):
         yield "cold", [one.cold() for one in pair]
     for _ in range(counts.warm):

@@ -62,12 +62,12 @@ _LONGEST_WRITE_NS = 400
 _POOLS = (stack_pool_size(2), stack_pool_size(128))
 """Sizes of the stack pool for the two points of a poll's line."""
 _UNWOUND_PLIES = 6
-"""From a helper's node to the split node, typically."""
+"""Plies from a helper's node to the split node, typically."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured, and how sure it is."""
+    """The measurements, with their errors."""
 
     costs: Costs
     node_error: float

@@ -49,7 +49,7 @@ from psearch.terminal.status import StatusLine
 
 SIGNALS = ("KILL", "SEGV", "BUS", "TERM", "STOP")
 PATIENCE_S = 30.0
-"""What comes later than this does not come."""
+"""Seconds after which an answer no longer comes."""
 LEAVING_S = 5.0
 _MEASURED_EVERY = 10
 _PERCENTILES = (50, 90, 99, 100)
@@ -119,7 +119,7 @@ class Tormentor(threading.Thread):
 
 @dataclass
 class Answer:
-    """How one search went."""
+    """The course of one search."""
 
     position: str
     hash_mb: int
@@ -264,7 +264,7 @@ def lateness(answers: Sequence[Answer], overhead_ms: float) -> dict[str, Any]:
 
 
 def summary(answers: Sequence[Answer], overhead_ms: float) -> dict[str, Any]:
-    """What came out: counts, and the lateness with and without signals."""
+    """Return counts, and the lateness with and without signals."""
     tormented = [answer for answer in answers if answer.tormented]
     return {
         "searches": len(tormented),

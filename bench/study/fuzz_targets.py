@@ -199,7 +199,7 @@ def _text(data: bytes) -> str:
 
 
 def _check_shown(text: str) -> None:
-    """What goes to a terminal does not steer it, and is one text with line ends."""
+    """Check that output does not steer the terminal, and is one text with line ends."""
     if printable(text) != text:
         raise AssertionError(f"not printable: {text!a}")
 
@@ -219,7 +219,7 @@ def _source(data: bytes) -> Iterator[Source]:
 
 
 def _answer(board: chess.Board) -> Answer:
-    """What a search may have found."""
+    """Return an answer that a search may have found."""
     word = board.uci(next(iter(board.legal_moves)))
     return Answer(
         word, [Line(chess.engine.Cp(20), "exact", 9, 15, [word])], 1000, 1.0, 0, 0, [Choice(word, 0.5, 7, 400)]

@@ -37,13 +37,13 @@ _MOVES = 70
 
 
 def positions_for(minutes: float, counts: list[int], seconds: float, repeats: int) -> int:
-    """How many positions take so long: with n workers a search takes about 1 / n**0.8 of the time."""
+    """Return how many positions take this long: with n workers a search takes about 1 / n**0.8 of the time."""
     a_position = seconds * (_SURVEY + repeats * sum(count**-0.8 for count in counts))
     return max(2, int(minutes * 60 / a_position))
 
 
 def games_for(minutes: float, clock: str, side_by_side: int) -> int:
-    """How many games take so long; even, for every opening is played twice."""
+    """Return how many games take this long; even, for every opening is played twice."""
     start, _, increment = clock.partition("+")
     a_game = 2 * (float(start) + _MOVES * float(increment or 0))
     return 2 * max(1, round(minutes * 60 / a_game * side_by_side / 2))

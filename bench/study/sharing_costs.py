@@ -55,7 +55,7 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class SharingCosts:
-    """What was measured, by the names of `Costs`, and of how many joins."""
+    """The measurements, by the names of `Costs`, and the number of joins."""
 
     costs: dict[str, float]
     joins: int

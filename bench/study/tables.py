@@ -62,7 +62,7 @@ class Table:
     hash_mb: int = 16
 
     def nodes_a_position(self) -> float:
-        """What one repeat of a position takes, roughly, in nodes."""
+        """Return how many nodes one repeat of a position takes, roughly."""
         searches = 1 + _SURVEY + sum(_overhead(policy, count) for policy in self.policies for count in self.workers)
         return self.tree_nodes * searches
 
@@ -94,7 +94,7 @@ TABLES = (
 
 
 def spread(suite: Sequence[SuitePosition], count: int) -> list[SuitePosition]:
-    """So many of the positions, evenly spread; all if there are no more."""
+    """Return this many of the positions, evenly spread; all if there are no more."""
     count = min(count, len(suite))
     return [suite[number * len(suite) // count] for number in range(count)]
 

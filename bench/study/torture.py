@@ -59,7 +59,7 @@ _DEEPEST = 6
 _PATIENCE_S = 60.0
 """Eight workers on two busy cores are slow: not one of them may be taken for dead."""
 _KILLED_MS = 20_000
-"""What a search may take whose workers are killed."""
+"""Milliseconds that a search may take whose workers are killed."""
 _COUNTED = ("opens", "splits", "joins", "failed_joins", "parks", "adopts", "aborts")
 
 

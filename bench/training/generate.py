@@ -48,7 +48,7 @@ _EDGES = np.array([0, 25, 50, 100, 200, 400, 800, 1500, 2500, 32000])
 
 
 class Totals:
-    """What has been played."""
+    """Totals of the games played."""
 
     def __init__(self) -> None:
         self.games = 0

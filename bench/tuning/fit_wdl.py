@@ -102,7 +102,7 @@ def _read_games(path: Path, count: int, seed: int) -> tuple[list[str], Array]:
 
 
 def search_all(fens: list[str], nodes: int) -> tuple[Array, Array, Array]:
-    """For each position: our score in cp, the material in pawn units, 1 if White is to move, else -1."""
+    """Return for each position: our score in cp, the material in pawn units, 1 if White is to move, else -1."""
     arena = Arena(workers=1, hash_mb=HASH_MB)
     options = SearchOptions(policy="serial")
     found = np.zeros((3, len(fens)))

@@ -54,7 +54,7 @@ def read_options() -> argparse.Namespace:
 
 
 def summary(args: argparse.Namespace, counts: tuple[int, int], k: float, errors: tuple[float, float, float]) -> str:
-    """What the head of weights.py says. counts: fitted and held out; errors: material, weights before, after."""
+    """Return the head of weights.py. counts: fitted and held out; errors: material, weights before, after."""
     body = (
         f"Fitted to {counts[0]} quiet positions ({', '.join(path.name for path in args.files)}; the file"
         " tcec_positions is from TCEC-Chess/tcecgames, attribution: TCEC organization, CC BY-SA 3.0; others are"
@@ -68,7 +68,7 @@ def summary(args: argparse.Namespace, counts: tuple[int, int], k: float, errors:
 
 
 def print_shape(found: Fit, train: Data, held: Data) -> None:
-    """What the pieces are worth on average, and how large the rest R is."""
+    """Print what the pieces are worth on average, and how large the rest R is."""
     means = table_means(found.weights, occurrence(train))
     for kind, piece in enumerate(PIECES):
         print(f"{piece:7s} mean mg {means[0, kind]:7.1f}  eg {means[1, kind]:7.1f}")

@@ -1,4 +1,4 @@
-"""What was made before a fork is the parent's: its children are told so, and do it no harm."""
+"""Engines made before a fork belong to the parent: children get an error that says so, and do them no harm."""
 
 from __future__ import annotations
 

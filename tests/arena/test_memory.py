@@ -208,7 +208,7 @@ def test_parts_of_all_workers_are_the_whole(workers: int) -> None:
 
 
 def large_kb(size_kb: int) -> int:
-    """How much of this process's block of this size is mapped by large pages."""
+    """Return how much of this process's block of this size is mapped by large pages."""
     ((kb, _),) = block_facts(os.getpid(), size_kb, "ShmemPmdMapped:")
     return int(kb)
 

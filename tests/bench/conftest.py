@@ -1,4 +1,4 @@
-"""What tests of matches in one process share."""
+"""Fixtures for matches in one process."""
 
 from __future__ import annotations
 

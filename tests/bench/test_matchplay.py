@@ -82,7 +82,7 @@ def test_results_without_spread() -> None:
 def test_llr_is_finite_and_turns_with_the_colours(
     pairs: tuple[int, ...], elo0: float, width: float, model: str
 ) -> None:
-    """What speaks for `elo1` against `elo0` speaks, seen from the other side, for -elo1 against -elo0."""
+    """Evidence for `elo1` against `elo0` is, seen from the other side, evidence for -elo1 against -elo0."""
     llr = Sprt(elo0, elo0 + width, model=model).llr(pairs)
     assert math.isfinite(llr)
     mirrored = Sprt(-elo0 - width, -elo0, model=model).llr(pairs[::-1])

@@ -186,7 +186,7 @@ def is_left_out(board: chess.Board, move: chess.Move) -> bool:
 
 
 def compare_mates(board: chess.Board, probe: PruningProbe) -> str:
-    """For both sides; returns how a mate was given, or an empty text."""
+    """Compare both sides; return how a mate was given, or an empty text."""
     if board.is_check() or board.is_game_over():
         return ""
     kind = ""

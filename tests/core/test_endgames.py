@@ -76,7 +76,8 @@ def test_king_and_pawn_against_king(probe: NodeProbe) -> None:
     ("pieces", "games", "nodes"), [("KQk", 6, 10_000), ("KRk", 6, 10_000), ("KBBk", 5, 10_000), ("KBNk", 3, 100_000)]
 )
 def test_won_endings_are_won(arena: Arena, pieces: str, games: int, nodes: int) -> None:
-    """From anywhere, with so many nodes a move, before the fifty-move rule, and the piece is not lost."""
+    """They are won from anywhere, with this many nodes a move, before the fifty-move rule, and without losing the
+    piece."""
     dice = random.Random(pieces)
     options = SearchOptions(policy="serial")
     for _ in range(games):

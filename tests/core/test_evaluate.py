@@ -33,7 +33,7 @@ def boards() -> list[chess.Board]:
 
 
 WHOLE_PHASE = SCALING_PHASE + 1
-"""From here on nothing is scaled and no bare king is driven."""
+"""Least phase at which nothing is scaled and no bare king is driven."""
 
 
 def set_whole(probe: NodeProbe, board: chess.Board) -> int:
@@ -221,7 +221,7 @@ def test_taper_rounds_towards_zero(probe: NodeProbe) -> None:
 
 
 def test_promoted_queens_do_not_leave_the_phase(probe: NodeProbe) -> None:
-    """More pieces than at the start count with the middle game values, and no more than those."""
+    """Surplus pieces count with the middle game values, and no more than those."""
     board = chess.Board("QQQQQQQQ/8/8/k7/8/7K/8/8 b - - 0 1")
     probe.set(board)
     assert int(probe.record["phase"]) == 32

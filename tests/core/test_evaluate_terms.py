@@ -25,7 +25,7 @@ def tables() -> np.ndarray:
 
 
 def count(tables: np.ndarray, fen: str, name: str, place: int) -> int:
-    """How often White has the term more than Black."""
+    """Return how much more often White has the term than Black."""
     own = tables.copy()
     for field in ("terms", "units", "psq_mg", "psq_eg"):
         own[field] = 0
@@ -146,7 +146,7 @@ def test_restricted_squares(tables: np.ndarray) -> None:
 
 
 def danger(tables: np.ndarray, fen: str, unit: str, place: int = 0) -> int:
-    """How often White has a unit of danger to the other king more than Black: at most one step apart from base."""
+    """Return how many more units of danger to the other king White has than Black: at most one step apart from base."""
     own = tables.copy()
     for field in ("terms", "units", "psq_mg", "psq_eg"):
         own[field] = 0

@@ -159,7 +159,7 @@ EXEMPTIONS = [
 
 @pytest.mark.parametrize(("switch", "fen", "exempt", "others"), EXEMPTIONS)
 def test_exemptions(tables: np.ndarray, switch: str, fen: str, exempt: list[str], others: list[str]) -> None:
-    """For both colours; with the switch off all these moves are futile."""
+    """Both colours have these exemptions; with the switch off all these moves are futile."""
     for mirrored in (False, True):
         board = chess.Board(fen).mirror() if mirrored else chess.Board(fen)
         for on in (0, 1):

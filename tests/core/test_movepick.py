@@ -165,7 +165,7 @@ def begin(probe: NodeProbe, board: chess.Board) -> None:
 
 
 def place_of(probe: NodeProbe, wanted: int) -> int:
-    """How many moves the picker gives out until it comes to a move."""
+    """Return how many moves the picker gives out until it comes to a move."""
     return [code for _, code in probe.pick_order()].index(wanted) + 1
 
 

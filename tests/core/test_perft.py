@@ -131,7 +131,7 @@ _DETAILS = ("nodes", "captures", "ep", "castles", "promotions", "checks", "doubl
 
 
 def leaf_details(probe: Probe, depth: int) -> Counter[str]:
-    """What the moves of the last ply are, from move kinds and from the incremental checkers."""
+    """Count the kinds of the last ply's moves, from move kinds and from the incremental checkers."""
     found: Counter[str] = Counter()
     for move in probe.legal_moves():
         child = probe.copy()

@@ -77,7 +77,7 @@ def play_games(tables: np.ndarray, variant: str, games: int = 10) -> Iterator[tu
 
 
 def identity(board: chess.Board) -> tuple[Any, ...]:
-    """What makes two positions the same under the repetition rule."""
+    """Return what makes two positions the same under the repetition rule."""
     ep = board.ep_square if board.has_legal_en_passant() else None
     return board.board_fen(), board.turn, board.clean_castling_rights(), ep
 
@@ -200,7 +200,7 @@ def placements(draw: st.DrawFn) -> chess.Board:
 
 @pytest.fixture(scope="module")
 def probe_on(tables: np.ndarray) -> Callable[[chess.Board], Probe]:
-    """What hypothesis prints when an example fails should not be the tables."""
+    """Return a function: hypothesis would print the tables when an example fails."""
     return lambda board: Probe(tables, board)
 
 

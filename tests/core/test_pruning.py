@@ -430,7 +430,7 @@ def test_modes_without_it_learn_none(pruning: Pruning) -> None:
 
 
 def test_a_search_learns_and_forgets(tables: np.ndarray) -> None:
-    """What is learnt stays within its limits, the table keeps the evaluation as evaluated, a new game clears it."""
+    """The corrections stay within their limits, the table keeps uncorrected evaluations, and a new game clears them."""
     arena = searched(MODERN)
     learning = arena.header[0]["learning"]
     for name in TABLES:

@@ -74,7 +74,7 @@ MATES_IN_2 = "terjekir_mate_in_2_sample150.epd"
 MATES_IN_3 = "terjekir_mate_in_3_sample80.epd"
 QUIET_MATES = "quiet_mates_in_2.epd"
 MODERN_MATE_DEPTH = 17
-"""Where `modern` sees every mate in 3 and less of these files (docs/design/search.md)."""
+"""Depth at which `modern` sees every mate in 3 or less of these files (docs/design/search.md)."""
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_quiet_mates_in_2_need_few_nodes(arena: Arena) -> None:
 
 
 def test_a_mate_by_a_waiting_move_threatens_nothing(arena: Arena) -> None:
-    """So it is the replies of the first iterations that have to be searched."""
+    """The replies of the first iterations must be searched for this reason."""
     blind = without("reply_iterations")
     blind = replace(blind, evaluation="classic", pruning=replace(blind.pruning, **MARGINS_BY_HAND))
     for options, is_seen in ((DEFAULT, True), (blind, False)):

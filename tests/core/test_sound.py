@@ -143,7 +143,7 @@ def test_shadow_mode_searches_the_plain_tree(arenas: dict[int, Arena]) -> None:
 
 
 def test_every_root_move_keeps_its_value(arenas: dict[int, Arena]) -> None:
-    """Not only the best: each move's value under an open window."""
+    """Each move keeps its value under an open window, not only the best."""
     arena = arenas[1]
     skipped = 0
     for position in suite()[::5]:
@@ -276,7 +276,7 @@ MUTANTS: dict[str, list[tuple[str, str, int]]] = {
         ("6k1/3p4/P2P4/8/5Kp1/1p4Q1/p5p1/b7 w - - 0 1", "", 2),
     ],
 }
-"""For each gate: positions, moves played from there, depth; without the gate something is wrong at one of them."""
+"""Positions for each gate, moves played from there, and depth; without the gate something is wrong at one of them."""
 
 
 def compare(gates: int, board: chess.Board, depth: int) -> ModeComparison:

@@ -106,7 +106,7 @@ def test_every_field_at_its_extremes() -> None:
 
 
 def unpack_by_hand(data: int) -> TableEntry:
-    """From the layout in the module's docstring."""
+    """Unpack a word by the layout in the module's docstring."""
 
     def signed(word: int) -> int:
         return word - 0x10000 if word >= 0x8000 else word
@@ -205,7 +205,7 @@ def keys(arena: Arena) -> list[int]:
 
 
 def present(table: TableProbe, keys: list[int]) -> list[int]:
-    """Which of the keys, by number, the table holds."""
+    """Return the numbers of the keys that the table holds."""
     return [number for number, key in enumerate(keys) if table.probe(key)]
 
 
@@ -258,7 +258,7 @@ def test_same_position_keeps_its_slot(arena: Arena, table: TableProbe, keys: lis
     ],
 )
 def test_a_much_deeper_result_stays(table: TableProbe, keys: list[int], new: TableEntry, kept: bool) -> None:
-    """More than three plies deeper, of the same search, unless the new one is exact."""
+    """It is more than three plies deeper, of the same search, and the new one is not exact."""
     old = replace(SOME, depth=10, score=99, bound=BOUND_LOWER)
     table.store(keys[0], old)
     table.store(keys[0], new)
@@ -310,7 +310,7 @@ def test_ages_wrap_in_the_header(arena: Arena) -> None:
 
 
 def test_garbage_is_never_an_entry(arena: Arena, table: TableProbe) -> None:
-    """Only words that fit the key are taken: the planted entries are found, nothing else is."""
+    """A word counts only if it fits the key: the planted entries are found, nothing else is."""
     fill_with_garbage(arena, 43)
     dice = random.Random(44)
     clusters = int(arena.context_array[0]["tt_clusters"])

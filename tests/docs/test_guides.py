@@ -36,7 +36,7 @@ SLOW = ("$ psearch predict", "my_term.py")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """What the reader has saved, by guide."""
+    """Return, by guide, the files that the reader has saved."""
     found = {}
     for guide, (name, right, wrong) in FILES.items():
         found[guide] = place = tmp_path_factory.mktemp(guide)
@@ -122,14 +122,14 @@ FENCED = re.findall(r"^```\w*\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 README_COMMANDS = [line for block in FENCED for line in block.splitlines() if line.startswith("psearch")]
 assert len(README_COMMANDS) > 10
 SHORTER = {"game": ["--depth", "2"], "simulate": ["--tree-nodes", "2000", "--positions", "1"]}
-"""What makes a command short, by its name; `--nodes 500` for all others."""
+"""Options that make a command short, by its name; `--nodes 500` for all others."""
 
 
 @pytest.mark.parametrize("line", README_COMMANDS)
 def test_it_runs_as_printed(
     line: str, kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Only for less long."""
+    """It runs shorter than printed."""
     for name in ("docs", "tests"):
         (tmp_path / name).symlink_to(REPOSITORY / name)
     monkeypatch.chdir(tmp_path)  # what is written does not stay

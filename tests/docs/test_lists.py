@@ -27,7 +27,7 @@ PRUNING_PAGES = ("design/search.md", "design/soundness.md")
 
 
 def section(page: Path, title: str) -> str:
-    """From a heading to the next of its level or above."""
+    """Return the text from a heading to the next of its level or above."""
     level, text = re.split(rf"^(#+) {re.escape(title)}\n", page.read_text("utf-8"), maxsplit=1, flags=re.MULTILINE)[1:]
     return re.split(rf"^#{{1,{len(level)}}} ", text, maxsplit=1, flags=re.MULTILINE)[0]
 
@@ -195,14 +195,15 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$", re.MULTILINE)
 
 
 def _prose(text: str) -> str:
-    """Without fenced and indented code."""
+    """Return a text without fenced and indented code."""
     text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     return re.sub(r"(?<=\n\n)(?:    .*\n|\n)+", "\n", text)
 
 
 @cache
 def _anchors(path: Path) -> frozenset[str]:
-    """What GitHub makes of the headings: small letters, hyphens for blanks, no other signs; a second one counted."""
+    """Return GitHub's anchors of the headings: small letters, hyphens for blanks, no other signs; a second one is
+    counted."""
     count: Counter[str] = Counter()
     anchors = []
     for title in re.findall(r"^#{1,6} (.+)$", _prose(path.read_text("utf-8")), re.MULTILINE):

@@ -118,7 +118,7 @@ class Copy:
         return ast.parse((self.folder / path).read_text("utf-8"))
 
     def run(self, program: str) -> str:
-        """What a Python program prints that imports from here."""
+        """Return the output of a Python program that imports from here."""
         path = ":".join(map(str, (self.folder / "parallel", self.folder / "core", SUPPORT)))
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
         words = [sys.executable, "-c", program]
@@ -127,7 +127,7 @@ class Copy:
         return done.stdout
 
     def psearch(self, *words: str) -> str:
-        """What a command prints."""
+        """Return the output of a command."""
         return self.run(f"import sys; from psearch.faces.cli.main import main; sys.exit(main({list(words)!r}))")
 
 

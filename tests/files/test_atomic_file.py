@@ -51,7 +51,7 @@ with AtomicFile(Path({str(tmp_path / "out")!r}), Path({str(tmp_path / "part")!r}
 
 
 def test_a_link_in_the_place_of_the_part_is_not_followed(tmp_path: Path) -> None:
-    """Where others may write, too, they know the name of the part."""
+    """Others who may write to the folder know the name of the part."""
     place, part, target = tmp_path / "out", tmp_path / "out.part", tmp_path / "precious"
     target.write_text("precious")
     part.symlink_to(target)

@@ -137,7 +137,7 @@ READERS: dict[str, tuple[Callable[[Path], Any], list[Any]]] = {
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where values are, from the whole inwards."""
+    """Yield the places of all values, from the whole inwards."""
     yield path
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
         yield from places(inner, (*path, key))

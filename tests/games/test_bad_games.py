@@ -1,4 +1,4 @@
-"""What is wrong with a game is one line, with file and line of the function, before any worker starts."""
+"""Mistakes in a game are one line each, with file and line of the function, before any worker starts."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _END = "    return has_line(pos.other) or (pos.own | pos.other) == FULL"
 class Mistake(NamedTuple):
     name: str
     before: str
-    """in the good file"""
+    """Text in the good file."""
     after: str
     line: str
-    """what is said, behind the path of the file"""
+    """The message behind the path of the file."""
 
 
 FILE = [
@@ -45,7 +45,7 @@ FILE = [
     Mistake("syntax", "def key(pos):", "def key(pos)", r":\d+: expected ':'"),
     Mistake("import", "import numpy as np", "import nump as np", ":3: ModuleNotFoundError: .*"),
 ]
-"""What Python finds."""
+"""Mistakes that Python finds."""
 TYPES = [
     Mistake("type", "    return pos.own <<", '    return "x" + pos.own <<', r":\d+: key: .*"),
     Mistake("field", "pos.own = 0\n", "pos.mine = 0\n", r":\d+: start: .*mine.*"),
@@ -59,7 +59,7 @@ TYPES = [
     ),
     Mistake("list", "found[count] = square", "found[count] = [square, count][count]", r":\d+: moves: .*"),
 ]
-"""What numba finds."""
+"""Mistakes that numba finds."""
 RULES = [
     Mistake(
         "none", "    return count", "    return 0", r":\d+: moves: it has found 0 moves of a position that has not .*"
@@ -92,7 +92,7 @@ RULES = [
     Mistake("blank", "return str(move + 1)", "return f'{move} x'", r":\d+: move_text: it must return .*, not '\d x'"),
     Mistake("crash", "found[count] =", "found[count + (1 << 44)] =", r":\d+: moves: it crashes: SIGSEGV"),
 ]
-"""What games at random find."""
+"""Mistakes that games at random find."""
 
 
 def told(file: Path) -> str:

@@ -120,7 +120,7 @@ def test_virtual_workers_find_it_too(policy: str, workers: int, game: Game) -> N
 
 
 def test_null_windows_find_it_too(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one of them shows may rest on the whole game, and the value not yet."""
+    """The lines of a null window may end before the game does; the value may not."""
     monkeypatch.setattr(setup, "PROVED_DEPTH", 1)
     known: dict[tuple[bytes, int], int] = {}
     simulator = Simulator(8, 1, Costs())

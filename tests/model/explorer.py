@@ -52,7 +52,7 @@ _ACTIONS = (WORKERS + 1) * CHOICES
 
 @dataclass(frozen=True)
 class Setting:
-    """What is explored."""
+    """Size and options of the world that is explored."""
 
     workers: int
     moves: int
@@ -83,7 +83,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Exploration:
-    """What was found."""
+    """Result of an exploration."""
 
     states: int
     steps: int
@@ -210,7 +210,7 @@ def _grown(array, count):
 
 @inner
 def _place(keys, key):
-    """Where a key is, or may be put."""
+    """Return where a key is, or may be put."""
     mask = np.uint64(len(keys) - 1)
     at = (key >> np.uint64(20)) & mask
     while keys[at] != 0 and keys[at] != key:
@@ -232,7 +232,7 @@ def _rehashed(keys, numbers):
 
 @inner
 def _can_end(froms, tos, steps_made, ends, count):
-    """For each state, whether an end can be reached from it: backwards along all steps."""
+    """Return, for each state, whether an end can be reached from it, going backwards along all steps."""
     starts = np.zeros(count + 1, np.int64)
     for i in range(steps_made):
         starts[tos[i] + 1] += 1

@@ -1,4 +1,4 @@
-"""What may be wrong with the protocol, one thing at a time: the model has a switch for each."""
+"""Mutations of the protocol, one mistake each: the model has a switch for each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step of the model may come to: done, not possible now, or a property that does not hold."""
+"""Outcomes of a step of the model: done, not possible now, or a property that does not hold."""
 
 from __future__ import annotations
 

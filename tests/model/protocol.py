@@ -31,7 +31,7 @@ entry = njit(no_cfunc_wrapper=True, error_model="numpy")
 """Compiled, and called by Python, too."""
 
 WORKERS, STACKS, PLIES, MOVES, ROOTS = 3, 4, 3, 3, 2
-"""At most, of each."""
+"""Greatest number of each."""
 MAIN = 0
 """The main root, and the stack that it lies on. The side root lies on the next one."""
 INFINITE = 4
@@ -41,7 +41,7 @@ CUTOFF, ABORTED = 1, 2
 SCOUT, FULL = 0, 1
 NONE = -1
 ROOT, LEAF = 1, 9
-"""Which node of the tree lies in a frame: the root, its children from 2 on, a leaf; 0: none."""
+"""Number of the tree's node in a frame: the root, its children from 2 on, a leaf; 0: none."""
 TREE = 16
 """Added to those numbers in the tree of the side root."""
 
@@ -145,7 +145,7 @@ def frame_at(c, stack, ply):
 
 @inner
 def clear_node(node):
-    """What nobody may look at any more, so that states which differ in it are the same. Others may look at the rest."""
+    """Clear the fields that nobody may look at any more, so that states which differ only in them are the same."""
     node.parent = NONE
     node.alpha = node.beta = node.best = node.cursor = node.put_off = 0
     node.id = node.parent_id = node.taken = node.reported = node.out = 0
@@ -299,7 +299,7 @@ def claim_stack(s, wk, choice, c):
 
 @inner
 def join_locked(s, wk, c):
-    """What `join` does first under the lock."""
+    """Do the first part of `join`, under the lock."""
     node = s.node[wk.home]
     visit = s.visit[frame_at(c, wk.claimed, wk.home % PLIES)]
     is_open = node.open or c.mutation == mutation.JOIN_SKIPS_OPEN
@@ -497,7 +497,7 @@ def link(s, wk, c):
 
 @inner
 def begin_walk(wk, node, walking, then):
-    """To the chain of open ancestors, if there is one."""
+    """Begin the walk along the chain of open ancestors, if there is one."""
     if node.parent == NONE:
         wk.pc = then
         return
@@ -1151,7 +1151,7 @@ def drop_frame(s, wk, c):
 
 @inner
 def run_locally(s, wk, c):
-    """On to the next step that others can see."""
+    """Run to the next step that others can see."""
     while wk.pc >= step.LOCAL:
         pc = wk.pc
         here = frame_at(c, wk.stack, wk.ply)
@@ -1322,7 +1322,7 @@ def is_over(s, c):
 
 @inner
 def leftover(s, c):
-    """What is wrong with the end."""
+    """Return what is wrong with the end."""
     for f in range(c.stacks * PLIES):
         node = s.node[f]
         if node.lock or node.open or node.offered:

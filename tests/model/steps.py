@@ -72,7 +72,7 @@ from __future__ import annotations
 """EARLY, LATE and UNLOCKED are steps of mutations; GONE: the search is over and the worker has seen it."""
 
 ENTER, START, NEXT, POP, CHILD, LEAVE, FINISH, UNWIND, REST = range(100, 109)
-"""What a worker does by itself, at once."""
+"""Steps that a worker does by itself, at once."""
 LOCAL = ENTER
 
 NAMES = {number: name for name, number in list(globals().items()) if name.isupper() and isinstance(number, int)}

@@ -22,7 +22,7 @@ DEFERRED = replace(TWO, defers=True)
 TWO_ROOTS = Setting(workers=2, moves=2, levels=1, stacks=3, roots=2, stops=False, betas=(INFINITE,))
 ROOTS_AND_A_HELPER = replace(TWO_ROOTS, workers=3)
 SMALL = (TWO, TWICE, DEFERRED, THREE, TWO_ROOTS, WIDE, CHAIN, ROOTS_AND_A_HELPER)
-"""Where a change is looked for, the cheapest first."""
+"""Settings in which a change is looked for, the cheapest first."""
 OF_MUTATIONS = {steps.J_EARLY_TAKE, steps.J_LATE_READ, steps.J_LATE_WRITE, steps.S_ALPHA_AGAIN, steps.N_UNLOCKED_TAKE}
 OF_MUTATIONS |= {steps.C_UNLOCKED_REPORT, steps.C_EARLY_EPOCH, steps.L_EARLY_FREE, steps.L_LATE_READ}
 OF_MUTATIONS |= {steps.L_LATE_WRITE, steps.L_LATE_PARK, steps.X_LATE_READ, steps.X_LATE_WRITE}
@@ -104,6 +104,6 @@ def test_every_order_of_steps_of_larger_trees(setting: Setting, least_states: in
 @pytest.mark.slow
 @pytest.mark.parametrize("number", mutations.HARMLESS, ids=name_of)
 def test_a_harmless_change_is_harmless(number: int) -> None:
-    """What the program does, and need not do."""
+    """The program does this without need."""
     for setting in (*SMALL, replace(CHAIN, values=3, stops=False)):
         check(replace(setting, mutation=number), 2_000)

@@ -49,7 +49,7 @@ def test_a_whole_control_is_played_without_losing_on_time(
 
 @given(st.floats(0.002, 20_000.0), st.floats(0.0, 300.0), st.floats(0.0, 5.0))
 def test_in_sudden_death_no_move_takes_more_than_half(time_s: float, increment_s: float, overhead_s: float) -> None:
-    """So the clock never runs dry, whatever comes."""
+    """The clock therefore never runs dry, whatever comes."""
     assert allot(GameClock(time_s, increment_s), overhead_s).hard_s <= max(0.001, (time_s - overhead_s) / 2) + 1e-9
 
 
@@ -117,7 +117,7 @@ def test_no_game_of_200_moves_is_lost_by_lag(
 @example(4.0, 0.014, True, 0)
 @example(10.0, 0.03, True, 1)
 def test_no_game_is_lost_by_a_lag_that_is_measured(time_s: float, lag_s: float, takes_all: bool, seed: int) -> None:
-    """Also one that is more than the overhead says, up to 50 ms."""
+    """The lag may be greater than the overhead, up to 50 ms."""
     assume(time_s >= 0.1 + 250 * (lag_s + 0.001))
     dice = random.Random(seed)
     lag = (lambda: lag_s) if seed % 2 == 0 else (lambda: dice.uniform(0.8 * lag_s, 1.2 * lag_s))
@@ -134,7 +134,7 @@ def test_time_is_used_when_moves_turn_out_to_cost_little(time_s: float, least: f
 @pytest.mark.parametrize(("time_s", "increment_s"), [(5.0, 0.05), (60.0, 0.6), (180.0, 2.0), (1.0, 0.03)])
 @pytest.mark.parametrize("lag_s", [None, 0.0, 0.02])
 def test_increments_pay_for_the_lag(time_s: float, increment_s: float, lag_s: float | None) -> None:
-    """So nothing more than that of this move is kept back."""
+    """No more than the lag of this move is therefore kept back."""
     budget = allot(GameClock(time_s, increment_s, lag_s=lag_s), 0.03)
     assert budget.soft_s == pytest.approx((time_s - 0.03) / 30 + 0.75 * (increment_s - 0.03))
     assert budget.hard_s == pytest.approx(min(4 * budget.soft_s, (time_s - 0.03) / 2))

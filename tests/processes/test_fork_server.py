@@ -250,7 +250,7 @@ def test_a_frozen_program(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_program_that_starts_itself_does_so_once(tmp_path: Path) -> None:
-    """What looks like an interpreter, and runs the program whatever it is told."""
+    """The executable looks like an interpreter, and runs the program whatever its arguments are."""
     script = tmp_path / "happy"
     program = f"""
     #!{sys.executable}

@@ -200,7 +200,7 @@ def test_a_death_is_noticed_at_once_and_named(method: str, number: signal.Signal
     with Supervisor(3, 1, start_method=method) as engine:
 
         def seconds() -> float:
-            """From the death to the note."""
+            """Return the time from the death to the note."""
             noticed: list[tuple[float, str]] = []
             pids = [worker.pid for worker in engine.pool.workers]
             died_at: list[float] = []

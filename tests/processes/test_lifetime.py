@@ -1,4 +1,4 @@
-"""What a worker has of the process that forked it; it ends with its parent, whatever it is doing."""
+"""A worker's inheritance from the process that forked it; it ends with its parent, whatever it is doing."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def blocks_of(pid: int) -> list[str]:
 
 
 def files_of(pid: int) -> list[str]:
-    """What a process has open besides its standard streams, without the number of each."""
+    """Return the files that a process has open besides its standard streams, without the number of each."""
     folder = Path(f"/proc/{pid}/fd")
     return sorted(os.readlink(file).split("[")[0].strip(":") for file in folder.iterdir() if int(file.name) > 2)
 
@@ -197,7 +197,7 @@ def test_signals_to_the_whole_group_are_for_the_program(method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_more_workers_than_cores_take_a_part_of_the_table_each(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also in the fork server, which counts the cores itself."""
+    """The fork server counts the cores itself."""
     cores = arena_module.usable_cores()
     monkeypatch.setattr(arena_module, "usable_cores", lambda: cores)
     workers = 4 * cores

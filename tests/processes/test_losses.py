@@ -36,15 +36,14 @@ from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
 SLACK_S = 0.5
-"""What a loaded machine may add to any time here; nothing that hangs gets by with it."""
+"""Seconds that a loaded machine may add to any time here; a hang takes longer."""
 
 
 @contextmanager
 def signalled(
     engine: Supervisor, number: signal.Signals, every_s: float, begun: threading.Event, seed: int = 0
 ) -> Iterator[list[int]]:
-    """From when it has begun on a random worker gets this signal every so often. Yields the numbers of those that got
-    it."""
+    """Send this signal regularly to a random worker from `begun` on; yield the numbers of those that got it."""
     hit: list[int] = []
     over = threading.Event()
     dice = random.Random(seed)
@@ -259,7 +258,7 @@ def test_a_worker_that_ends_by_itself_at_the_start_is_not_started_again(monkeypa
 
 
 def test_a_death_for_want_of_memory_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the start, where less can be asked for, and later on."""
+    """It may happen at the start, where less can be asked for, and later on."""
     kills = iter(range(1000))
     monkeypatch.setattr(child, "oom_kills", lambda: next(kills))
     short = "worker 0 was killed by the system, which is short of memory"
@@ -337,7 +336,7 @@ def test_late_workers_get_a_share_of_the_clock(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_move_at_once_wakes_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And leaves all of them for the search that follows."""
+    """All of them are left for the search that follows."""
     sent: list[object] = []
     with Supervisor(4, 16) as engine:
         send = Children.send

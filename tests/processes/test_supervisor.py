@@ -125,7 +125,7 @@ def test_one_worker_process_searches_the_tree_of_the_serial_search() -> None:
 
 @pytest.mark.parametrize("threads", [2, 3, 8])
 def test_plain_value_with_real_processes(threads: int) -> None:
-    """More workers than cores too. The serial plain search is compared with naive negamax in test_step.py."""
+    """There are more workers than cores, too. test_step.py compares the serial plain search with naive negamax."""
     boards = [chess.Board(), chess.Board(KIWIPETE), chess.Board("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1")]
     with Supervisor(1, 1) as alone:
         expected = [

@@ -104,7 +104,7 @@ def test_a_match(fake_ray: Path, tmp_path: Path) -> None:
 
 
 def _rows(text: str) -> list[dict[str, object]]:
-    """Without what depends on the clock."""
+    """Return rows without what depends on the clock."""
     rows = [json.loads(line) for line in text.splitlines()]
     return [{key: row.get(key) for key in ("line", "bestmove", "score", "depth", "nodes", "pv")} for row in rows]
 

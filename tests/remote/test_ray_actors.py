@@ -38,18 +38,18 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class FakeRay:
-    """What psearch uses of the module `ray`. Actors answer when the test says so; all that they are asked is noted."""
+    """The part of the module `ray` that psearch uses. Actors answer when the test says so; all calls are noted."""
 
     exceptions = SimpleNamespace(RayError=Gone)
 
     def __init__(self) -> None:
         self.alive: dict[str, dict[str, Any]] = {}
         self.asked: dict[int, tuple[str, int]] = {}
-        """What each reference asked of which actor."""
+        """Actor and call of each reference."""
         self.outcomes: dict[int, Any] = {}
         """Answers that have not been collected yet."""
         self.selectors: list[str] = []
-        """Where each actor that was started may run."""
+        """Nodes where each actor that was started may run."""
         self.nodes_of: dict[int, str] = {}
         """Node of each actor."""
         self.killed: list[int] = []
@@ -224,7 +224,7 @@ def test_no_more_actors_than_are_wanted() -> None:
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What an actor does to its process is undone."""
+    """Undo what an actor does to its process."""
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     handler = signal.getsignal(signal.SIGINT)
     yield

@@ -113,7 +113,7 @@ def test_the_first_iteration_ends_soon_whatever_stands_on_the_board(mode: str, a
 
 @pytest.mark.parametrize("name", ABSURD)
 def test_plain_mode_has_the_value_of_naive_negamax(name: str, arena: Arena) -> None:
-    """Where quiescence runs out of positions, too: each of its moves gets the same share in whatever order."""
+    """It is the same where quiescence runs out of positions: each of its moves gets the same share in any order."""
     board = parse_position(ABSURD[name])
     expected = NaiveSearch(arena.tables, max_nodes=20_000_000).value(board, 1)
     assert expected is not None
@@ -122,7 +122,7 @@ def test_plain_mode_has_the_value_of_naive_negamax(name: str, arena: Arena) -> N
 
 @pytest.mark.parametrize("name", ABSURD)
 def test_every_policy_finds_the_value(name: str, arena: Arena) -> None:
-    """Without pruning, so that there is one value; with many moves put off."""
+    """There is no pruning, so that there is one value; many moves are put off."""
     board = parse_position(ABSURD[name])
     expected = search(arena, board, 1, SearchOptions.plain("serial")).score
     for seed, policy in enumerate(POLICY_NAMES):

@@ -137,7 +137,7 @@ def test_the_recursion_visits_the_least_tree(shape: Shape) -> None:
 @pytest.mark.parametrize("aspiration", [0, 25])
 @pytest.mark.parametrize("shape", [*PERFECT, *IRREGULAR])
 def test_one_worker_is_the_recursion(arenas: dict[int, Arena], shape: Shape, aspiration: int) -> None:
-    """To the node, whatever the policy: a node that is opened and joined by nobody is as any other."""
+    """It visits the same nodes, whatever the policy: an open node that nobody joins is like any other."""
     for seed in (1, 2, 3):
         shape = replace(shape, seed=seed)
         twin = Serial(shape, aspiration)

@@ -182,7 +182,7 @@ def test_searches_in_virtual_time_have_as_many_words_as_their_file_says() -> Non
 
 @pytest.mark.parametrize("line", ["WORDS = 4", "WORDS: int = 4  # of 64 bits", "WORDS=4\r"])
 def test_the_size_is_read_however_its_line_is_written(line: str, tmp_path: Path) -> None:
-    """Also from a file that Python's parser gives up."""
+    """A file that Python's parser rejects has its size read, too."""
     file = tmp_path / "large.py"
     file.write_text(f"{line}\nx = {'-' * 100_000}1\n")
     assert kernels_of(str(file)).words == 4

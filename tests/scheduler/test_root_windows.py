@@ -82,7 +82,7 @@ def test_an_iteration_ends_whatever_its_searches_answer(
 
 
 def test_null_windows_end_at_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where every search says the same; mates are searched without a window."""
+    """Every search gives the same value; mates are searched without a window."""
     monkeypatch.setattr(setup, "PROVED_DEPTH", 1)
     dice = random.Random(39)
     with contextlib.closing(RootProbe("null")) as probe:

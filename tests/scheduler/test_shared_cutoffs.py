@@ -1,4 +1,4 @@
-"""What workers share at a node: the count of cutoffs by which moves are reduced; locked nodes are passed over."""
+"""Workers at one node: they share the count of cutoffs by which moves are reduced, and pass over locked nodes."""
 
 from __future__ import annotations
 

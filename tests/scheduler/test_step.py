@@ -171,7 +171,7 @@ def test_stop_at_every_step_leaves_nothing_behind(arenas: dict[int, Arena]) -> N
 
 
 def test_nothing_is_stored_from_a_search_cut_short() -> None:
-    """What a stopped search still stores are nodes it had completed: the search without the stop stores them too."""
+    """A stopped search stores only nodes that it has completed: the search without the stop stores them, too."""
     arena = Arena(1, 1)
     board = chess.Board(MIDDLE_GAME)
     stored_late = 0
@@ -274,7 +274,7 @@ def test_what_is_read_of_a_running_search(arenas: dict[int, Arena]) -> None:
 
 PREEMPTIVE = group_of("unchanged", {})
 SEARCHES = 400
-"""Among them something is found of every mutation; of most in the first few."""
+"""Number of searches for each mutation: they find all of them, most in the first few."""
 
 
 def test_nothing_is_wrong_in_any_order() -> None:

@@ -1,4 +1,4 @@
-"""Which network evaluates, and whether one does: from Python, the command line and UCI, for one and many workers."""
+"""The network that evaluates, or none: from Python, the command line and UCI, for one and many workers."""
 
 from __future__ import annotations
 

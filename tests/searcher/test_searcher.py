@@ -42,7 +42,7 @@ class StandInSupervisor:
 
 
 class System:
-    """What a `Searcher` gets from a system that can be told what to grant."""
+    """A system that grants a `Searcher` what the test allows."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -53,7 +53,7 @@ class System:
         StandInSupervisor.granted = staticmethod(granted)
 
     def settle(self, *size: int) -> tuple[Size, list[Size], list[str]]:
-        """What there is then, what was tried for it, and what was said."""
+        """Return what there is then, what was tried for it, and what was said."""
         return self.after(lambda: self.workers.settle(Size(*size)))
 
     def retry(self) -> tuple[Size, list[Size], list[str]]:

@@ -547,7 +547,7 @@ def test_where_sharing_costs_nothing_it_is_as_before(workers: int, policy: str) 
 
 @pytest.mark.parametrize("name", SHARING)
 def test_each_cost_of_sharing_makes_a_search_other(eight: Simulator, name: str) -> None:
-    """And by itself: all others are zero. Twice the same."""
+    """It does so by itself: all others are zero. Two searches are the same."""
     plain = search_with(eight, NOTHING_SHARED)
     costs = replace(NOTHING_SHARED, **{name: 0.5 if name == "crowd" else 5000.0})
     found = search_with(eight, costs)

@@ -64,7 +64,7 @@ FIRST_QUIET = 2
 
 @kernel(i64(Context, Worker, Tree))
 def exact_value(ctx, wk, tree):
-    """What the node at the worker's ply is worth in the present iteration."""
+    """Return the value of the node at the worker's ply in the present iteration."""
     if tree.swing == 0:
         return tree.value
     depth = stack_of(ctx, wk.stack).root_depth
@@ -79,7 +79,7 @@ def breadth_of(tree):
 
 @kernel(i64(Tree, i64))
 def child_index(tree, move):
-    """Which child a move leads to; child 0 is the best."""
+    """Return the number of the child that a move leads to; child 0 is the best."""
     breadth = breadth_of(tree)
     shift = np.int64((tree.key >> np.uint64(32)) % np.uint64(breadth)) if tree.disorder else 0
     return (move - 1 + shift) % breadth
@@ -113,7 +113,7 @@ def enter(ctx, wk, frame):
 
 @kernel(void(Context, Worker, Frame, Node, i64, i64))
 def push_null(ctx, wk, frame, node, split_type, kannan_type):
-    """To pass is worth as much as the node, or less."""
+    """Pass; this is worth as much as the node, or less."""
     child = above(frame)
     frame.visit.move = NULL_MOVE
     frame.visit.stage = VISIT_NULL

@@ -40,7 +40,7 @@ _KERNELS = (
     "push_null",
 )
 REPLACED = {f"psearch_core.game.{name}": f"artificial_kernels.{name}" for name in _KERNELS}
-"""What stands in for kernels of the door; the others are those of chess, which look at no board."""
+"""Kernels that stand in for those of the door; the others are those of chess, which look at no board."""
 
 ARTIFICIAL = Group("artificial_tree", "round_robin", "psearch.simulation.virtual_driver", replaced=REPLACED)
 run_interleaved = ARTIFICIAL.entry("run_interleaved")
@@ -57,7 +57,7 @@ tree_dtype = np.dtype(
         "itemsize": position_dtype.itemsize,
     }
 )
-"""What lies in the memory of a position; the key where the scheduler looks for it."""
+"""Contents of a position's memory; the key lies where the scheduler looks for it."""
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -122,7 +122,7 @@ class Place:
         return self._child(self.shape.breadth)
 
     def after_noise(self) -> Place | None:
-        """What follows in quiescence; None: it is quiet."""
+        """Return the place that follows in quiescence; None: it is quiet."""
         if not self.shape.noise or self.key >> 62:
             return None
         return Place(self.shape, self._child(0).key, -self.value)
@@ -133,7 +133,7 @@ def root_of(shape: Shape) -> Place:
 
 
 def swing_of(shape: Shape, iteration: int) -> int:
-    """What the root is worth more in this iteration."""
+    """Return by how much more the root is worth in this iteration."""
     return _mixed(iteration * _GOLDEN) % (2 * shape.swing + 1) - shape.swing if shape.swing else 0
 
 

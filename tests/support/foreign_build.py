@@ -34,7 +34,7 @@ _SYSTEM_REGISTER = re.compile(r"^\tm(?:rs|sr)\t(.+)$", re.MULTILINE)
 
 
 def facts(assembly: str) -> dict[str, Any]:
-    """What the text of a group says."""
+    """Return the facts about a group that its assembly shows."""
     lines = [re.split(r"\s+", line.strip()) for line in assembly.splitlines() if re.match(r"\t[a-z]", line)]
     names = [words[1] if words[0] in _PREFIXES and len(words) > 1 else words[0] for words in lines]
     return {

@@ -77,7 +77,7 @@ def examples_of(page: str) -> list[Example]:
 
 
 def output_of(command: str) -> str:
-    """What a command leaves on the terminal now."""
+    """Return what a command leaves on the terminal now."""
     shown, _, status = on_terminal([*PSEARCH, *shlex.split(command)[1:]], _COLUMNS, folder=DATA / "guides")
     if status != 0:
         raise RuntimeError(f"{command}: status {status}: {what_stays(shown)}")
@@ -85,7 +85,7 @@ def output_of(command: str) -> str:
 
 
 def masked(output: str) -> str:
-    """What is the same on every machine."""
+    """Return the part of an output that is the same on every machine."""
     for pattern, word in _MASKED:
         output = pattern.sub(word, output)
     return output

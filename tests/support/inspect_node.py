@@ -264,7 +264,7 @@ class NodeProbe(Probe):
         return bool(self._call(exchange_at_least, self.tables, self._address, move, threshold))
 
     def known_scale(self, side: chess.Color) -> int:
-        """How much of a side's advantage the theory of endings leaves, 0 to 64, with few men on the board."""
+        """Return how much of a side's advantage the theory of endings leaves, 0 to 64, with few men on the board."""
         return self._call(scale_of_side, self.tables, self._address, int(not side))
 
     def cannot_win(self, side: chess.Color) -> bool:
@@ -318,7 +318,7 @@ class TableEntry:
 
     @classmethod
     def unpack(cls, data: int, ply: int = 0) -> TableEntry:
-        """From a data word of 0 to 2**64 - 1; mates as seen from the root of a search that is at `ply`."""
+        """Unpack a data word of 0 to 2**64 - 1; mates count from the root of a search that is at `ply`."""
         word = signed(data)
         return cls(*(int(entry_field(word, field, ply)) for field in range(6)))
 
@@ -389,7 +389,7 @@ def bytes_that_differ(first, second):
 
 
 Answers = Callable[[int, int], int]
-"""What a search with this alpha and beta says."""
+"""Function of alpha and beta that returns a search's score."""
 
 
 @entry(void(i64, i64), INSPECT)

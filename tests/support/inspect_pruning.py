@@ -107,7 +107,7 @@ def node_reduction(pruning, frame):
 
 @entry(i64(i64, i64), INSPECT)
 def node_wishes(pruning, frame):
-    """Which passes the node wants: bits in the order of `_WISHES`."""
+    """Return the passes that the node wants, as bits in the order of `_WISHES`."""
     fr = frame_at(frame)
     record = pruning_at(pruning)
     wishes = 1 * needs_verification(record, fr.position, fr.node) + 2 * wants_iid(record, fr.node)
@@ -214,7 +214,7 @@ class PruningProbe(NodeProbe):
         self.decide_futility()
 
     def decide_futility(self) -> int:
-        """What a move without gain is worth at most, NO_SCORE where nothing is futile; the depth may change."""
+        """Return the most that a move without gain is worth, NO_SCORE where nothing is futile; the depth may change."""
         self._call(node_futility, self.worker, self._pruning, self.tables, self._frames)
         return int(self.node["futility"])
 

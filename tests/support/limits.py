@@ -66,7 +66,7 @@ NEEDS_POPULATE = pytest.mark.skipif(not _can_populate(), reason="Linux before 5.
 
 
 def resident_kb(pid: int, size_kb: int) -> list[int]:
-    """How much is mapped of each of a process's shared blocks of this size."""
+    """Return how much is mapped of each of a process's shared blocks of this size."""
     return [int(words[0]) for words in block_facts(pid, size_kb, "Rss:")]
 
 

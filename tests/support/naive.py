@@ -244,7 +244,7 @@ def _attackers(board: chess.Board, color: chess.Color, square: int, occupied: in
 
 
 def _best_reply(board: chess.Board, color: chess.Color, square: int, occupied: int, prize: int) -> int:
-    """What a side can win by taking a piece worth `prize` on a square, 0 if it rather leaves it."""
+    """Return what a side can win by taking a piece worth `prize` on a square, 0 if it rather leaves it."""
     attackers = _attackers(board, color, square, occupied)
     if not attackers:
         return 0

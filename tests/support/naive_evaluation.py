@@ -21,7 +21,7 @@ PIECES = (chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)
 
 
 class Side:
-    """What a board holds, as White sees it, and the counts of his terms."""
+    """Contents of a board as White sees it, and the counts of White's terms."""
 
     def __init__(self, board: chess.Board) -> None:
         self.board = board
@@ -139,7 +139,7 @@ class Side:
             self.add("STORM", 7 * (own_rank > 0 and enemy_rank == own_rank + 1) + enemy_rank)
 
     def area(self) -> chess.SquareSet:
-        """What counts as mobility."""
+        """Return the squares that count as mobility."""
         denied = self.by(False, chess.PAWN) | {self.king}
         for pawn in self.pawns:
             if chess.square_rank(pawn) in (1, 2) or pawn + 8 in self.occupied:
@@ -319,7 +319,7 @@ class Side:
 
 
 def counts_of_white(board: chess.Board) -> Counts:
-    """How often White has each term."""
+    """Return how often White has each term."""
     side = Side(board)
     side.pawn_terms()
     side.shelter_terms()

@@ -21,7 +21,7 @@ _OPERATIONS = [
     ' id "x"; bm Nf3+ O-O;',
 ]
 _NO_COUNTERS = [(), (), ("0",), ("-", "-"), ("-1", "0"), ("-5", "99999999999"), ("123456", "-"), ("−1", "1")]  # noqa: RUF001
-"""What is read as 0 and 1."""
+"""Counters that are read as 0 and 1."""
 
 
 def oddly_written(board: chess.Board, dice: Random, *, in_line: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""Where tests find the repository's folders."""
+"""The repository's folders that tests use."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def _has_ended(ctx, worker):
 
 @entry(i64(i64, i64))
 def run_worker(context, worker):
-    """What a coroutine does; it never comes back."""
+    """Run a worker in a coroutine; never returns."""
     ctx = context_at(context)
     sw = switching_at(ctx.plug_in)
     while sw.workers > 0:
@@ -211,7 +211,7 @@ class Preemptive:
         self._stacks = np.zeros((MOST, _STACK_BYTES), np.uint8)
 
     def search(self, case: Case) -> str:
-        """What is wrong with one search; empty if nothing is."""
+        """Return what is wrong with one search; empty if nothing is."""
         self._begin(case)
         self.was_stopped = False
         points = looks = nodes = 0
@@ -281,7 +281,7 @@ class Preemptive:
 
 
 def hunt(group: Group, seeds: range) -> str:
-    """What is wrong in the first of many searches in which something is; empty if nothing is."""
+    """Return what is wrong in the first of many searches that finds a mistake; empty if none does."""
     machines = [Preemptive(group, 2), Preemptive(group, 3), Preemptive(group, 4, stacks=5)]
     joins = failed = aborts = 0
     for seed in seeds:

@@ -1,4 +1,4 @@
-"""What the tests of selective search share: positions, and probes of one decision at a time."""
+"""Positions for the tests of selective search, and probes of one decision at a time."""
 
 from __future__ import annotations
 

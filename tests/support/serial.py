@@ -33,7 +33,7 @@ class Found:
 
 
 def found(arena: Arena, board: chess.Board) -> Found:
-    """What lies in an arena whose search is done."""
+    """Return the result of an arena whose search is done."""
     header = arena.header[0]
     best = to_chess_move(int(header["best_move"]), board)
     assert best in board.legal_moves

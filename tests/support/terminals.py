@@ -114,7 +114,7 @@ class Terminal(io.StringIO):
 def on_terminal(
     command: Sequence[str], columns: int = 80, stdout_too: bool = True, folder: Path | None = None
 ) -> tuple[str, str, int]:
-    """What a terminal of this width is sent on stderr, and on stdout if that is not the same; the exit status."""
+    """Return what a terminal of this width gets on stderr, and on stdout if that is another; and the exit status."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {**os.environ, "TERM": "xterm"}
@@ -135,12 +135,12 @@ def on_terminal(
 
 
 def what_stays(text: str) -> str:
-    """What a terminal shows in the end of what it was sent: no display that was taken away, and no colours."""
+    """Return the final contents of a terminal: without displays that were taken away, and without colours."""
     lines = _LAST_FRAME.sub("", text).split("\n")
     return "\n".join(CONTROL.sub("", line.rpartition("\x1b[2K")[2]).rstrip() for line in lines)
 
 
 def line_before(text: str, words: str) -> str:
-    """What stands to the left of these words, on the same line and not erased."""
+    """Return the text to the left of these words, on the same line and not erased."""
     before = re.split(r"\x1b\[2K|\n", text[: text.index(words)])[-1]
     return CONTROL.sub("", before)

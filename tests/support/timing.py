@@ -65,7 +65,7 @@ def last_bound(search: Callable[[], str], tries: int = 5) -> str:
 
 
 def seconds_of(function: Callable[[], object]) -> float:
-    """How long it takes."""
+    """Return the duration of a call."""
     start = time.perf_counter()
     function()
     return time.perf_counter() - start

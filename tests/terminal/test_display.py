@@ -1,4 +1,4 @@
-"""What a terminal shows: lines, the live table, a drawn board, the status line; also where it becomes narrower."""
+"""Output on a terminal: lines, the live table, a drawn board, the status line; also where it becomes narrower."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def draw_on(stream: TextIO, monkeypatch: pytest.MonkeyPatch, fen: str, **environ
 
 
 def drawn(monkeypatch: pytest.MonkeyPatch, fen: str, **environment: str) -> str:
-    """What a terminal gets."""
+    """Return the drawing that a terminal receives."""
     terminal = Terminal()
     draw_on(terminal, monkeypatch, fen, **environment)
     return terminal.getvalue()
@@ -283,7 +283,7 @@ def frame(number: int) -> Text:
 
 
 def shown(widths: list[int], screen: Screen) -> list[str]:
-    """What stands on the screen in the end, of frames for these widths between two lines."""
+    """Return the final screen after frames for these widths between two lines."""
     output = Terminal()
     console = Console(file=output, force_terminal=True, width=widths[0], height=24)
     console.print("before")

@@ -119,7 +119,7 @@ def test_a_wrong_generator_is_noticed() -> None:
 
 
 def test_comments_and_empty_lines_keep_their_numbers(tmp_path: Path) -> None:
-    """And a file may begin with the mark that some editors write, or have comments of another encoding."""
+    """A file may begin with the mark that some editors write, or have comments of another encoding."""
     path = tmp_path / "suite.epd"
     path.write_bytes(b"\xef\xbb\xbfstartpos ;D1 20\n\n  # none\nstartpos;D2 400;\n")
     assert [(case.source, case.counts) for case in read_perft_suite(str(path))] == [

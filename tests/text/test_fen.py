@@ -35,7 +35,7 @@ DROPPED = {
     "PARSE_ERROR: fullmove number cannot be negative",
     "PARSE_ERROR: half-move clock cannot be negative",
 }
-"""What python-chess says of FENs in which something cannot be true: it is left out, and the rest is read."""
+"""python-chess's complaints about FENs with something impossible, which is left out; the rest is read."""
 CHECKS_BEFORE_EN_PASSANT = (
     "8/8/8/1k6/3Pp3/8/8/4KQ2 b - d3 0 1",
     "rnbqk1nr/bb3p1p/1q2r3/2pPp3/3P4/7P/1PP1NpPP/R1BQKBNR w KQkq c6 0 1",

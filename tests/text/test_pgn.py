@@ -43,7 +43,7 @@ def written(game: chess.pgn.Game) -> str:
 
 
 def without_placeholders(game: chess.pgn.Game) -> chess.pgn.Game:
-    """Without the tags that python-chess adds where a game has none."""
+    """Remove the tags that python-chess adds where a game has none."""
     for tag, value in list(game.headers.items()):
         if value in ("?", "????.??.??", "*"):
             del game.headers[tag]
@@ -316,7 +316,7 @@ def test_a_word_that_is_no_move_is_refused_and_named(word: str) -> None:
     ],
 )
 def test_moves_in_other_forms(text: str, wanted: str | None) -> None:
-    """None: some word is refused, and named."""
+    """A game without `wanted` has a word that is refused and named."""
     (work,) = games_of(f'[Event "a"]\n\n{text} *')
     assert (work.problem is None) == (wanted is not None), work.problem
     if wanted is not None:

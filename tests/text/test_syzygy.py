@@ -285,7 +285,7 @@ def test_what_is_wrong_with_a_part_is_one_line_and_the_rest_is_used(
 
 
 def test_tables_without_the_other_half_alone(tmp_path: Path) -> None:
-    """What most people download first: WDL only."""
+    """Most people first download these: WDL only."""
     with RootProber(str(copied(tmp_path / "wdl", *(path.name for path in TABLES.glob("*.rtbw"))))) as half:
         assert half.problems == ["7 endgame tables have no .rtbz (DTZ) and are not used: KBvK, KNvK, KPvK, KQvK, ..."]
         assert half.probe(chess.Board("8/8/8/8/3k4/8/8/3K3R w - - 0 1")) is None

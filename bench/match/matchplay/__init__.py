@@ -1,1 +1,1 @@
-"""What bench/match/match.py is made of: engines, one game, openings, the arithmetic of results, the journal."""
+"""Parts of bench/match/match.py: engines, one game, openings, the arithmetic of results, the journal."""

@@ -48,7 +48,7 @@ def elo_of_score(score: float) -> float:
 
 @dataclass(frozen=True)
 class Strength:
-    """How much stronger the first engine is, from complete pairs."""
+    """Strength of the first engine against the second, from complete pairs."""
 
     pairs: int
     score: float

@@ -35,7 +35,7 @@ _LIMITS = ("tc", "nodes", "depth", "movetime")
 
 @dataclass(frozen=True)
 class TimeControl:
-    """What an engine may use: a clock, or the same limit for every move."""
+    """Time that an engine may use: a clock, or the same limit for every move."""
 
     base_s: float | None = None
     """Seconds on the clock at the start; None: no clock."""

@@ -26,7 +26,7 @@ WINNING_CP = 300
 
 @dataclass(frozen=True)
 class Rules:
-    """How games are judged."""
+    """Rules by which games are judged."""
 
     margin_s: float = 0.0
     """Seconds by which a clock may be overdrawn."""
@@ -57,7 +57,7 @@ class Pairing:
 
 @dataclass
 class Complaint:
-    """What an engine must not do."""
+    """A complaint about something that an engine must not do."""
 
     engine: int
     kind: str
@@ -172,7 +172,7 @@ class _Clock:
 
 
 class Adjudication:
-    """How long both have agreed."""
+    """Counts of moves on which both engines have agreed."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
@@ -240,7 +240,7 @@ class Game:
 
     @property
     def to_move(self) -> int:
-        """Which engine."""
+        """Return the engine that is to move."""
         return self.pairing.white if self.board.turn == chess.WHITE else 1 - self.pairing.white
 
     def _limit(self, number: int) -> chess.engine.Limit:
@@ -271,7 +271,7 @@ class Game:
             self.record.result = "1-0" if winner == self.pairing.white else "0-1"
 
     async def play(self) -> Record:
-        """To the end. Raises nothing that an engine does."""
+        """Play the game to its end. Raises nothing that an engine causes."""
         begin = time.perf_counter()
         while self.record.result == "*":
             await self._move(self.to_move)

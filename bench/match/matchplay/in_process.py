@@ -56,7 +56,7 @@ class Player:
 
 @dataclass(frozen=True)
 class Finished:
-    """How a game ended."""
+    """The end of a game."""
 
     winner: int | None
     """0 the first player, 1 the second, None drawn"""

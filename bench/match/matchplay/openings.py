@@ -1,4 +1,4 @@
-"""Where the games begin: a book of EPD, FEN or PGN, or ten short lines of the project's own choice."""
+"""Openings of games: a book of EPD, FEN or PGN, or ten short lines of the project's own choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the scripts of matches share: bad input is one line, and games are played here or on a cluster."""
+"""Parts that scripts of matches share: bad input is one line, and games are played here or on a cluster."""
 
 from __future__ import annotations
 

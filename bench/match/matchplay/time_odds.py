@@ -37,7 +37,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Worth:
-    """What the first side is worth in time of the second."""
+    """Factor of the second side's time that the first side's advantage is worth."""
 
     odds: float
     """Odds of time; nan where the games show no gain from more time."""
@@ -75,7 +75,8 @@ def _even(log_odds: Array, counts: Array) -> Array:
 
 
 def worth(pairs: Mapping[float, Sequence[int]]) -> Worth | None:
-    """From the numbers of pairs of each kind (see `elo.py`) at each of the odds; None without pairs at two of them."""
+    """Return the worth, from the numbers of pairs of each kind (see `elo.py`) at each of the odds; None without pairs
+    at two of them."""
     played = sorted(odds for odds, counts in pairs.items() if sum(counts))
     if len(played) < 2:
         return None

@@ -47,7 +47,7 @@ _GAME_BYTES = 6
 
 
 class Torn(ValueError):
-    """What is read is not a whole block."""
+    """The bytes read are not a whole block."""
 
 
 class Game(NamedTuple):
@@ -189,7 +189,7 @@ def _unpacked(packed: _Packed) -> Block:
 
 
 def _each(path: Path, take: Callable[[_Packed], T]) -> Iterator[T]:
-    """What `take` makes of each block of a file. Raises OSError, and Torn, which names file and place."""
+    """Yield `take` of each block of a file. Raises OSError, and Torn, which names file and place."""
     with path.open("rb") as file:
         while True:
             begin = file.tell()

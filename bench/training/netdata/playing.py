@@ -147,7 +147,7 @@ _MOST_STARTS = 200
 
 
 class Settings(NamedTuple):
-    """What decides how a block of games is played."""
+    """Settings that decide how a block of games is played."""
 
     seed: int
     nodes: int
@@ -205,7 +205,7 @@ def network_name(path: str | None) -> str:
 
 
 class Table:
-    """Where a process plays its games. network: the file of the one that `settings` names."""
+    """The memory with which a process plays its games. network: the file of the one that `settings` names."""
 
     def __init__(self, settings: Settings, book: Book, network: str | None = None) -> None:
         load_kernels()

@@ -1,4 +1,4 @@
-"""From files of games to arrays of positions: what a trainer reads."""
+"""Reader of files of games, which makes arrays of positions for a trainer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEST_EVERY = 10
 
 
 class Filter(NamedTuple):
-    """Which positions are read, and what is worked out for them."""
+    """Choice of the positions that are read, and of what is computed for them."""
 
     skipped: int = 0
     """Searched plies at the beginning of a game that are left out."""
@@ -101,7 +101,7 @@ class Reader:
 
 
 class Positions(NamedTuple):
-    """What was read for training and what for testing: games are in one of them whole."""
+    """Positions for training and for testing: games are in one of them whole."""
 
     training: np.ndarray
     test: np.ndarray
@@ -111,7 +111,7 @@ class Positions(NamedTuple):
 def _parts(
     paths: Iterable[Path], reader: Reader, every: int, most: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
-    """For each block the positions to train on, those to test on, and its games."""
+    """Yield for each block the positions to train on, those to test on, and its games."""
     taken = 0
     for path in paths:
         number = 0

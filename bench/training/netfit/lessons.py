@@ -18,7 +18,7 @@ from netfit.network import UNIT_CP, Array, Net, random_net
 
 
 class Plan(NamedTuple):
-    """How a net is trained."""
+    """Plan of a training."""
 
     epochs: int = 20
     batch: int = 16384
@@ -46,7 +46,7 @@ def error(net: Net, samples: Array, wanted: Array, threads: int) -> float:
 
 
 class Epoch(NamedTuple):
-    """How training stands."""
+    """State of a training."""
 
     number: int
     training_error: float

@@ -133,7 +133,7 @@ UNIT_STEP = 3.0  # and for units of danger
 
 @dataclass
 class Fit:
-    """What is being fitted: weights and K, and the units while `smooth`."""
+    """The parameters that are being fitted: weights and K, and the units while `smooth`."""
 
     weights: Array
     units: Array

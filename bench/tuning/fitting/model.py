@@ -46,7 +46,7 @@ def backward(index: Array, value: Array, used: Array, phase: Array, slope: Array
 
 @_njit
 def _danger_steps(units: Array, unit_weights: Array, smooth: bool) -> tuple[float, int, int, float]:
-    """Where danger is looked up: the place in the table, the steps below and above it, and the share of the latter."""
+    """Look danger up: return the place in the table, the steps below and above it, and the share of the latter."""
     total = 0.0
     for k in range(UNIT_COUNT):
         total += units[k] * unit_weights[k]
@@ -112,7 +112,7 @@ def expected(cp: Array, k: float | Array) -> Array:
 
 
 def occurrence(data: Data) -> Array:
-    """How often each column was used, weighted by phase: float64[2, N_COLUMNS]; danger: by 1 step each."""
+    """Return how often each column was used, weighted by phase: float64[2, N_COLUMNS]; danger: by 1 step each."""
     used = np.zeros((N_COLUMNS, 2))
     backward(data.index, np.abs(data.value), data.used, data.phase, np.ones(len(data)), used)
     return used.T
@@ -125,6 +125,6 @@ def table_means(weights: Array, used: Array) -> Array:
 
 
 def row_shares(term: Term, used: Array) -> Array:
-    """How often each weight of a row was used, of all its uses: float64[2, count]."""
+    """Return how often each weight of a row was used, of all its uses: float64[2, count]."""
     counts = used[:, N_PSQT + term.first : N_PSQT + term.first + term.count]
     return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-9)

@@ -295,12 +295,12 @@ def annotated(text: str, answers: dict[int, Answer]) -> tuple[chess.pgn.Game, Ta
 
 
 def written_of(work: PgnGame, answers: dict[int, Answer]) -> str:
-    """What becomes of a game."""
+    """Return a game as it is written."""
     return annotate(judge_game(work, answers), ANNOTATOR)
 
 
 def level_answers(text: str) -> dict[int, Answer]:
-    """For every position to be searched: a level score and any legal move."""
+    """Return, for every position to be searched, a level score and any legal move."""
     work = next(read_games(source(text)))
     return {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in positions(work)}
 
@@ -740,7 +740,7 @@ def test_a_journal_cut_by_another_program_is_told(tmp_path: Path) -> None:
 
 
 def old_answer(**changes: Any) -> dict[str, Any]:
-    """What journals of suites and games held before they held what programs are told."""
+    """Return an answer as old journals of suites and games hold it."""
     return {
         "best": "e2e4", "cp": 20, "mate": None, "depth": 9, "seldepth": 15, "nodes": 1000, "time_s": 1.0,
         "pv": ["e2e4"], "choices": [{"move": "e2e4", "time_s": 0.5, "depth": 7, "nodes": 400}], "bound": "exact",
@@ -1063,7 +1063,8 @@ def test_an_older_answer_that_is_deep_enough_is_not_searched_again(pool: StandIn
 
 
 def test_the_deeper_answer_is_kept(pool: StandInPool, tmp_path: Path) -> None:
-    """Without a limit of depth everything is searched, to depth 3; so it is kept where a search has failed."""
+    """The limit of nodes has everything searched, to depth 3: the older answer is kept where it is deeper or a search
+    failed."""
     pool.poison = "d0"
 
     def works() -> list[Work[str]]:
@@ -1085,7 +1086,7 @@ def test_the_deeper_answer_is_kept(pool: StandInPool, tmp_path: Path) -> None:
 
 
 def test_what_is_known_is_given_out_before_more_is_read(pool: StandInPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And behind a long search only so much of it is kept in memory."""
+    """Behind a long search only a limited number of known answers is kept in memory."""
     monkeypatch.setattr(analyser_module, "_MOST_HELD", 10)
     read: list[int] = []
 
@@ -1118,7 +1119,7 @@ def test_what_is_known_is_given_out_before_more_is_read(pool: StandInPool, monke
 
 
 def test_a_long_journal_is_read_without_a_pool_and_not_into_the_memory(tmp_path: Path) -> None:
-    """What comes first is given out as it is read."""
+    """The first answers are given out as they are read."""
     with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
         answered(StandInPool(), "abcdef", journal)
         read: list[str] = []

@@ -19,9 +19,10 @@ from programs import PSEARCH
 OPENINGS = DATA / "games" / "openings.pgn"
 BLUNDERS = DATA / "games" / "blunders.pgn"
 A_FIFTH_OF_A_SECOND = ("--nodes", "100000")
-"""What is compared with such a limit of time; with a second, the default, fewer are missed (docs/guides/analyse.md)."""
+"""Options of an analysis that compares as much as a fifth of a second does; a second, the default, misses less
+(docs/guides/analyse.md)."""
 NOT_SEEN = {"9... b5", "19... Qxf3", "7... h6", "29... Bxh2", "8... Na5", "10... O-O-O", "7... O-O"}
-"""What refutes them is deeper, or what they lost is less than noise."""
+"""Moves whose refutation is deeper, or whose loss is less than noise."""
 NOT_SEEN_BY_THE_NETWORK = (NOT_SEEN - {"9... b5", "19... Qxf3"}) | {"13. O-O-O", "16... c6"}
 
 
@@ -65,7 +66,7 @@ def test_the_data_is_what_it_says() -> None:
 
 
 def test_a_game_has_the_same_marks_whatever_searches_it(tmp_path: Path) -> None:
-    """More threads and less time find other scores, not other marks."""
+    """Another number of threads and less time find other scores, and the same marks."""
     file = short_game(tmp_path)
     expected = marks_of(analysed("--threads", "1", "--nodes", "60000", file)[0])
     assert expected[9] == "??"  # 5... Bxd1

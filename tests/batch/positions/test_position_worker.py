@@ -1,4 +1,4 @@
-"""What a worker answers: the same as a search by itself, the same each time, and errors as outcomes."""
+"""A worker's answers: those of a search by itself, the same each time, and errors as outcomes."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def test_behind_an_interruption_the_comparison_is_the_same(worker: PositionWorke
 
 
 def test_a_comparison_counts_nodes_and_no_time(worker: PositionWorker) -> None:
-    """So it is the same on a slower machine."""
+    """It is the same on a slower machine."""
     limits = Limits(movetime_ms=20)
     tasks = [
         [played("b", BEFORE_MATE, "g8f6", limits=limits), played("a", BEFORE_MATE, line="g8f6 h5f7", limits=limits)]

@@ -1,4 +1,4 @@
-"""From kernels to machine code: what is compiled when, by whom, and what numba made of the types."""
+"""Kernels become machine code: which are compiled when, by whom, and what numba made of the types."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from psearch_core.views import i64, u64
 COLD_BUILD = SUPPORT / "cold_build.py"
 BUILD_TIMEOUT_S = 600
 LIBC = {"abort", "memcpy", "memmove", "memset", "sched_yield", "usleep"}
-"""What machine code may call that is not its own; `abort` where an exception would be raised."""
+"""Functions of others that machine code may call; `abort` where an exception would be raised."""
 
 
 def copy_package(target: Path) -> Path:
@@ -106,7 +106,7 @@ def two_at_once(builds: Builds) -> list[dict[str, Any]]:
 
 
 def compiled(report: dict[str, Any]) -> list[str]:
-    """What was compiled, in the order of the report."""
+    """Return what was compiled, in the order of the report."""
     return [" ".join(line.split()[4:-2]) for line in report["lines"] if line.startswith("compiling")]
 
 

@@ -12,7 +12,7 @@ import pytest
 from paths import TESTS
 
 LIBC = {"abort", "memcpy", "memmove", "memset", "sched_yield", "usleep"}
-"""What is linked to a kernel: nothing of a compiler's own library, which no process needs to have loaded."""
+"""Functions that are linked to a kernel: none of a compiler's own library, which no process needs to have loaded."""
 TRAPS = {"brk", "udf", "hlt", "hvc", "smc", "svc", "wfi", "ud2", "ud1", "int3", "int", "hint"}
 WHOLE = ("chess", "search")
 TIMEOUT_S = 900

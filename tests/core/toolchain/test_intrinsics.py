@@ -29,7 +29,7 @@ _I64 = ir.IntType(64)
 
 
 class Numba:
-    """What an intrinsic asks of numba's context."""
+    """The part of numba's context that an intrinsic uses."""
 
     def get_dummy_value(self) -> None:
         return None

@@ -57,7 +57,7 @@ def test_the_environment_chooses_the_folder_once(home, monkeypatch):
 
 @pytest.mark.parametrize("chosen", ["", "~nobody-of-that-name/cache"])
 def test_a_user_without_a_home_is_told(home, monkeypatch, chosen):
-    """And gets no folder named `~`."""
+    """No folder named `~` is made."""
     monkeypatch.chdir(home)
     monkeypatch.delenv("HOME")
     monkeypatch.setattr(os, "getuid", lambda: STRANGER)

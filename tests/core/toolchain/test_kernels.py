@@ -242,7 +242,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 @pytest.mark.slow
 def test_a_program_that_is_killed_takes_its_compiler_along(programs):
-    """Also one that is stopped."""
+    """A program that is stopped first does so, too."""
     process = programs.start()
     try:
         wait_until(lambda: bool(children(process.pid)))
@@ -429,7 +429,7 @@ def test_a_failure_is_not_remembered(never_compiled, monkeypatch):
 
 
 def test_memory_that_cannot_be_executed_is_one_line(monkeypatch):
-    """Where the system forbids it."""
+    """The system forbids it."""
     from psearch_core.toolchain import machine_code
 
     def fail(code: bytes, names: object) -> None:

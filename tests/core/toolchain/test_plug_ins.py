@@ -287,7 +287,7 @@ NOT_HERE = {
         "5: mine: a kernel cannot import: say so at the head",
     ),
 }
-"""What is only in Python, or in numba's own process."""
+"""Kernels that need things which exist only in Python, or in numba's own process."""
 MISTAKES = {
     "fine": (OPENS, ""),
     **{f"writes_{name}": mistake for name, mistake in WRITES.items()},
@@ -404,7 +404,7 @@ MISTAKES = {
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What is told of each file, without its folder."""
+    """Return the error for each file, without its folder."""
     folder = tmp_path_factory.mktemp("policies")
     for name, (text, _) in MISTAKES.items():
         (folder / f"{name}.py").write_text(text)

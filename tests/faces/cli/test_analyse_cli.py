@@ -386,7 +386,7 @@ def marks_in(path: Path) -> list[tuple[set[int], list[str]]]:
 
 
 def test_an_interrupted_run_gives_the_same_marks(tmp_path: Path) -> None:
-    """Also where it was interrupted between a move and the position behind it."""
+    """It may be interrupted between a move and the position behind it."""
     source, out = tmp_path / "in.pgn", tmp_path / "out.pgn"
     source.write_text("1. e4 e5 2. Nf3 d6 3. Bc4 Bg4 4. Nc3 g6 5. Nxe5 Bxd1 6. Bxf7+ Ke7 7. Nd5# 1-0\n")
     words = ["--nodes", "30000", "--threads", "1", "--out", str(out), str(source)]

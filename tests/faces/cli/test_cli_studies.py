@@ -291,7 +291,7 @@ BUSY = {"transfer": 8425.0, "poll_line": 480.0, "join": 4000.0, "system_load": 3
 
 
 def test_costs_of_a_busy_machine_are_named(run: Run, suite: str, tmp_path: Path) -> None:
-    """So is a speedup below 1."""
+    """A speedup below 1 is named, too."""
     file = tmp_path / "costs.json"
     Costs(**BUSY).save(file)  # type: ignore[arg-type]
     words = ["simulate", "--suite", suite, "--tree-nodes", "3000", "--workers", "8", "--hash", "1", "--positions", "2"]

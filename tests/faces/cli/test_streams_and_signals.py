@@ -60,7 +60,7 @@ def test_signals_that_keep_coming() -> None:
 
 @pytest.mark.parametrize("ends_program", [False, True])
 def test_a_signal_after_the_command_raises_nothing(ends_program: bool) -> None:
-    """At whatever moment: while the result is turned into a status, while handlers are restored, after that."""
+    """The moment may be any: while the result is turned into a status, while handlers are restored, after that."""
     heeded = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     former = {number: signal.getsignal(number) for number in heeded}
     try:
@@ -177,7 +177,7 @@ def shown_on_a_shrinking_terminal() -> list[str]:
     decoder = codecs.getincrementaldecoder("utf-8")()
 
     def read() -> bool:
-        """What there is; False at the end."""
+        """Read the available output; return False at its end."""
         try:
             data = os.read(ours, 1 << 16)
         except OSError:

@@ -134,7 +134,7 @@ def test_other_names_of_commands(run: Run) -> None:
 
 @pytest.mark.parametrize("name", ["game.pgn", "suite.EPD", "positions.fen", "notes"])
 def test_a_file_is_analysed(run: Run, tmp_path: Path, name: str) -> None:
-    """So says a line; then it is as if the command had been given."""
+    """A line says so; then it is as if the command had been given."""
     path = tmp_path / name
     path.write_text("# no positions in here\n")
     status, out, err = run("--depth", "3", str(path))

@@ -318,7 +318,7 @@ def test_one_legal_move_is_played_at_once(engine: Client) -> None:
 
 
 def test_infinite_never_answers_by_itself(engine: Client) -> None:
-    """Not even when the deepest iteration has ended: two kings."""
+    """It waits even when the deepest iteration has ended: two kings."""
     engine.send("position fen 4k3/8/8/8/8/8/8/4K3 w - - 0 1", "go infinite")
     engine.nothing_for(1.5)
     engine.send("isready")

@@ -37,7 +37,7 @@ def test_options_and_name(engine: chess.engine.SimpleEngine) -> None:
 
 
 def test_play_a_game_on_a_clock(engine: chess.engine.SimpleEngine) -> None:
-    """Which is lost on time only if other programs have the cores for a second: not each time."""
+    """It is lost on time only if other programs have the cores for a second: not each time."""
 
     def is_lost_on_time() -> bool:
         board = chess.Board()

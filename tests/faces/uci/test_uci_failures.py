@@ -120,7 +120,7 @@ def test_a_damaged_table_is_switched_off_and_the_search_goes_on(talk: Talk, tmp_
 
 
 def test_a_book_that_is_cut_short_while_it_is_open(talk: Talk, tmp_path: Path) -> None:
-    """What was read counts; a mapped file would end the engine."""
+    """The part that was read counts; a mapped file would end the engine."""
     path = tmp_path / "book.bin"
     shutil.copy(DATA / "polyglot" / "lasker-trap.bin", path)
     talk.send(f"setoption name BookFile value {path}", "setoption name OwnBook value true", "isready")

@@ -174,7 +174,7 @@ def says(name: str, text: str) -> str:
 
 
 def picture(page: Any, name: str) -> None:
-    """For the guide."""
+    """Take a picture for the guide."""
     if os.environ.get("PSEARCH_SCREENSHOTS"):
         PICTURES.mkdir(exist_ok=True)
         time.sleep(0.5)  # pieces arrive

@@ -52,7 +52,7 @@ class Talk:
                 return payload
 
     def hear_error(self) -> dict[str, Any]:
-        """What was wrong with what was said."""
+        """Return the next error."""
         while True:
             heard, payload = self.hear_any()
             if heard.endswith(".error"):

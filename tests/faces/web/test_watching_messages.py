@@ -1,4 +1,4 @@
-"""What pages say about workers, laboratory and traces."""
+"""Messages of pages about workers, laboratory and traces."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ def test_a_position_is_analysed(page: Any) -> None:
 
 
 def test_input_is_on_the_board_soon_while_it_searches(page: Any) -> None:
-    """From the key to the picture in which the piece has moved."""
+    """The time counts from the key to the picture in which the piece has moved."""
     load(page, MORPHY, 33)
     page.click("#tab-analysis")
     analyse(page, 6)
@@ -266,7 +266,7 @@ def test_input_is_on_the_board_soon_while_it_searches(page: Any) -> None:
 
 
 def test_keys_are_for_the_board_after_a_click(page: Any) -> None:
-    """On whatever; and a field is left with Escape, or with what was typed."""
+    """Any click does this, and a field is left with Escape, or with what was typed."""
 
     def step(key: str, said: str) -> None:
         page.keyboard.press(key)
@@ -404,7 +404,7 @@ def test_what_was_pasted_is_undone(page: Any) -> None:
 
 
 def test_castling_follows_the_pieces_of_a_position_that_is_made(page: Any) -> None:
-    """What cannot be is not asked for; and what was begun is there when one comes back from another tab."""
+    """Impossible rights are not offered, and an unfinished position is kept while one looks at another tab."""
 
     def ticked() -> str:
         boxes = page.locator("#edit-castling input").all()
@@ -799,7 +799,7 @@ def test_the_move_on_the_board_is_seen_in_a_long_list(page: Any) -> None:
 
 
 def test_first_paint_and_ctrl_c(browser: Any) -> None:
-    """From the start of the program to the first picture; and its end."""
+    """The time counts from the start of the program to the first picture; then it ends."""
 
     def first_paint() -> float:
         context = browser.new_context(viewport=WIDE)

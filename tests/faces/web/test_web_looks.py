@@ -24,7 +24,7 @@ APPROVED = REPOSITORY / "tests" / "data" / "web"
 TALL = {"width": NARROW["width"], "height": 1100}
 """A telephone on which nothing has to be scrolled."""
 SMALL = {WIDE["width"]: (200, 112), TALL["width"]: (125, 366)}
-"""How large pictures are kept."""
+"""Size of the pictures that are kept."""
 CELL = 5
 """Pictures are compared by the means of so many pixels each way: strokes of letters and of edges do not count."""
 MOST_APART = 20
@@ -82,7 +82,7 @@ def games(page: Any) -> str:
 
 
 DIALOGS: dict[str, Callable[[Any], str]] = {"promotion": promotion, "engine": engine, "editor": editor, "games": games}
-"""What opens each, and gives its selector."""
+"""Functions that open each dialog and return its selector."""
 
 
 @pytest.fixture(scope="module")

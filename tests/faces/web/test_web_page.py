@@ -1,4 +1,4 @@
-"""What a page can do: analyse, play, look through a game; and what happens when there are two, or none."""
+"""A page analyses, plays and looks through games; and what happens when there are two pages, or none."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def test_a_game_of_the_list_is_as_it_was_left(talk: Any) -> None:
 
 
 def test_the_page_has_the_game_when_the_server_ends(talk: Any, connect: Connect) -> None:
-    """And another server takes it, with the position that stood on the board."""
+    """Another server takes it, with the position that stood on the board."""
     make_line(talk)
     talk.say("board.go", id=2)
     talk.say("board.say", text="d4")
@@ -318,7 +318,7 @@ def test_two_tabs(connect: Connect) -> None:
 
 @pytest.mark.parametrize("ends", ["stopped", "closed"])
 def test_the_engine_is_given_back(connect: Connect, ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the tab that has taken it ends its analysis, or is closed; for what stands on the board then."""
+    """This happens when the other tab ends its analysis, or is closed; the current position is searched then."""
     monkeypatch.setattr(connection, "PATIENCE_S", 0.1)
     with connect("a" * 32) as one:
         one.say("analysis.start")
@@ -378,7 +378,7 @@ def test_a_tab_that_is_closed_ends_its_search(connect: Connect, monkeypatch: pyt
 
 
 def test_a_tab_that_is_closed_keeps_no_engine(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What thinks about a move stops, and thinks again when somebody looks; the game is as it was."""
+    """A search for a move stops, and begins again when somebody looks; the game is as it was."""
     monkeypatch.setattr(connection, "PATIENCE_S", 0.1)
     with connect("e" * 32) as talk:
         talk.say("play.start", color="black", elo=None, clock=None, increment=0, movetime=600, fromHere=False)
@@ -586,7 +586,7 @@ def test_a_review_is_stopped(talk: Any) -> None:
 
 
 def test_who_looks_on_may_go_on_making_moves(talk: Any) -> None:
-    """At the end of the main line, and by taking some of it away."""
+    """The move may be made at the end of the main line, and some of that line may be removed."""
     talk.say("board.pgn", text="1. f3 e5 2. g4 d6")
     talk.say("review.start", kind="time", amount=0.2)
     talk.hear("review.state", lambda state: state["done"] > 0)

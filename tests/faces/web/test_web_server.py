@@ -108,7 +108,7 @@ def test_another_name_is_another_server(visitor: TestClient) -> None:
 
 
 def closing_code(client: TestClient, headers: dict[str, str]) -> int:
-    """How a WebSocket ends that should not be had."""
+    """Return the code by which a refused WebSocket is closed."""
     with pytest.raises(WebSocketDisconnect) as caught, client.websocket_connect(SOCKET, headers=headers) as session:
         session.receive_text()
     return caught.value.code

@@ -211,7 +211,7 @@ def test_scores_are_kept_by_depth() -> None:
 
 
 def test_a_bound_is_seen_from_white() -> None:
-    """At least, for Black who is to move, is at most for White; what is won needs no mark."""
+    """A lower bound for Black, who is to move, is an upper bound for White; a won position needs no mark."""
     for turn, text in ((chess.WHITE, ">=+0.50"), (chess.BLACK, "<=-0.50")):
         assert score_facts(chess.engine.PovScore(chess.engine.Cp(50), turn), 78, "lower")["text"] == text
     won = chess.engine.PovScore(chess.engine.Cp(20_000), chess.BLACK)

@@ -215,7 +215,7 @@ class Searched:
 
     @property
     def tree(self) -> list[tuple[float, int, int, int, int]]:
-        """What says that two trees are the same."""
+        """Return figures that are equal for equal trees."""
         return [(one.seconds, one.nodes, one.score, one.joins, one.aborted_nodes) for one in self.samples]
 
     def by_depth(self, name: str) -> list[int]:
@@ -255,7 +255,7 @@ def test_calibrated_is_no_rule_of_its_own(kannan: Searched) -> None:
 
 
 def test_left_to_themselves_rules_open_other_nodes(kannan: Searched) -> None:
-    """Or the tests above would say nothing."""
+    """Otherwise the tests above would prove nothing."""
     assert all(Searched(VIRTUAL, rule).tree != kannan.tree for rule in OTHERS)
 
 

@@ -62,7 +62,7 @@ def chosen(found: np.ndarray) -> list[int]:
 
 
 def measured(survey_is_base: bool, speed: float) -> Row:
-    """What a study finds of workers that are so much faster."""
+    """Return what a study finds of workers that are this much faster."""
     trees = Trees(seed=1)
     base, many = trees.search(), trees.search(speed)
     depths = chosen(base if survey_is_base else trees.search())

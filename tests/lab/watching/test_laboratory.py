@@ -102,7 +102,7 @@ def test_positions_without_a_search(fen: str, said: str) -> None:
 
 
 class Told:
-    """What a job says."""
+    """Messages of a job."""
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, dict[str, Any]]] = []

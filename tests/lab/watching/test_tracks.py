@@ -71,7 +71,7 @@ def test_events_become_segments() -> None:
 
 
 def test_work_thrown_away_is_as_long_as_its_nodes_took_and_lies_over_searching() -> None:
-    """Also where the worker was idle in between, and what is red already is not red twice."""
+    """The worker may have been idle in between, and red work is not counted twice."""
     log = log_of([(TRACE_TAKE, 0, 0), (TRACE_IDLE, 40, 40), (TRACE_TAKE, 60, 60), (TRACE_ABORT, 80, 80)])
     log["events"]["value"][0, 3] = 60
     track = Track()

@@ -35,7 +35,7 @@ from psearch_core.records import CERTAIN, MAX_PLY
 def looks(
     watcher: Watcher, seconds: float, interval_s: float = 0.02, enough: Callable[[list[dict[str, Any]]], bool] = bool
 ) -> list[dict[str, Any]]:
-    """So long, and until there is enough."""
+    """Look for this many seconds, and until there is enough."""
     found: list[dict[str, Any]] = []
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline or (not enough(found) and time.monotonic() < deadline + 60):
