@@ -106,9 +106,6 @@ def repeat_see(tables, frame, times):
     return passed
 
 
-# -- fixtures ------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def tables() -> np.ndarray:
     return make_tables()
@@ -120,9 +117,6 @@ def frames(tables: np.ndarray) -> np.ndarray:
     set_position(tables, made["position"][:1], chess.Board(KIWIPETE))
     repeat_generate(tables.ctypes.data, made.ctypes.data, 1)
     return made
-
-
-# -- benchmarks ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("loop", [repeat_generate, repeat_make, repeat_see], ids=lambda loop: loop.__name__)

@@ -163,9 +163,6 @@ def _cycles_per_ns() -> float:
     return float(read_cycles() - start_cycles) / (time.perf_counter_ns() - start)
 
 
-# -- nodes -----------------------------------------------------------------------------------------------------------
-
-
 def _slices(arena: Arena, board: chess.Board, depth: int) -> tuple[list[tuple[int, int]], list[float]]:
     """Nodes and quiescence nodes of each slice of one search, and its nanoseconds."""
     options = SearchOptions(policy="serial")
@@ -207,9 +204,6 @@ def _node_costs(
     return *fitted.tolist(), float(np.sqrt(np.mean(relative**2))), int(full.sum()), int(counts[:, 0].sum())
 
 
-# -- joins -----------------------------------------------------------------------------------------------------------
-
-
 def _join_cost(
     boards: Sequence[chess.Board], depth: int, cycles_per_ns: float, report: StudyProgress
 ) -> tuple[float, int]:
@@ -229,9 +223,6 @@ def _join_cost(
                 means.append(int(engine.arena.worker["counters"]["join_cycles"].sum()) / found / cycles_per_ns)
                 joins += found
     return (statistics.median(means) if means else Costs.join), joins
-
-
-# -- loops -----------------------------------------------------------------------------------------------------------
 
 
 def _scratch(board: chess.Board, stacks: int) -> Arena:

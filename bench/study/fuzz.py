@@ -92,7 +92,7 @@ class Fuzzer:
         """Greatest number of bytes that a case has taken."""
 
     def case(self, number: int) -> tuple[Target, bytes]:
-        """Run a case: the same for the same seed, number and targets."""
+        """Return target and input of a case: the same for the same seed, number and targets."""
         dice = Random(f"{self.seed} {number}")
         target = dice.choices(self.targets, [target.weight for target in self.targets])[0]
         return target, target.case(dice)

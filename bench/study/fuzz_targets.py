@@ -256,10 +256,6 @@ def run_odd_fen(data: bytes) -> None:
         raise AssertionError(f"{text!a} is another position, {again.fen()}")
 
 
-def _another_way(fen: str, others: Sequence[str], dice: Random) -> str:
-    return f"{fen}\t{dice.getrandbits(32)}"
-
-
 def run_moves(data: bytes) -> None:
     """`--moves` and `--searchmoves`."""
     board = chess.Board()
@@ -443,14 +439,10 @@ def run_uci(data: bytes) -> None:
 
 
 @functools.cache
-def _game(name: str) -> Game:
-    return Game(EXAMPLES / f"{name}.py")
-
-
 def run_game_position(data: bytes) -> None:
     """A game, and a position of it in words: the moves are told, and its board."""
     name, _, text = _text(data).partition(":")
-    position = _game(name if name in GAMES else GAMES[0]).read(text)
+    position = Game(EXAMPLES / f"{name if name in GAMES else GAMES[0]}.py").read(text)
     _check_shown("".join(map(position.move_text, position.moves())))
     position.game.board_text(position)
 
@@ -579,7 +571,7 @@ def targets() -> list[Target]:
     log = _log_seed()
     return [
         Target("fen", run_fen, fens, 20),
-        Target("odd fen", run_odd_fen, fens, 10, mutate=_another_way),
+        Target("odd fen", run_odd_fen, fens, 10, mutate=lambda fen, others, dice: f"{fen}\t{dice.getrandbits(32)}"),
         Target("moves", run_moves, moves, 4),
         Target("epd", run_epd, [*epds, *_EPD_LINES, b"\n".join(epds[:3] + _EPD_LINES)], 20),
         Target("perft suite", run_perft_suite, perft, 4),

@@ -185,8 +185,6 @@ def test_usable_cores(monkeypatch: pytest.MonkeyPatch, share: float | None, core
     assert control_groups.usable_cores() == cores
 
 
-# -- groups of this machine ------------------------------------------------------------------------------------------
-
 ENTER = """
 import os, sys
 open(sys.argv[1] + "/cgroup.procs", "w").write(str(os.getpid()))

@@ -38,9 +38,6 @@ def _nothing_is_left() -> Iterator[None]:
     assert open_files() == before
 
 
-# -- an arena --------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def arena() -> Iterator[Arena]:
     made = Arena(1, 1)
@@ -75,9 +72,6 @@ def test_memory_is_refused_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(arena_module, "available_memory", lambda: 100 * MIB)
     with pytest.raises(PsearchError, match=r"128 MB and 1 threads need about 12[89] MB, 100 MB are available"):
         Arena(1, 128)
-
-
-# -- its blocks ------------------------------------------------------------------------------------------------------
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, number: int, unless: int = -1) -> None:

@@ -70,9 +70,6 @@ def moves_of(game: Game) -> list[chess.Move]:
     return moves
 
 
-# -- playing ---------------------------------------------------------------------------------------------------------
-
-
 def test_a_block_is_the_same_again_in_another_arena(block: Block) -> None:
     assert same(block, Table(SETTINGS, NO_BOOK).play(2))
 
@@ -150,9 +147,6 @@ def test_starts_are_of_all_kinds_and_both_parities() -> None:
     assert all(not start.board().is_game_over() for start in starts)
 
 
-# -- the file --------------------------------------------------------------------------------------------------------
-
-
 def test_what_is_written_is_read(path: Path, block: Block) -> None:
     blocks = list(read_blocks(path))
     assert [found.header["block"] for found in blocks] == [0, 1, 2]
@@ -193,9 +187,6 @@ def test_two_programs_cannot_append_at_once(path: Path) -> None:
     with pytest.raises(BlockingIOError, match="another program"):
         Appender(path)
     target.close()
-
-
-# -- reading ---------------------------------------------------------------------------------------------------------
 
 
 def by_python_chess(game: Game, chosen: Filter) -> list[tuple[list[tuple[int, int]], int, int]]:
@@ -274,9 +265,6 @@ def test_moves_that_are_not_legal_are_not_ranked() -> None:
     moves = [chess.Move.from_uci("e2e4"), chess.Move.from_uci("e7e4")]
     with pytest.raises(ValueError, match="ply 1: e7e4 is not legal"):
         rank_game(arena.tables, decoder, game, chess.Board(), moves)
-
-
-# -- the command -----------------------------------------------------------------------------------------------------
 
 
 def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -14,8 +14,6 @@ from matchplay.game import MateClaims, thrown_away
 from matchplay.openings import read_book
 from matchplay.scripts import MatchError
 
-# -- arithmetic ------------------------------------------------------------------------------------------------------
-
 # (pairs with 0, 1/2, 1, 3/2, 2 points), elo0, elo1, LLR as published
 LOGISTIC = [  # Stockfish pull requests 3209 (both), 2971, 3331: bounds were in logistic Elo then
     ((253, 4282, 17604, 4431, 286), -0.25, 1.25, 2.94),
@@ -99,9 +97,6 @@ def test_near_the_normal_approximation() -> None:
     assert len(PAIR_SCORES) == len(pairs)
 
 
-# -- claims ----------------------------------------------------------------------------------------------------------
-
-
 def claims(*mates: int | None) -> list[str | None]:
     made = MateClaims()
     return [made.move(f"position {number}", mate) for number, mate in enumerate(mates, 1)]
@@ -136,9 +131,6 @@ def test_thrown_away() -> None:
     assert not thrown_away("repetition", 299)
     assert not thrown_away("insufficient material", 900)
     assert not thrown_away("stalemate", None)
-
-
-# -- what is given ---------------------------------------------------------------------------------------------------
 
 
 def test_engines_and_limits() -> None:

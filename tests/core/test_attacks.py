@@ -74,9 +74,6 @@ def test_a_piece_without_attack_table_is_an_error(tables):
         attacks_bb(tables, 0, 0, 0)
 
 
-# -- lines ---------------------------------------------------------------------------------------------------
-
-
 def test_between_and_line_equal_python_chess(tables):
     for a in range(64):
         for b in range(64):
@@ -96,9 +93,6 @@ def test_pawn_masks(tables):
         for side, ahead in enumerate((higher, lower)):
             assert int(tables[0]["front"][side][square]) == chess.BB_FILES[file] & ahead
             assert int(tables[0]["passed"][side][square]) == (chess.BB_FILES[file] | beside) & ahead
-
-
-# -- magics, for CPUs without pext ---------------------------------------------------------------------------
 
 
 def subsets(mask_bb: int) -> np.ndarray:

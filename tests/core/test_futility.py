@@ -14,8 +14,6 @@ from psearch_core.chess.board.bridge import from_chess_move
 from psearch_core.constants import INFINITE, MATE, MATE_IN_MAX_PLY, NO_SCORE
 from psearch_core.records.pruning_record import AEL
 
-# -- futility, extended futility, limited razoring (Heinz) -----------------------------------------------------------
-
 
 @pytest.mark.parametrize("by_material", [0, 1])
 @pytest.mark.parametrize(("depth", "margin"), [(1, 300), (2, 500)])
@@ -90,9 +88,6 @@ def test_limited_razoring_needs_four_enemy_pieces(tables: np.ndarray, black: str
     probe = probe_of(tables, f"{black}/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w - - 0 1", AEL)
     probe.enter(3, 20_000)
     assert (int(probe.node["depth"]) == 2) == razored
-
-
-# -- futile moves ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("fen", "uci", "gain"), GAINS)

@@ -181,9 +181,6 @@ def test_textbook_draws_stay_draws(fen: str, correction: int, arena: Arena) -> N
     assert worth(arena, chess.Board(fen), 20_000, how, dice) == {0}
 
 
-# -- what is learnt --------------------------------------------------------------------------------------------------
-
-
 def taught(tables: np.ndarray, board: chess.Board, entry: int) -> PruningProbe:
     """A node of the position where every correction is as great as it gets."""
     probe = probe_of(tables, board.fen(), correction=1)
@@ -223,9 +220,6 @@ def test_where_nothing_is_known_all_of_a_correction_counts(tables: np.ndarray) -
         probe = taught(tables, chess.Board(fen), GREATEST)
         for value in (-300, -1, 0, 1, 300):
             assert probe.corrected(value) == value + 180
-
-
-# -- captures that draw ----------------------------------------------------------------------------------------------
 
 
 def test_captures_that_draw_are_those_after_which_it_is_known(tables: np.ndarray) -> None:

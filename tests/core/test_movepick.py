@@ -154,9 +154,6 @@ def test_quiets_by_history(probe: NodeProbe) -> None:
     probe.learning["quiet"] = 0
 
 
-# -- learning ------------------------------------------------------------------------------------------------
-
-
 def begin(probe: NodeProbe, board: chess.Board) -> None:
     """Set a position, with nothing learnt."""
     probe.set(board)

@@ -229,9 +229,6 @@ def random_game(dice: random.Random, plies: int) -> Iterator[chess.Board]:
         yield board
 
 
-# -- vectors against numpy -------------------------------------------------------------------------------------------
-
-
 def test_rows_are_added_and_taken_off(kernels: None) -> None:
     dice = np.random.default_rng(1)
     rows = random_rows(dice, 40)
@@ -265,9 +262,6 @@ def test_every_byte_that_differs_is_found(kernels: None) -> None:
         second[byte] ^= 128
         assert bytes_that_differ(first.ctypes.data, second.ctypes.data) & (1 << 64) - 1 == 1 << byte
     assert bytes_that_differ(first.ctypes.data, first.ctypes.data) == 0
-
-
-# -- the value -------------------------------------------------------------------------------------------------------
 
 
 def test_twins_agree(fresh: Evaluator) -> None:
@@ -339,8 +333,6 @@ def test_the_side_to_move_matters(fresh: Evaluator) -> None:
         different += fresh(board) != -value
     assert different > 90
 
-
-# -- what is known of endings ----------------------------------------------------------------------------------------
 
 DRAWN = [
     "8/8/4k3/8/8/3NK3/8/8 w - - 0 1",  # a knight alone

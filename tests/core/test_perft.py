@@ -125,8 +125,6 @@ def test_divide_adds_up(tables):
     assert sum(divide(tables, board, 4).values()) == count_leaves(tables, board, 4) == 4_085_603
 
 
-# -- kinds of moves ------------------------------------------------------------------------------------------
-
 _DETAILS = ("nodes", "captures", "ep", "castles", "promotions", "checks", "double_checks", "checkmates")
 
 

@@ -27,9 +27,6 @@ DERIVED = [name for name in position_dtype.names or () if name not in ("rule50",
 """what `complete` computes from the rest"""
 
 
-# -- games ---------------------------------------------------------------------------------------------------
-
-
 def start_board(variant: str, dice: random.Random) -> chess.Board:
     if variant == "standard":
         return chess.Board()
@@ -80,9 +77,6 @@ def identity(board: chess.Board) -> tuple[Any, ...]:
     """Return what makes two positions the same under the repetition rule."""
     ep = board.ep_square if board.has_legal_en_passant() else None
     return board.board_fen(), board.turn, board.clean_castling_rights(), ep
-
-
-# -- one position --------------------------------------------------------------------------------------------
 
 
 def check_moves(board: chess.Board, probe: Probe) -> None:
@@ -167,9 +161,6 @@ def test_null_move(tables, variant):
             assert passed.key == probe.key, board.fen()
 
 
-# -- placements that games do not reach ----------------------------------------------------------------------
-
-
 @st.composite
 def placements(draw: st.DrawFn) -> chess.Board:
     """Valid positions with up to ten random pieces, perhaps just after a double push."""
@@ -241,9 +232,6 @@ def test_en_passant_legality(tables, row):
 @pytest.mark.parametrize("row", read_rows("insufficient_material.tsv"), ids=lambda row: row["fen"])
 def test_insufficient_material(tables, row):
     assert Probe(tables, chess.Board(row["fen"])).has_insufficient_material() == (row["insufficient_both"] == "1")
-
-
-# -- keys ----------------------------------------------------------------------------------------------------
 
 
 def test_one_key_per_position(tables):

@@ -33,8 +33,6 @@ from psearch_core.constants import (
 )
 from psearch_core.records.pruning_record import AEL, MODERN, PLAIN, SOUND, Pruning
 
-# -- decisions about a node ------------------------------------------------------------------------------------------
-
 
 def test_deep_futility_at_the_margin(tables: np.ndarray) -> None:
     probe = probe_of(tables, QUIET, deep_futility=1)
@@ -267,9 +265,6 @@ def test_nothing_without_a_move_in_check_or_near_mate(tables: np.ndarray, depth:
     for alpha in (MATE - 3, MATE_IN_MAX_PLY, MATE_IN_MAX_PLY - 1, -MATE_IN_MAX_PLY, -MATE_IN_MAX_PLY - 1, -MATE + 3):
         probe.enter(depth, alpha)
         assert probe.prune_node()[0] == PRUNE_NOTHING and "probcut" not in probe.wishes(), alpha
-
-
-# -- passes ----------------------------------------------------------------------------------------------------------
 
 
 def test_probcut_conditions(tables: np.ndarray) -> None:

@@ -12,8 +12,6 @@ from psearch_core.chess.ordering.movepick import PICK_BAD_CAPTURES, PICK_CAPTURE
 from psearch_core.constants import ALL_NODE, CUT_NODE, INFINITE, MATE, MATE_IN_MAX_PLY, PASS_IID, PV_NODE, SKIP_QUIETS
 from psearch_core.records.pruning_record import MODERN, PLAIN
 
-# -- decisions about a move ------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("improving", [0, 1])
 def test_late_move_pruning_counts_moves(tables: np.ndarray, improving: int) -> None:
@@ -151,9 +149,6 @@ def test_delta_at_the_margin(tables: np.ndarray) -> None:
         off = probe_of(tables, fen, PLAIN)
         off.enter(0, bound)
         assert not off.prunes_capture(code(fen, uci)) and off.counts()["delta"] == (0, 0)
-
-
-# -- reductions and extensions ---------------------------------------------------------------------------------------
 
 
 def test_check_extension(tables: np.ndarray) -> None:

@@ -24,8 +24,6 @@ from psearch_core.records.pruning_record import (
 )
 from psearch_core.techniques import TECHNIQUE_NAMES
 
-# -- the record ------------------------------------------------------------------------------------------------------
-
 
 def test_every_parameter_has_a_meaning_and_every_default_is_allowed() -> None:
     assert list(PARAMETERS) == [field.name for field in fields(Pruning) if field.name != "sound_gates"]

@@ -83,9 +83,6 @@ def search_in_shadow(arena: Arena, shadow: Shadow, board: chess.Board, depth: in
     return found(arena, board)
 
 
-# -- M(C), without making the move -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("chess960", [False, True], ids=["standard", "chess960"])
 def test_material_after_a_move_is_that_of_the_position_made(tables: np.ndarray, chess960: bool) -> None:
     """Gate 2, against `make_move`: captures, en passant, promotions, castling, and the phase that changes with them."""
@@ -106,9 +103,6 @@ def test_material_after_a_move_is_that_of_the_position_made(tables: np.ndarray, 
             kinds["promotion"] += move.promotion is not None
             kinds["castling"] += board.is_castling(move)
     assert min(kinds.values()) >= 2, kinds
-
-
-# -- plain and sound, side by side -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bound", [REST_BOUND, NARROW, 0])
@@ -198,9 +192,6 @@ def test_shadow_mode_with_many_workers(arenas: dict[int, Arena]) -> None:
     assert by_helpers > 1000
 
 
-# -- what the table holds --------------------------------------------------------------------------------------------
-
-
 def wrong_bounds(arena: Arena, pruning: Pruning) -> tuple[int, int]:
     """Entries of depth 1 checked against naive negamax, and those that claim too much.
 
@@ -247,8 +238,6 @@ def test_without_bookkeeping_they_do_not(arenas: dict[int, Arena]) -> None:
     _, wrong = wrong_bounds(arenas[1], replace(SOUND, sound_gates=ALL & ~GATES["BOOKKEEPING"]))
     assert wrong > 0
 
-
-# -- a mutant for each gate ------------------------------------------------------------------------------------------
 
 MUTANTS: dict[str, list[tuple[str, str, int]]] = {
     "CHECKS": [("8/3P2P1/3N4/3k4/4N3/4K3/8/8 w - - 0 1", "", 2)],
@@ -345,9 +334,6 @@ def test_quiescence_does_not_look_for_stalemate(arenas: dict[int, Arena]) -> Non
     while not work(arena.context, 0, 1 << 20):
         continue
     assert int(arena.header[0]["score"]) == -NodeProbe(arena.tables, after).evaluate() < -100
-
-
-# -- the mode --------------------------------------------------------------------------------------------------------
 
 
 def test_the_mode(arenas: dict[int, Arena]) -> None:

@@ -83,8 +83,6 @@ def fill_with_garbage(arena: Arena, seed: int) -> None:
     arena.tt[:] = np.random.default_rng(seed).integers(0, 1 << 64, len(arena.tt), np.uint64, endpoint=False)
 
 
-# -- fields --------------------------------------------------------------------------------------------------
-
 EXTREMES = {
     "move": (NO_MOVE, 1, 0x7FFF, 0x8000, MOVE_MASK),
     "score": (-INFINITE, -MATE, -MATE_IN_MAX_PLY, -1, 0, 1, EVAL_MAX, MATE - 1, INFINITE),
@@ -163,9 +161,6 @@ def test_cuts_only_what_the_bound_proves(bound: int, score: int, cuts: bool) -> 
     assert not entry.cuts(depth=8, alpha=0, beta=10), "not deep enough"
 
 
-# -- place ---------------------------------------------------------------------------------------------------
-
-
 def test_a_cluster_is_a_cache_line(arena: Arena) -> None:
     assert CLUSTER_BYTES == CACHE_LINE
     assert arena.tt.ctypes.data % CACHE_LINE == 0
@@ -193,9 +188,6 @@ def test_every_cluster_is_reached_and_none_beyond(hash_mb: int) -> None:
     assert np.flatnonzero(arena.tt).min() >= (clusters - 1) * WORDS_PER_CLUSTER
     assert table.probe(key) == SOME
     arena.close()
-
-
-# -- replacement ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -304,9 +296,6 @@ def test_ages_wrap_in_the_header(arena: Arena) -> None:
         write_search(arena, chess.Board(), Limits(depth=1), DEFAULT)
         seen.add(int(arena.header[0]["age"]))
     assert seen == set(range(AGES))
-
-
-# -- garbage -------------------------------------------------------------------------------------------------
 
 
 def test_garbage_is_never_an_entry(arena: Arena, table: TableProbe) -> None:

@@ -20,7 +20,6 @@ README = (REPOSITORY / "README.md").read_text("utf-8")
 GUIDES = REPOSITORY / "docs" / "guides"
 EXAMPLES = REPOSITORY / "docs" / "examples"
 
-# -- guides whose files the reader saves -------------------------------------------------------------------------------
 
 FILES = {
     "own-game": ("tic_tac_toe.py", "found[count] = square", "found[count] = squares"),
@@ -115,8 +114,6 @@ def test_only_times_and_versions_are_masked() -> None:
     assert "43,706" in masked(row.format("0.03"))
     assert masked("searched   1,000 nodes in 0.1 s, 10,000 nps\n") == "searched   1,000 nodes in TIME\n"
 
-
-# -- the README --------------------------------------------------------------------------------------------------------
 
 FENCED = re.findall(r"^```\w*\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 README_COMMANDS = [line for block in FENCED for line in block.splitlines() if line.startswith("psearch")]

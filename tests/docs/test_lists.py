@@ -88,8 +88,6 @@ def test_every_command_is_shown_somewhere() -> None:
     assert not {name for name in COMMANDS if not re.search(rf"\bpsearch {name}\b", text)}
 
 
-# -- rooms, sizes, files -----------------------------------------------------------------------------------------------
-
 ROOMS = sorted(
     path.parent.relative_to(ROOT).as_posix()
     for package in ("core", "parallel")
@@ -152,8 +150,6 @@ def test_files_that_are_named_exist(document: Path) -> None:
     named = set(re.findall(r"`(?:python )?((?:core|parallel|bench|tests)/[\w/]+\.py)\b", text))
     assert not {path for path in named if not (ROOT / path).exists()}
 
-
-# -- the steps of a node, and the tests of reliability.md --------------------------------------------------------------
 
 SOURCES = (
     *sorted((ROOT / "core" / "psearch_core" / "chess" / "search").glob("*.py")),

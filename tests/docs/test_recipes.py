@@ -88,9 +88,6 @@ def test_a_name_that_is_not_there_is_noticed() -> None:
     assert not (paths_of("`core/psearch_core/chess/pruning/node_pruning.py` or `leaf.py`")[1]).exists()
 
 
-# -- the first one, followed -----------------------------------------------------------------------------------------
-
-
 class Copy:
     """The packages, copied to where they can be changed and run."""
 
@@ -233,8 +230,6 @@ def test_the_recipe_of_a_pruning_technique_works(changed: Copy) -> None:
     assert undescribed(found["parameters"], pages) == {"alpha_pruning", "alpha_pruning_margin"}
     assert not undescribed(found["parameters"], pages + described.block)
 
-
-# -- a setting that all faces have -----------------------------------------------------------------------------------
 
 DRAWN = "8/8/8/8/8/8/1k1p4/3K4 w - - 0 1"
 """White takes the last pawn: a draw, worth -50 with a contempt of 50."""

@@ -77,9 +77,6 @@ def test_a_mutation_is_noticed(number: int) -> None:
     pytest.fail(f"nothing is wrong with {name_of(number)}")
 
 
-# -- what takes minutes ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize(

@@ -176,9 +176,6 @@ def test_workers_end_with_the_program_while_it_is_stopped() -> None:
         wait_for_ends([server])
 
 
-# -- short of something ----------------------------------------------------------------------------------------------
-
-
 def test_memory_that_it_does_not_get(server: ChildProcess) -> None:
     before = open_files(server.pid)
     for _ in range(3):
@@ -206,8 +203,6 @@ def test_descriptors_that_it_does_not_get(server: ChildProcess) -> None:
         assert find_move(engine)
     assert fork_server().process.pid == server.pid
 
-
-# -- which interpreter -----------------------------------------------------------------------------------------------
 
 THREADED = """
 import threading, time

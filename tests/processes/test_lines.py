@@ -137,9 +137,6 @@ def test_a_choice_among_moves_is_kept_and_the_only_move_has_a_reply() -> None:
         assert in_check.legal_moves.count() == 1 and result.ponder is not None
 
 
-# -- the table, entry by entry ---------------------------------------------------------------------------------------
-
-
 class Table:
     """An arena whose table holds what a test puts there, with a root written into it."""
 

@@ -107,9 +107,6 @@ def value_of(shape: Shape) -> int:
     return root_of(shape).value + swing_of(shape, shape.depth)
 
 
-# -- the twins themselves ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("shape", [Shape(3, 5), replace(ROUGH, depth=4), replace(SWINGING, depth=4)])
 def test_values_are_those_of_minimax(shape: Shape, seed: int) -> None:
@@ -131,9 +128,6 @@ def test_the_recursion_visits_the_least_tree(shape: Shape) -> None:
     assert sum(least_leaves(shape.breadth, depth).total for depth in range(1, shape.depth + 1)) == twin.qnodes
 
 
-# -- one worker --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("aspiration", [0, 25])
 @pytest.mark.parametrize("shape", [*PERFECT, *IRREGULAR])
 def test_one_worker_is_the_recursion(arenas: dict[int, Arena], shape: Shape, aspiration: int) -> None:
@@ -146,9 +140,6 @@ def test_one_worker_is_the_recursion(arenas: dict[int, Arena], shape: Shape, asp
             found = (total(arenas[1], "nodes"), total(arenas[1], "qnodes"))
             assert found == (twin.nodes, twin.qnodes), (policy, seed)
             assert (total(arenas[1], "opens") > 0) == (policy in SPLITTING)
-
-
-# -- many workers ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("workers", WORKERS)
@@ -325,9 +316,6 @@ def test_a_build_with_checks_notices_a_broken_arena(what: str, message: str) -> 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.returncode == -signal.SIGABRT, done.stderr
     assert done.stderr.startswith("psearch: check failed: ") and message in done.stderr
-
-
-# -- virtual time ------------------------------------------------------------------------------------------------------
 
 
 def simulate(arena: Arena, shape: Shape, how: SearchOptions, costs: Costs, seed: int, events: int = 1 << 20) -> int:

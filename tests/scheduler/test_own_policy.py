@@ -150,9 +150,6 @@ def test_workers_with_other_kernels_are_not_asked(there: SearchOptions, asked: S
         supervisor.search(request)
 
 
-# -- memory of its own ----------------------------------------------------------------------------------------------
-
-
 def test_workers_share_as_many_words_as_the_file_says() -> None:
     kernels = EVERY_HOOK.kernels
     assert kernels.words == 3
@@ -207,9 +204,6 @@ def test_what_its_kernels_write_is_there_in_every_process() -> None:
             assert counts[-1][2] > int(supervisor.arena.worker[0]["counters"]["opens"]) > 0
     assert counts[0] == counts[1]
     assert counts[0][:2] == [0, 0]
-
-
-# -- options ---------------------------------------------------------------------------------------------------------
 
 
 def test_options_keep_the_file_as_it_was(tmp_path: Path) -> None:

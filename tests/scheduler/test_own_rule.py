@@ -180,9 +180,6 @@ def test_one_file_may_have_rules_and_a_policy() -> None:
         assert supervisor.arena.plug_in[2] > 0
 
 
-# -- the table -------------------------------------------------------------------------------------------------
-
-
 def test_what_other_kernels_left_in_the_table_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package's kernels, used when no process can be had, read nothing of others, and others nothing of theirs."""
     options = SearchOptions(with_=FILE)

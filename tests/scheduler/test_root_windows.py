@@ -95,8 +95,6 @@ def test_null_windows_end_at_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert windows[-1] == (-INFINITE, INFINITE)
 
 
-# -- searches ----------------------------------------------------------------------------------------------------------
-
 SWINGS = """
 import numpy as np
 from psearch.own_rule import evaluation_of, i64, kernel, replaces, u64

@@ -96,9 +96,6 @@ def test_all_workers_evaluate_by_the_file(other: Path, threads: int) -> None:
         assert engine.analyse(chess.Board(FEN), chess.engine.Limit(depth=7))["score"].relative == chess.engine.Cp(0)
 
 
-# -- a file that is replaced while it is used -----------------------------------------------------------------------
-
-
 @pytest.fixture
 def file(other: Path, tmp_path: Path) -> Path:
     """A file that holds the network of `other`, until `replaced` has another put in its place."""

@@ -82,9 +82,6 @@ _FIELD_MOVE, _FIELD_SCORE, _FIELD_EVAL, _FIELD_DEPTH, _FIELD_BOUND, _FIELD_AGE =
 _WORD = 1 << 64
 
 
-# -- entries ---------------------------------------------------------------------------------------------------------
-
-
 @kernel(i64(Tables, Learning, Frame, Node, i64))
 def _pick(tb, learning, fr, target, limit):
     """Let the picker go on until it has given out `limit` moves, or all, into `target.moves`; returns how many."""
@@ -222,9 +219,6 @@ def elect(context):
 def cluster_index(context, key):
     """Number of the cluster that a key belongs to."""
     return high_product(np.uint64(key), context_at(context).tt_clusters)
-
-
-# -- for Python ------------------------------------------------------------------------------------------------------
 
 
 def signed(word: int) -> int:

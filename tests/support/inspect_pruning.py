@@ -51,9 +51,6 @@ from psearch_core.views import frame_at, i64, learning_at, position_at, pruning_
 _WISHES = ("verification", "iid", "iir", "probcut", "singular")
 
 
-# -- entries ---------------------------------------------------------------------------------------------------------
-
-
 @entry(i64(i64, i64, i64), INSPECT)
 def check_given(tables, position, move):
     """1 if a legal move gives check, else 0."""
@@ -160,9 +157,6 @@ def learn_from_value(pruning, learning, tables, frame, bound):
     """`learn_correction`: what is learnt from the value of the node of a frame."""
     fr = frame_at(frame)
     learn_correction(pruning_at(pruning), learning_at(learning), tables_at(tables), fr.position, fr.node, bound)
-
-
-# -- for Python ------------------------------------------------------------------------------------------------------
 
 
 class PruningProbe(NodeProbe):

@@ -122,8 +122,6 @@ def naive_value(naive, ply, depth):
     return negamax(naive_at(naive), ply, depth, UNLIMITED, -INFINITE, INFINITE)
 
 
-# -- chess ---------------------------------------------------------------------------------------------------
-
 _ROOK_STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1))
 _BISHOP_STEPS = ((1, 1), (1, -1), (-1, 1), (-1, -1))
 _SLIDER_STEPS = {
@@ -146,9 +144,6 @@ def ray_attacks(piece: int, square: int, occupied_bb: int) -> int:
             file += file_step
             rank += rank_step
     return attacked_bb
-
-
-# -- search --------------------------------------------------------------------------------------------------
 
 
 class NaiveSearch:
@@ -187,9 +182,6 @@ class NaiveSearch:
         return naive_value(self._record.ctypes.data, ply, depth)
 
 
-# -- evaluation ----------------------------------------------------------------------------------------------
-
-
 def taper(middle_game: int, end_game: int, phase: int) -> int:
     """The blend of two values by phase, the part behind the point cut off."""
     return math.trunc(Fraction(middle_game * phase + end_game * (24 - phase), 24))
@@ -210,9 +202,6 @@ def psq_sum(board: chess.Board, phase: int | None = None) -> int:
             else:
                 sums[part] -= tables[piece.piece_type - 1][square ^ 56]
     return taper(sums[0], sums[1], game_phase(board) if phase is None else phase)
-
-
-# -- exchanges -----------------------------------------------------------------------------------------------
 
 
 def exchange_value(board: chess.Board, move: chess.Move) -> int:

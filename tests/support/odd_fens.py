@@ -29,7 +29,13 @@ def oddly_written(board: chess.Board, dice: Random, *, in_line: bool = False) ->
 
     in_line: as the words of a UCI command or a line of a suite, with nothing around it and nothing behind it.
     """
-    fields = [_placement(board, dice), _side("wb"[not board.turn], dice), _castling(board, dice), _ep(board, dice)]
+    side = "wb"[not board.turn]
+    fields = [
+        board.board_fen(promoted=dice.random() < 0.1) + ("/" if dice.random() < 0.05 else ""),
+        side.upper() if dice.random() < 0.2 else side,
+        _castling(board, dice),
+        _ep(board, dice),
+    ]
     counters = _counters(board, dice)
     operations = ""
     if not counters and not in_line and dice.random() < 0.5:
@@ -40,14 +46,6 @@ def oddly_written(board: chess.Board, dice: Random, *, in_line: bool = False) ->
     text = fields[0] + "".join(dice.choice(_BLANKS) + field for field in fields[1:]) + operations
     around = "{}" if in_line or operations else dice.choice(_AROUND)
     return around.format(text)
-
-
-def _placement(board: chess.Board, dice: Random) -> str:
-    return board.board_fen(promoted=dice.random() < 0.1) + ("/" if dice.random() < 0.05 else "")
-
-
-def _side(letter: str, dice: Random) -> str:
-    return letter.upper() if dice.random() < 0.2 else letter
 
 
 def _castling(board: chess.Board, dice: Random) -> str:

@@ -117,9 +117,6 @@ def test_descriptors_are_given_back(tmp_path: Path) -> None:
     assert open_files() == before
 
 
-# -- as it comes -----------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def piped() -> Iterator[tuple[Stream, FileIO]]:
     """A stream, and where to write."""

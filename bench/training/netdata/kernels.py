@@ -127,9 +127,6 @@ def _rank(frame, count, code):
     return rank
 
 
-# -- playing ---------------------------------------------------------------------------------------------------------
-
-
 @kernel(boolean(Header))
 def _is_third_time(hd):
     """Whether the position at the root has been there twice before."""
@@ -256,9 +253,6 @@ def rank_moves(tables, decoder, game):
         copy_record(d.position, d.frame.position)
         make_move(tb, d.position, d.frame.position, code)
     return g.count
-
-
-# -- reading ---------------------------------------------------------------------------------------------------------
 
 
 @kernel(boolean(Position, i64))

@@ -144,8 +144,6 @@ def test_threads_between_searches() -> None:
         assert answer(worker, 0, Task(1, MIDDLEGAME, limits=NODES)).threads == 2
 
 
-# -- the moves of a game -----------------------------------------------------------------------------------------------
-
 BEFORE_MATE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 3 3"
 """3... Nf6 is mated at once, 3... g6 is not"""
 LIMIT = Limits(nodes=20_000)

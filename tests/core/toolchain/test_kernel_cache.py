@@ -38,9 +38,6 @@ def folder(home: Path) -> str:
     return kernel_cache.open_folder("0" * 24, make=True)
 
 
-# -- the folder ------------------------------------------------------------------------------------------------------
-
-
 def test_the_cache_lies_in_the_home_folder_and_is_the_user_s_alone(folder, home):
     assert Path(folder) == home / ".cache" / "psearch" / f"kernels-{'0' * 24}"
     assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
@@ -106,9 +103,6 @@ def test_a_folder_of_root_s_is_read_by_all(folder, monkeypatch):
     assert kernel_cache.read_object(kernel_cache.open_folder("0" * 24), OBJECT.name) == OBJECT
 
 
-# -- the key ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", kernel_cache.SWITCHES)
 def test_the_key_covers_what_changes_the_machine_code(monkeypatch, name):
     monkeypatch.delenv(name, raising=False)
@@ -145,9 +139,6 @@ def test_the_key_of_other_pythons(tmp_path):
     assert key_of("-I") == plain
     assert key_of(NUMBA_CPU_NAME="generic", NUMBA_CACHE_DIR="/nowhere") == plain
     assert key_of(PYTHONPATH=str(tmp_path)) not in ("", plain)
-
-
-# -- sealed files ----------------------------------------------------------------------------------------------------
 
 
 def test_files_that_are_changed_anywhere_are_no_files(folder):
@@ -202,9 +193,6 @@ def test_a_write_that_fails_is_a_line_and_leaves_the_old_file(folder, monkeypatc
     assert os.listdir(folder) == ["file"]
 
 
-# -- records ---------------------------------------------------------------------------------------------------------
-
-
 def test_an_object_is_recorded_for_the_sources_as_they_are(folder, tmp_path):
     source = tmp_path / "source.py"
     source.write_text("a = 1\n")
@@ -224,9 +212,6 @@ def test_an_object_is_recorded_for_the_sources_as_they_are(folder, tmp_path):
 def test_two_programs_may_mean_different_kernels_by_one_name(folder, other):
     kernel_cache.write_record(folder, "search", RECIPE, {}, "search-1.o")
     assert kernel_cache.recorded_object(folder, "search", other, {}) is None
-
-
-# -- what is dropped -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

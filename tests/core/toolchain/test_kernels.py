@@ -88,9 +88,6 @@ def copied(filled: Path, tmp_path: Path) -> Programs:
     return Programs(tmp_path / "cache")
 
 
-# -- the cache itself ------------------------------------------------------------------------------------------------
-
-
 def test_what_was_compiled_is_loaded(copied):
     report = copied.run()
     assert report["lines"] == []
@@ -112,9 +109,6 @@ def test_a_cache_of_which_nothing_is_whole_is_made_again(copied):
             damage(path)
     assert len(copied.run()["lines"]) == 3
     assert copied.run()["lines"] == []
-
-
-# -- the system ------------------------------------------------------------------------------------------------------
 
 
 def test_a_folder_that_cannot_be_written_to_is_one_line(programs):
@@ -169,8 +163,6 @@ def test_a_folder_of_somebody_else_is_one_line_and_nothing_of_it_is_loaded(copie
     assert report["lines"] == []
 
 
-# -- numba in the host program ---------------------------------------------------------------------------------------
-
 SWITCHES = {
     "NUMBA_DISABLE_JIT": "1",
     "NUMBA_CACHE_DIR": "/nowhere",
@@ -193,9 +185,6 @@ def test_switches_of_numba_change_nothing(programs, filled, tmp_path):
         assert names == [path.relative_to(filled) for path in Programs(filled).files(kind)] != []
     (ours,), (theirs,) = programs.files("object"), Programs(filled).files("object")
     assert ours.read_bytes() == theirs.read_bytes()
-
-
-# -- many programs at once -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [4, pytest.param(50, marks=pytest.mark.slow)])
@@ -265,9 +254,6 @@ def is_running(pid: int) -> bool:
         return False
 
 
-# -- the turn --------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler_client, "_LOCK_PATIENCE_S", 0.5)
@@ -303,8 +289,6 @@ def test_where_nothing_can_be_locked_everybody_compiles(tmp_path):
         pass
     assert open_files() == before
 
-
-# -- a compiler that fails -------------------------------------------------------------------------------------------
 
 GROUPS = {"tiny": Recipe(("tiny_kernels",))}
 
@@ -397,9 +381,6 @@ def test_an_exception_of_whoever_hears_the_progress_goes_on(monkeypatch):
 
     with pytest.raises(BrokenPipeError, match="compiling kernels, once: 1/0 a line"):
         compile_with(monkeypatch, """import time; print('["done", "a line"]', flush=True); time.sleep(600)""", leave)
-
-
-# -- what the caller hears -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

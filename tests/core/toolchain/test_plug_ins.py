@@ -39,9 +39,6 @@ def answer(kernels: KernelSet) -> int:
     return int(kernels.group(TINY_HOOKS).function("answer")(4))
 
 
-# -- which code runs -------------------------------------------------------------------------------------------------
-
-
 def test_the_standard_set_is_the_package_s_own_groups() -> None:
     assert STANDARD.group(TINY_HOOKS) is TINY_HOOKS
     assert answer(STANDARD) == 5
@@ -176,9 +173,6 @@ def test_a_mistake_reaches_the_program_as_one_line(tmp_path: Path) -> None:
     assert str(raised.value) == f"{file}:7: mine: NameError: name 'factor' is not defined"
 
 
-# -- a file that does more than define kernels -----------------------------------------------------------------------
-
-
 def test_an_import_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However much it says meanwhile."""
     monkeypatch.setattr(compiler_client, "_IMPORT_S", 2.0)
@@ -223,8 +217,6 @@ def test_what_is_no_file_of_kernels_is_not_read(kind: str, tmp_path: Path) -> No
     with pytest.raises(OSError, match="larger than 1 MiB" if kind == "large" else "no regular file"):
         read_plug_in(str(path))
 
-
-# -- what is wrong with a file ---------------------------------------------------------------------------------------
 
 HEAD = """\
 from psearch.own_policy import Context, Node, boolean, i64, kernel, may_open, replaces

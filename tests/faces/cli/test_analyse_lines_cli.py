@@ -126,9 +126,6 @@ def test_older_results_of_suites_and_games(tmp_path: Path) -> None:
     assert "solved     1 of 2" in mixed.stdout
 
 
-# -- pipes -----------------------------------------------------------------------------------------------------------
-
-
 def piped(*words: str) -> subprocess.Popen[str]:
     command = [*PSEARCH, "analyse", *words, "-"]
     return subprocess.Popen(

@@ -208,9 +208,6 @@ def test_a_mistake_is_one_line_and_nothing_is_left_running(tmp_path: Path) -> No
     assert ended("--policy", str(file), "--threads", "2", "startpos") == (2, "", said)
 
 
-# -- Python ----------------------------------------------------------------------------------------------------
-
-
 def test_an_engine_has_it_and_may_change_it(tmp_path: Path) -> None:
     with psearch.Engine(with_=Path(RULES), hash_mb=1) as engine:
         first = engine._searcher.supervisor.arena
@@ -225,9 +222,6 @@ def test_an_engine_has_it_and_may_change_it(tmp_path: Path) -> None:
         assert engine.analyse(chess.Board(), DEPTH)["nodes"] == psearch.search("startpos", depth=6, hash_mb=1).nodes
     with pytest.raises(psearch.PsearchError, match="with_"):
         psearch.search("startpos", with_=5, depth=1)  # type: ignore[arg-type]
-
-
-# -- UCI -------------------------------------------------------------------------------------------------------
 
 
 def test_uci_searches_with_it_and_tells_of_what_will_not_do(broken: str) -> None:

@@ -98,9 +98,6 @@ def test_positions_without_a_search(fen: str, said: str) -> None:
         run(Experiment(fen, False, 2, ("ybw", "ybw"), 100_000), lambda text, share: None)
 
 
-# -- a process of its own --------------------------------------------------------------------------------------------
-
-
 class Told:
     """Messages of a job."""
 
@@ -173,9 +170,6 @@ def test_a_job_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> N
     BackgroundJob("experiment", {**ARGUMENTS, "nodes": 3_000_000, "workers": 64}, told)
     assert told.over.wait(60)
     assert told.messages[-1][0] == "error" and "seconds" in told.messages[-1][1]["text"]
-
-
-# -- traces ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
