@@ -61,8 +61,6 @@ _RESULTS = {0: ("1-0", "0-1"), 1: ("0-1", "1-0"), None: ("1/2-1/2", "1/2-1/2")}
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two players."""
-
     workers: int
     policy: str
     driver: str = "pvs"
@@ -88,8 +86,6 @@ class Side:
 
 @dataclass(frozen=True)
 class Task:
-    """A game to be played."""
-
     opening: Opening
     odds: float
     pair: int
@@ -112,7 +108,6 @@ class Game:
 
     @property
     def half_points(self) -> int:
-        """Return those of the first side."""
         return 1 if self.result == "1/2-1/2" else 2 * int((self.result == "1-0") == (self.white == 0))
 
 
@@ -169,7 +164,6 @@ class OddsLog(GameLog):
         self.append({"about": {**self._settings, **facts}} if is_new else {"resumed": facts})
 
     def add(self, game: Game) -> None:
-        """Keep a finished game."""
         self.games.append(game)
         self.append(asdict(game))
 
@@ -272,7 +266,6 @@ def _settings(options: argparse.Namespace, costs: Costs) -> dict[str, Any]:
 
 
 def _play(options: argparse.Namespace) -> int:
-    """Play, and print."""
     if options.out is None or not options.book:
         raise MatchError("--out LOG.jsonl and --book FILE are needed, or --from-log")
     first, second = options.first, options.second
@@ -302,7 +295,6 @@ def _play(options: argparse.Namespace) -> int:
 
 
 def _report(paths: Sequence[Path]) -> int:
-    """Print the results of logs."""
     pools: dict[tuple[Side, Side, int], list[Game]] = {}
     for path in paths:
         games, facts = read_log(path, Game)

@@ -72,7 +72,6 @@ def _sprt(text: str) -> Sprt:
 
 
 def run(words: Sequence[str] | None = None) -> int:
-    """Play, and print."""
     parser = Parser(description=__doc__)
     parser.add_argument("--first", default="modern", metavar="MODE[,NAME=VALUE...]")
     parser.add_argument("--second", required=True, metavar="MODE[,NAME=VALUE...]")

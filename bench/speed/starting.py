@@ -56,7 +56,6 @@ class Installation:
         return time.perf_counter() - start, done.stdout
 
     def cold(self) -> float:
-        """Return the seconds of a search from an empty cache."""
         shutil.rmtree(self.cache, ignore_errors=True)
         return self.run(SEARCH)[0]
 

@@ -80,7 +80,6 @@ class Calibration:
     sharing: SharingCosts
 
     def table(self) -> str:
-        """Return one line for each cost, beside the default."""
         costs, defaults = self.costs, Costs()
         fitted = f"least squares over {self.slices} slices, error {self.node_error:.1%}"
         rows = [

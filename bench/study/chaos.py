@@ -89,7 +89,6 @@ class Tormentor(threading.Thread):
         self.join()
 
     def run(self) -> None:
-        """The thread."""
         due = time.monotonic() + self._interval_s
         while not self._is_over.wait(min(0.05, max(0.0, due - time.monotonic()))):
             self._go_on(time.monotonic())
@@ -119,8 +118,6 @@ class Tormentor(threading.Thread):
 
 @dataclass
 class Answer:
-    """The course of one search."""
-
     position: str
     hash_mb: int
     tormented: bool
@@ -313,7 +310,6 @@ def is_good(found: dict[str, Any]) -> bool:
 
 
 def report(found: dict[str, Any]) -> str:
-    """Return what came out, as text."""
     return f"""hash {found["hash_mb"]} MiB: {found["searches"]} searches, {found["signals"]} signals
   problems         {found["problems"] or "none"} {" ".join(found["leaving"])}
   late, ms         {found["late_ms"]}
@@ -323,7 +319,6 @@ def report(found: dict[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run; 0 if nothing was wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--searches", type=int, default=500, metavar="N", help="with each size of the table")
     parser.add_argument(

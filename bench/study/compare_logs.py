@@ -37,7 +37,6 @@ def log_name(path: Path) -> str:
 
 
 def table(rows: dict[str, list[Row]]) -> str:
-    """All logs together, as text."""
     cells = [
         f"{label}|{row.policy}|{row.threads}|{row.positions}|{row.speedup:.2f}|{row.interval}|{row.nps_scaling:.2f}|"
         f"{row.node_overhead:.2f}|{row.idle_share:.1%}|{row.aborted_share:.2%}".split("|")
@@ -80,7 +79,6 @@ def _read(path: Path) -> tuple[list[Any], dict[str, Any]]:
 
 
 def run(options: argparse.Namespace) -> str:
-    """The whole output. Raises PsearchError."""
     if options.plot:
         check_plot(options.plot)
     logs: dict[str, list[Any]] = {}

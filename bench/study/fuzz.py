@@ -43,8 +43,6 @@ _MOST_ADDRESS_SPACE = 8 << 30
 
 @dataclass(frozen=True)
 class Failure:
-    """A case that went wrong."""
-
     number: int
     target: str
     reason: str
@@ -98,7 +96,6 @@ class Fuzzer:
         return target, target.case(dice)
 
     def run(self, number: int) -> Failure | None:
-        """One case."""
         target, data = self.case(number)
         self.done[target.name] += 1
         reason = self._fault(target, data)

@@ -171,8 +171,6 @@ _ABOUT = {"input": "abc", "depth": 7}
 
 @dataclass(frozen=True)
 class Target:
-    """One reader of input."""
-
     name: str
     run: Callable[[bytes], None]
     seeds: Sequence[bytes]
@@ -257,7 +255,6 @@ def run_odd_fen(data: bytes) -> None:
 
 
 def run_moves(data: bytes) -> None:
-    """`--moves` and `--searchmoves`."""
     board = chess.Board()
     with contextlib.suppress(PsearchError):
         choose_moves(board, _text(data), "--searchmoves")
@@ -283,7 +280,6 @@ def run_epd(data: bytes) -> None:
 
 
 def run_perft_suite(data: bytes) -> None:
-    """A suite of perft."""
     with _source(data) as source:
         parse_perft_suite(source)
 
@@ -334,7 +330,6 @@ def run_log(data: bytes, name: str = "log.jsonl") -> None:
 
 
 def run_costs(data: bytes) -> None:
-    """The costs of virtual time."""
     with _file(data) as path:
         costs = Costs.load(path)
         if not 0 <= costs.join < 1e12 or costs.join_in_nodes < 1:
@@ -342,7 +337,6 @@ def run_costs(data: bytes) -> None:
 
 
 def run_book(data: bytes) -> None:
-    """A Polyglot book."""
     with _file(data, "book.bin") as path, Book(str(path)) as book:
         for fen in (chess.STARTING_FEN, "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"):
             move = book.pick(chess.Board(fen), Random(0))

@@ -69,7 +69,6 @@ def _all_fields() -> dict[int, list[str]]:
 
 
 def family(root: int) -> list[int]:
-    """Return a process and those below it, parents first."""
     children: dict[int, list[int]] = {}
     processes = _all_fields()
     for pid, fields in processes.items():

@@ -128,7 +128,6 @@ class Torture:
         self.supervisor = Supervisor(workers, 1, kernels=kernels)
 
     def search(self, seed: int) -> None:
-        """One search; raises WrongError."""
         dice = random.Random(seed)
         board = position(dice) if self.game is None else game_position(self.game, dice)
         depth, value = serial_search(self.serial, board, self.alone)

@@ -48,8 +48,6 @@ _EDGES = np.array([0, 25, 50, 100, 200, 400, 800, 1500, 2500, 32000])
 
 
 class Totals:
-    """Totals of the games played."""
-
     def __init__(self) -> None:
         self.games = 0
         self.searched = 0
@@ -60,7 +58,6 @@ class Totals:
         self.scores = np.zeros(len(_EDGES) - 1, np.int64)
 
     def add(self, block: Block, usable: int) -> None:
-        """Count a block."""
         self.games += len(block.games)
         self.searched += block.searched
         self.usable += usable
@@ -71,7 +68,6 @@ class Totals:
             self.scores += np.histogram(np.abs(game.scores.astype(int)), _EDGES)[0]
 
     def line(self) -> str:
-        """Return the counts in one line."""
         return f"{self.games:,} games, {self.searched:,} positions with a score, {self.usable:,} usable"
 
     def table(self) -> str:

@@ -37,7 +37,6 @@ from psearch.results import PsearchError
 
 
 def read_options() -> argparse.Namespace:
-    """The command line."""
     parser = argparse.ArgumentParser(description="Fit the evaluation weights (see the head of this file).")
     parser.add_argument("files", type=Path, nargs="+", help="games, or FEN;score;result lines (text or .xz)")
     default = Path(__file__).resolve().parents[2] / "core" / "psearch_core" / "chess" / "evaluation" / "weights.py"

@@ -105,7 +105,6 @@ OTHER_DEFAULTS = {("play", "info"), ("analyse", "limit")}
 
 
 def public(kind: type) -> dict[str, Any]:
-    """Name to attribute."""
     declared = {name for base in kind.__mro__ for name in inspect.get_annotations(base)}
     return {
         name: inspect.getattr_static(kind, name, None)

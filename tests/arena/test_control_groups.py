@@ -23,8 +23,6 @@ V1_MOUNTS = """31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755
 
 
 class Tree:
-    """A made-up file system."""
-
     def __init__(self, root: Path) -> None:
         self.root = str(root)
 
@@ -38,7 +36,6 @@ class Tree:
         self.write("/proc/self/mountinfo", f"23 28 0:21 / /proc rw - proc proc rw\n{mounts}")
 
     def limit(self, folder: str, limit: int | str, used: int = 0, cached: int = 0) -> None:
-        """Limit memory as version 2 does."""
         self.write(f"{folder}/memory.max", limit)
         self.write(f"{folder}/memory.current", used)
         self.write(f"{folder}/memory.stat", f"anon 1\nfile 77\ninactive_anon 66\ninactive_file {cached}")

@@ -14,7 +14,6 @@ rnbqkb1r/ppp3pp/4pn2/3p1p2/3P1P2/4PN2/PPP3PP/RNBQKB1R w KQkq - 0 1
 
 @pytest.fixture
 def book(tmp_path: Path) -> Path:
-    """Three openings."""
     path = tmp_path / "book.epd"
     path.write_text(_OPENINGS)
     return path

@@ -55,7 +55,6 @@ def block(table: Table) -> Block:
 
 @pytest.fixture(scope="module")
 def path(block: Block, table: Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of three blocks."""
     path = tmp_path_factory.mktemp("games") / "three.games"
     target = Appender(path)
     for number in range(3):

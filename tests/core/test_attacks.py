@@ -96,7 +96,6 @@ def test_pawn_masks(tables):
 
 
 def subsets(mask_bb: int) -> np.ndarray:
-    """All subsets of a mask, as uint64."""
     chosen = np.zeros(1, dtype=np.uint64)
     for square in chess.SquareSet(mask_bb):
         chosen = np.concatenate([chosen, chosen | np.uint64(1 << square)])

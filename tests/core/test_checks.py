@@ -165,7 +165,6 @@ def test_castling_in_chess960(probe: PruningProbe) -> None:
 
 
 def mates(board: chess.Board) -> set[chess.Move]:
-    """Return the side to move's mating moves."""
     found = set()
     for move in list(board.legal_moves):
         board.push(move)

@@ -253,7 +253,6 @@ def arena() -> Iterator[Arena]:
 
 
 def value(probe: NodeProbe, fen: str) -> int:
-    """E, White's view."""
     board = chess.Board(fen)
     assert board.is_valid(), fen
     probe.set(board)
@@ -446,7 +445,6 @@ def reports(
 
 
 def worth(draws_arena: Arena, board: chess.Board, nodes: int, options: SearchOptions, dice: random.Random) -> set[int]:
-    """All scores that are reported."""
     return {report.score for report in reports(draws_arena, board, nodes, options, dice)} | {
         int(draws_arena.header[0]["score"])
     }

@@ -52,7 +52,6 @@ def any_code(probe: NodeProbe, dice: random.Random, others: list[int]) -> int:
 
 
 def is_quiet(board: chess.Board, code: int) -> bool:
-    """Neither captures nor promotes."""
     move = to_chess_move(code, board)
     return not board.is_capture(move) and not move.promotion
 
@@ -155,7 +154,6 @@ def test_quiets_by_history(probe: NodeProbe) -> None:
 
 
 def begin(probe: NodeProbe, board: chess.Board) -> None:
-    """Set a position, with nothing learnt."""
     probe.set(board)
     probe.worker[0] = 0
     probe.learning[0] = 0

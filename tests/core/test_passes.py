@@ -96,7 +96,6 @@ class Watcher:
         )
 
     def step(self, index: int) -> None:
-        """One transition of one worker, watched."""
         state = int(self._states[index])
         if state not in (STATE_UNWIND, STATE_FINISH):
             step_worker(self.arena.context, index, 1)
@@ -155,7 +154,6 @@ class Watcher:
 
 
 def watch(arena: Arena, fen: str, depth: int, pruning: Pruning, policy: str, seed: int, every: int = 200) -> Watcher:
-    """One whole search, from an empty table."""
     arena.forget()
     write_search(arena, chess.Board(fen), Limits(depth=depth), SearchOptions(policy=policy, pruning=pruning))
     watcher = Watcher(arena, seed)

@@ -49,7 +49,6 @@ def count_leaves(tables: np.ndarray, board: chess.Board, depth: int) -> int:
 
 
 def divide(tables: np.ndarray, board: chess.Board, depth: int) -> dict[str, int]:
-    """Leaves below each root move."""
     counts = {}
     root = Probe(tables, board)
     for move in root.legal_moves():

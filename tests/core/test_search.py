@@ -189,7 +189,6 @@ def test_en_passant_wins_the_pawn(arena: Arena) -> None:
 
 
 def value_of(arena: Arena, board: chess.Board, move: chess.Move, depth: int) -> int:
-    """Value of one root move."""
     write_search(arena, board, Limits(depth=depth), PLAIN, only=[move])
     while not work(arena.context, 0, 1 << 20):
         continue
@@ -563,7 +562,6 @@ def test_the_longest_line_ends_at_the_last_frame(options: SearchOptions) -> None
 
 
 def order_stop(arena: Arena) -> None:
-    """Stop the search as the supervisor does."""
     arena.header["stop"] = 1
     arena.header["abort_epoch"] += 1 << 32
 

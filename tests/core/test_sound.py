@@ -274,7 +274,6 @@ def compare(gates: int, board: chess.Board, depth: int) -> ModeComparison:
 
 
 def test_every_gate_has_a_mutant() -> None:
-    """One has a test of its own."""
     assert set(MUTANTS) | {"RAW"} == set(GATES)
     assert sum(GATES.values()) == ALL == SOUND_GATES == Pruning().sound_gates
 

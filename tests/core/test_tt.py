@@ -73,7 +73,6 @@ def table(arena: Arena) -> TableProbe:
 
 
 def keys_of_cluster(cluster: int, clusters: int, count: int) -> list[int]:
-    """Different keys that all belong to one cluster."""
     first = -(-(cluster << 64) // clusters)
     assert (first + count - 1) * clusters >> 64 == cluster
     return [first + number for number in range(count)]
@@ -192,12 +191,10 @@ def test_every_cluster_is_reached_and_none_beyond(hash_mb: int) -> None:
 
 @pytest.fixture
 def keys(arena: Arena) -> list[int]:
-    """Eight keys of one cluster in the middle of the table."""
     return keys_of_cluster(5000, int(arena.context_array[0]["tt_clusters"]), 8)
 
 
 def present(table: TableProbe, keys: list[int]) -> list[int]:
-    """Return the numbers of the keys that the table holds."""
     return [number for number, key in enumerate(keys) if table.probe(key)]
 
 

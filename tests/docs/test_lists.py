@@ -39,7 +39,6 @@ def first_column(text: str) -> list[str]:
 
 
 def undescribed(parameters: Collection[str], text: str) -> set[str]:
-    """Return the parameters that no page names in `code`."""
     return {name for name in parameters if f"`{name}`" not in text}
 
 
@@ -191,7 +190,6 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$", re.MULTILINE)
 
 
 def _prose(text: str) -> str:
-    """Return a text without fenced and indented code."""
     text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     return re.sub(r"(?<=\n\n)(?:    .*\n|\n)+", "\n", text)
 

@@ -26,8 +26,6 @@ CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 
 
 class Step(NamedTuple):
-    """One numbered step of a recipe."""
-
     text: str
     """The page without its block."""
     block: str
@@ -35,7 +33,6 @@ class Step(NamedTuple):
 
 
 def steps_of(title: str) -> list[Step]:
-    """The steps of a recipe, in their order."""
     found = []
     for part in re.split(r"^[0-9]\. ", section(CONTRIBUTING, title), flags=re.MULTILINE)[1:]:
         lines = part.splitlines()
@@ -98,14 +95,12 @@ class Copy:
             shutil.copytree(ROOT / root, folder / root, ignore=leave_out)
 
     def insert(self, path: str, line: int, text: str) -> None:
-        """Before a line, which counts from 1."""
         file = self.folder / path
         lines = file.read_text("utf-8").splitlines()
         lines[line - 1 : line - 1] = text.splitlines()
         file.write_text("\n".join(lines) + "\n", "utf-8")
 
     def replace(self, path: str, old: str, new: str) -> None:
-        """The first place of a text."""
         file = self.folder / path
         text = file.read_text("utf-8")
         assert old in text
@@ -115,7 +110,6 @@ class Copy:
         return ast.parse((self.folder / path).read_text("utf-8"))
 
     def run(self, program: str) -> str:
-        """Return the output of a Python program that imports from here."""
         path = ":".join(map(str, (self.folder / "parallel", self.folder / "core", SUPPORT)))
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
         words = [sys.executable, "-c", program]
@@ -124,7 +118,6 @@ class Copy:
         return done.stdout
 
     def psearch(self, *words: str) -> str:
-        """Return the output of a command."""
         return self.run(f"import sys; from psearch.faces.cli.main import main; sys.exit(main({list(words)!r}))")
 
 

@@ -285,7 +285,6 @@ except PsearchError as error:
 
 
 def pack(path: Path, **runs: list[Sample]) -> Path:
-    """Several logs in one compressed file."""
     with lzma.open(path, "wt", encoding="utf-8") as out:
         for run, samples in runs.items():
             out.write(json.dumps({"about": {"suite": run}, "run": run}) + "\n")

@@ -158,7 +158,6 @@ def with_odd(value: Any, path: tuple[Any, ...], odd: str) -> str:
 
 
 def check(reader: Callable[[Path], Any], text: str, folder: Path) -> bool:
-    """Whether the text is refused."""
     for path in folder.iterdir():
         path.unlink()
     path = folder / "some.file"

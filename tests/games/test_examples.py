@@ -30,7 +30,6 @@ class Example(NamedTuple):
     twin: Callable[[], NaiveConnectFour | NaiveOthello]
 
     def search(self, pos: GamePosition, depth: int) -> tuple[int, str | None]:
-        """The score and the best move."""
         found = search_with(self.supervisor, pos, Limits(depth=depth), options_for(self.game, "calibrated"))
         return found.score, found.bestmove
 
@@ -67,7 +66,6 @@ def lines_of(name: str) -> list[list[str]]:
 
 
 def random_game(example: Example, seed: int) -> list[str]:
-    """Return the moves of a game that the twin plays to its end."""
     generator, twin, played = random.Random(seed), example.twin(), []
     while moves := twin.moves():
         played.append(generator.choice(moves))

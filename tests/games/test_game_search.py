@@ -88,7 +88,6 @@ def tic_tac_toe() -> Game:
 
 
 def some(game: Game, number: int = 6) -> list[tuple[GamePosition, int]]:
-    """Positions, each with a depth."""
     positions = random_positions(game, number, 7, _MOVES_BEFORE[game.name])
     return [(position, 1 + place % _MOST_DEPTH) for place, position in enumerate(positions)]
 
@@ -233,7 +232,6 @@ def test_a_lost_worker_is_replaced(tic_tac_toe: Game) -> None:
 
 
 def kill_workers(supervisor: Supervisor) -> None:
-    """Kill all worker processes, as the system may."""
     for worker in supervisor.pool.workers:
         os.kill(worker.pid, signal.SIGKILL)
 

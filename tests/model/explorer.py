@@ -52,8 +52,6 @@ _ACTIONS = (WORKERS + 1) * CHOICES
 
 @dataclass(frozen=True)
 class Setting:
-    """Size and options of the world that is explored."""
-
     workers: int
     moves: int
     levels: int
@@ -83,8 +81,6 @@ class Setting:
 
 @dataclass(frozen=True)
 class Exploration:
-    """Result of an exploration."""
-
     states: int
     steps: int
     outcome: int
@@ -141,7 +137,6 @@ def _renamed(frame, a, b):
 
 @inner
 def _swap(words, first, a, b, size):
-    """Two blocks of an array in a state."""
     for i in range(size):
         at_a, at_b = first + a * size + i, first + b * size + i
         words[at_a], words[at_b] = words[at_b], words[at_a]
@@ -210,7 +205,6 @@ def _grown(array, count):
 
 @inner
 def _place(keys, key):
-    """Return where a key is, or may be put."""
     mask = np.uint64(len(keys) - 1)
     at = (key >> np.uint64(20)) & mask
     while keys[at] != 0 and keys[at] != key:

@@ -170,7 +170,6 @@ def clear_registers(wk):
 
 @inner
 def to(wk, then):
-    """The worker's next step."""
     wk.pc = then
     return found.DONE
 

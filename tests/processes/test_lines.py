@@ -39,7 +39,6 @@ ROOKS = chess.Board("7k/8/8/8/8/8/R7/1R4K1 w - - 0 1")
 
 
 def played(board: chess.Board, line: list[chess.Move]) -> chess.Board:
-    """The board after a line, which must be legal."""
     after = board.copy()
     for move in line:
         assert move in after.legal_moves, f"{move} in {line} from {board.fen()}"
@@ -152,7 +151,6 @@ class Table:
         self.probe.store(self.reader.key(board), TableEntry(code, score, 0, depth, bound, 0))
 
     def put_line(self, board: chess.Board, *words: str) -> None:
-        """These moves, each as the best of its position."""
         walk = board.copy()
         for word in words:
             move = walk.parse_uci(word)

@@ -52,8 +52,6 @@ METHODS = pytest.mark.parametrize("method", ["fork", "forkserver"])
 
 @dataclass
 class Run:
-    """The program at work, in a process group of its own."""
-
     process: subprocess.Popen[str]
     pids: list[int]
     """Process ids of its two processes."""

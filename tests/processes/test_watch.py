@@ -226,7 +226,6 @@ def sleep_until_woken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def looks(infos: list[Info]) -> int:
-    """Return how many looks were behind these reports."""
     return len({round(info.time_s, 4) for info in infos})
 
 

@@ -32,7 +32,6 @@ rnbqkb1r/pp2pppp/3p1n2/8/3NP3/8/PPP2PPP/RNBQKB1R w KQkq - id "b";
 
 
 def run(*words: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    """`psearch` with these arguments."""
     program = "import sys; from psearch.faces.cli.main import main; sys.exit(main())"
     return subprocess.run([sys.executable, "-c", program, *words], input=text, capture_output=True, text=True)
 
@@ -104,7 +103,6 @@ def test_a_match(fake_ray: Path, tmp_path: Path) -> None:
 
 
 def _rows(text: str) -> list[dict[str, object]]:
-    """Return rows without what depends on the clock."""
     rows = [json.loads(line) for line in text.splitlines()]
     return [{key: row.get(key) for key in ("line", "bestmove", "score", "depth", "nodes", "pv")} for row in rows]
 

@@ -44,15 +44,12 @@ class Nodes:
         self.address = self._line()
 
     def add(self, name: str) -> list[int]:
-        """A new node; its processes."""
         return list(map(int, self._ask("add", name).split()[1:]))
 
     def kill(self, name: str) -> None:
-        """All of a node, at once."""
         self._ask("kill", name)
 
     def close(self) -> None:
-        """End them all."""
         with self._program:
             self._program.stdin.close()
 

@@ -148,7 +148,6 @@ class World:
             self.actors.step(self.now)
 
     def settle(self) -> None:
-        """Nodes are found, actors get ready."""
         for _ in range(3):
             self.tick()
             self.answer("begin", None)
@@ -169,7 +168,6 @@ class World:
 
 
 def one_actor() -> tuple[World, ProcessJoined]:
-    """A world of one node, and its actor, which is ready."""
     world = World()
     world.node("a")
     world.settle()

@@ -97,13 +97,11 @@ def check_end(arena: Arena, shape: Shape) -> None:
 
 
 def total(arena: Arena, counter: str) -> int:
-    """Return the sum over all workers."""
     counters = arena.worker if counter == "nodes" else arena.worker["counters"]
     return int(counters[counter].sum())
 
 
 def value_of(shape: Shape) -> int:
-    """Return the root's value in the last iteration."""
     return root_of(shape).value + swing_of(shape, shape.depth)
 
 

@@ -31,7 +31,6 @@ WORKERS = 4
 
 
 def counts(arena: Arena, stack: int, ply: int) -> np.ndarray:
-    """Return the counts of the two plies behind one."""
     return arena.stack["cutoffs"][stack, ply + 1 : ply + 3].astype(int)
 
 

@@ -305,7 +305,6 @@ def test_a_mutation_fits_the_source(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def mutated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with all mutations, compiled."""
     folder = tmp_path_factory.mktemp("mutated")
     sys.path.insert(0, str(folder))
     made: dict[str, Group] = kernel_mutations.groups(folder, kernel_mutations.MUTATIONS)

@@ -32,8 +32,6 @@ from psearch_core.toolchain import groups
 
 @dataclass(frozen=True)
 class Voter:
-    """A root's answer."""
-
     move: int
     score: int
     depth: int
@@ -52,7 +50,6 @@ class Voter:
 
 
 def voters_of(arena: Arena) -> list[Voter]:
-    """Return all roots, as the last search left them."""
     roots = arena.stack[: int(arena.header[0]["first_roots"])]
     return [
         Voter(*(int(answer["pv"][0]), int(answer["score"]), int(depth), int(answer["bound"]), int(answer["pv_length"])))

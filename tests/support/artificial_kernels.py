@@ -154,7 +154,6 @@ def begin_moves(ctx, wk, frame):
 
 @kernel(i64(Node))
 def _picked(node):
-    """The next move of the list, NO_MOVE behind its end."""
     if node.cursor == node.end:
         node.stage = PICK_BAD_CAPTURES_START
         return NO_MOVE

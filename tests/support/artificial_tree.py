@@ -67,8 +67,6 @@ _FIRST_QUIET = 2
 
 @dataclass(frozen=True)
 class Shape:
-    """A tree."""
-
     breadth: int
     depth: int
     """Depth of the search; every line continues beyond it."""
@@ -99,8 +97,6 @@ def _mixed(state: int) -> int:
 
 @dataclass(frozen=True)
 class Place:
-    """A node of the tree."""
-
     shape: Shape
     key: int
     value: int

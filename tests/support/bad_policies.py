@@ -20,7 +20,6 @@ from psearch_core.views import context_at, frame_of, i64, worker_of
 
 @jit.entry(i64(i64))
 def ask(context):
-    """Call the hooks that the files replace."""
     ctx = context_at(context)
     frame = frame_of(ctx, 0)
     node, pos, visit, wk = frame.node, frame.position, frame.visit, worker_of(ctx, 0)

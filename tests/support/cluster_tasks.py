@@ -10,12 +10,10 @@ from pathlib import Path
 
 
 def make() -> Callable[[object], object]:
-    """Squares numbers, and does what words say."""
     return perform
 
 
 def make_broken() -> Callable[[object], object]:
-    """Nothing can be made."""
     raise ValueError("this node has no luck")
 
 

@@ -23,7 +23,6 @@ GROUPS = {group.name: group for group in (CHESS, INSPECT, PERFT, PREDICTION, SEA
 
 
 def is_cached(*some: groups.Group) -> bool:
-    """Whether these groups can be loaded without compiling."""
     return all(groups.cached(group) is not None for group in some)
 
 

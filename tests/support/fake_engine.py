@@ -49,7 +49,6 @@ def main() -> None:
 
 
 def play(board: chess.Board, fault: str, options: argparse.Namespace) -> None:
-    """Answer one `go`."""
     time.sleep(options.wait)
     if fault == "die":
         print("out of luck", file=sys.stderr)

@@ -18,8 +18,6 @@ FOUND = Answer("e2e4", [Line(Cp(0), "exact", 1, 1, ["e2e4"])], 1, 0.001, 0, 0, [
 
 
 class Poisoned(PositionWorker):
-    """Dies of `POISON`."""
-
     def search(self, number: int, task: Task) -> Outcome:
         if task.fen == POISON:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -27,8 +25,6 @@ class Poisoned(PositionWorker):
 
 
 class Empty(PositionWorker):
-    """Answers at once, without a search."""
-
     def forget(self) -> None:
         pass
 
@@ -47,7 +43,5 @@ class Moody(PositionWorker):
 
 
 class Stillborn(PositionWorker):
-    """Ends its process before it is ready."""
-
     def __init__(self, settings: WorkerSettings, program: Program) -> None:
         raise SystemExit(7)

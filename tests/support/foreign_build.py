@@ -79,7 +79,6 @@ def pretend(triple: str, objects: list[bytes] | None) -> None:
 
 
 def main() -> None:
-    """Compile, print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("triple")
     parser.add_argument("groups", type=lambda text: text.split(","))

@@ -72,7 +72,6 @@ class Example:
 
 
 def examples_of(page: str) -> list[Example]:
-    """Return the examples in a page's text."""
     return [Example(match[1], _without_indent(match[2])) for match in _BLOCK.finditer(page)]
 
 

@@ -54,7 +54,6 @@ from psearch_core.records import (
     SOUND_GATES,
     evaluation_dtype,
     learning_dtype,
-    position_dtype,
     worker_dtype,
 )
 from psearch_core.records.pruning_record import Pruning
@@ -111,7 +110,6 @@ def pick_order(tables, learning, frame, limit):
 
 @entry(i64(i64, i64, i64), INSPECT)
 def pick_rest(tables, learning, frame):
-    """`pick_order` from where the picker is, to the end."""
     return _pick(
         tables_at(tables), learning_at(learning), frame_at(frame), frame_at(frame + FRAME_SIZE).node, MAX_MOVES
     )
@@ -217,7 +215,6 @@ def elect(context):
 
 @entry(i64(i64, i64), INSPECT)
 def cluster_index(context, key):
-    """Number of the cluster that a key belongs to."""
     return high_product(np.uint64(key), context_at(context).tt_clusters)
 
 
@@ -270,7 +267,6 @@ class NodeProbe(Probe):
         return bool(self._call(move_leaves_no_win, self.tables, self._address, move))
 
     def evaluate_by_network(self) -> int:
-        """Return the network's evaluation."""
         scratch = np.zeros(1, evaluation_dtype)
         return self._call(evaluate_position_by_network, self.tables, scratch, self._address)
 
@@ -287,7 +283,6 @@ class NodeProbe(Probe):
         return self._picked(self._call(pick_order, self.tables, self.learning, self._frames, min(limit, MAX_MOVES)))
 
     def pick_rest(self) -> list[tuple[int, int]]:
-        """The moves that follow those that `pick_order` gave out."""
         return self._picked(self._call(pick_rest, self.tables, self.learning, self._frames))
 
     def _picked(self, count: int) -> list[tuple[int, int]]:
@@ -317,7 +312,6 @@ class TableEntry:
         return cls(*(int(entry_field(word, field, ply)) for field in range(6)))
 
     def pack(self) -> int:
-        """The data word, 0 to 2**64 - 1."""
         return int(packed_entry(self.move, self.score, self.eval, self.depth, self.bound, self.age)) % _WORD
 
     def cuts(self, depth: int, alpha: int, beta: int, ply: int = 0) -> bool:
@@ -349,18 +343,15 @@ class TableProbe:
         store_in_table(self._context, entry.age, signed(key), *fields)
 
     def cluster(self, key: int) -> int:
-        """Number of the cluster that a key belongs to."""
         return int(cluster_index(self._context, signed(key)))
 
 
-_POSITION_BYTES = position_dtype.itemsize
 _add_rows = row_adder(NETWORK_HIDDEN)
 _square_dot = square_dot(NETWORK_HIDDEN, 255)
 
 
 @entry(i64(i64, i64, i64, i64), INSPECT)
 def value_by_network(tables, evaluation, position, ply):
-    """`network_value`."""
     return network_value(tables_at(tables), evaluation_at(evaluation), position_at(position), ply)
 
 
@@ -388,7 +379,6 @@ Answers = Callable[[int, int], int]
 
 @entry(void(i64, i64), INSPECT)
 def first_window(context, score):
-    """`set_window` of the first stack."""
     set_window(context_at(context), 0, score)
 
 
@@ -425,5 +415,4 @@ class RootProbe:
         return windows
 
     def close(self) -> None:
-        """Give the memory back."""
         self._arena.close()

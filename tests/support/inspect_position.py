@@ -139,7 +139,6 @@ class Probe:
         set_position(self.tables, self._frames["position"][:1], board)
 
     def copy(self) -> Probe:
-        """A second probe on the same position."""
         twin = Probe(self.tables)
         twin._frames[0]["position"] = self.record
         return twin
@@ -152,7 +151,6 @@ class Probe:
 
     @property
     def key(self) -> int:
-        """The Zobrist key."""
         return int(self.record["key"])
 
     @property
@@ -161,7 +159,6 @@ class Probe:
         return bool(self.record["checkers"])
 
     def attacked_by(self, side: int) -> int:
-        """The squares that a side attacks, as a bitboard."""
         return self._call(attacked_by, self.tables, self._address, side) & chess.BB_ALL
 
     def from_scratch(self) -> np.void:
@@ -178,7 +175,6 @@ class Probe:
         return [int(move) & MOVE_MASK for move in self._frames[0]["node"]["moves"][:end]]
 
     def captures(self) -> list[int]:
-        """The codes of the legal captures and queen promotions."""
         return self.legal_moves()[: int(self._frames[0]["node"]["bad_end"])]
 
     def count_moves(self) -> int:
@@ -186,7 +182,6 @@ class Probe:
         return self._call(count_moves, self.tables, self._address)
 
     def is_legal(self, move: int) -> bool:
-        """Whether a move code of 0 to 65,535 is a legal move."""
         return bool(self._call(check_legal, self.tables, self._address, move))
 
     def accepted_codes(self) -> list[int]:
@@ -197,7 +192,6 @@ class Probe:
         return [int(code) for code in self._frames[0]["node"]["moves"][:count]]
 
     def play(self, move: int) -> None:
-        """Play a legal move."""
         target = self._address + frame_dtype.itemsize
         self._call(play, self.tables, self._address, target, move)
         self._frames[0]["position"] = self._frames[1]["position"]

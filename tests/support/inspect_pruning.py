@@ -83,7 +83,6 @@ def list_underpromotions(tables, frame):
 
 @entry(void(i64, i64, i64, i64), INSPECT)
 def node_futility(worker, pruning, tables, frame):
-    """`decide_futility` for the node of a frame."""
     fr = frame_at(frame)
     decide_futility(worker_at(worker), pruning_at(pruning), tables_at(tables), fr.position, fr.node)
 
@@ -97,7 +96,6 @@ def node_action(worker, pruning, tables, frame, came_by):
 
 @entry(i64(i64, i64), INSPECT)
 def node_reduction(pruning, frame):
-    """`null_reduction`: R."""
     fr = frame_at(frame)
     return null_reduction(pruning_at(pruning), fr.position, fr.node)
 
@@ -130,7 +128,6 @@ def capture_pruned(worker, pruning, tables, frame, move):
 
 @entry(i64(i64, i64, i64, i64, i64, i64), INSPECT)
 def move_extension(worker, pruning, tables, frame, gives, within):
-    """`extension_of` the move in the frame's visit."""
     fr = frame_at(frame)
     tb = tables_at(tables)
     return extension_of(
@@ -140,7 +137,6 @@ def move_extension(worker, pruning, tables, frame, gives, within):
 
 @entry(i64(i64, i64, i64, i64, i64), INSPECT)
 def move_reduction(cutoffs, pruning, learning, frame, gives):
-    """`reduction_of` the move in the frame's visit."""
     fr = frame_at(frame)
     return reduction_of(cutoffs, pruning_at(pruning), learning_at(learning), fr.position, fr.node, fr.visit, gives != 0)
 
@@ -167,7 +163,6 @@ class PruningProbe(NodeProbe):
         self._pruning = np.array([pruning.record()])
 
     def gives_check(self, move: int) -> bool:
-        """Whether a legal move gives check."""
         return bool(self._call(check_given, self.tables, self._address, move))
 
     def mate_in_one(self, color: chess.Color) -> int:

@@ -24,8 +24,6 @@ STYLES = ("lichess", "chess.com", "ChessBase", "SCID", "TWIC", "pgn-extract", "f
 
 @dataclass
 class OddGame:
-    """A game of such a file."""
-
     tags: dict[str, str]
     moves: list[str]
     """UCI"""
@@ -155,7 +153,6 @@ def odd_game(number: int, is_odd: bool, allowed: set[str], dice: Random) -> tupl
 
 
 def odd_file(dice: Random) -> tuple[bytes, list[OddGame]]:
-    """A file, and the games that are in it."""
     kind = dice.choice(("stray", "brace"))  # a brace that is open, and one that closes nothing, would make a pair
     games, data = [], b""
     lacks: set[str] = set()

@@ -148,7 +148,6 @@ def resume(context, points):
 
 @entry(void(i64))
 def stop_now(context):
-    """Stop the search as `request_stop` does."""
     stop_all(context_at(context))
 
 
@@ -273,7 +272,6 @@ class Preemptive:
         return ""
 
     def total(self, counter: str) -> int:
-        """Return the sum over all workers."""
         return int(self.arena.worker["counters"][counter].sum())
 
     def close(self) -> None:

@@ -85,8 +85,6 @@ def parse_limit(key: str, text: str) -> TimeControl:
 
 @dataclass(frozen=True)
 class EngineSpec:
-    """One of the two engines, as given."""
-
     name: str
     command: tuple[str, ...]
     protocol: str
@@ -193,8 +191,6 @@ def _pass_over_late_lines(loop: asyncio.AbstractEventLoop, context: dict[str, An
 
 
 class Engine:
-    """A running engine."""
-
     def __init__(self, spec: EngineSpec, transport: asyncio.SubprocessTransport, protocol: _Watched) -> None:
         self.spec = spec
         self.transport = transport
@@ -228,7 +224,6 @@ class Engine:
         return engine
 
     def last_words(self) -> str:
-        """The last line on its stderr, if any."""
         errors = [line[2:] for line in self.protocol.lines if line.startswith("! ") and line[2:].strip()]
         return f" ({errors[-1]})" if errors else ""
 

@@ -26,8 +26,6 @@ WINNING_CP = 300
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules by which games are judged."""
-
     margin_s: float = 0.0
     """Seconds by which a clock may be overdrawn."""
     stall_s: float = 60.0
@@ -44,8 +42,6 @@ class Rules:
 
 @dataclass(frozen=True)
 class Pairing:
-    """A game to be played."""
-
     number: int
     """Number of the game, from 0; games 2k and 2k + 1 are a pair."""
     white: int
@@ -83,8 +79,6 @@ class Usage:
 
 @dataclass
 class Record:
-    """A finished game."""
-
     number: int
     white: int
     result: str
@@ -102,7 +96,6 @@ class Record:
 
     @property
     def points(self) -> float:
-        """Return the first engine's points."""
         if self.result == "1/2-1/2":
             return 0.5
         return float((self.result == "1-0") == (self.white == 0))
@@ -148,8 +141,6 @@ def thrown_away(reason: str, last_score_cp: int | None) -> bool:
 
 
 class _Clock:
-    """One engine's clock."""
-
     def __init__(self, limit: TimeControl) -> None:
         self.limit = limit
         self.left_s = limit.base_s
@@ -240,7 +231,6 @@ class Game:
 
     @property
     def to_move(self) -> int:
-        """Return the engine that is to move."""
         return self.pairing.white if self.board.turn == chess.WHITE else 1 - self.pairing.white
 
     def _limit(self, number: int) -> chess.engine.Limit:

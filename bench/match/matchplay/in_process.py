@@ -56,8 +56,6 @@ class Player:
 
 @dataclass(frozen=True)
 class Finished:
-    """The end of a game."""
-
     winner: int | None
     """0 the first player, 1 the second, None drawn"""
     reason: str
@@ -66,7 +64,6 @@ class Finished:
 
     @property
     def half_points(self) -> int:
-        """Return the first player's half points."""
         return 1 if self.winner is None else 2 * (1 - self.winner)
 
 

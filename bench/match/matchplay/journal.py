@@ -78,7 +78,6 @@ class GameLog:
         return True
 
     def take(self, entry: dict[str, Any]) -> None:
-        """Take a line."""
         raise NotImplementedError
 
     def begin(self, is_new: bool) -> None:
@@ -173,7 +172,6 @@ class MatchJournal(GameLog):
             self.append({"engines": id_names})
 
     def remove(self) -> None:
-        """Remove the files of a match that never began."""
         if not self.records:
             self.path.unlink()
             self.pgn_path.unlink()

@@ -31,8 +31,6 @@ _LINES = (
 
 @dataclass(frozen=True)
 class Opening:
-    """A start position and the moves of the book."""
-
     fen: str
     moves: tuple[str, ...] = ()
     chess960: bool = False

@@ -37,7 +37,6 @@ class Parser(argparse.ArgumentParser):
         raise MatchError(message)
 
     def add_where(self) -> None:
-        """Add `--on CLUSTER`."""
         add_on(self, "play")
 
 

@@ -28,7 +28,6 @@ class Tally:
         """Points of games whose other half is not finished, by pair."""
 
     def add(self, record: Record) -> None:
-        """A finished game."""
         self.records.append(record)
         pair = record.number // 2
         if pair not in self._half:
@@ -50,7 +49,6 @@ class Tally:
         return [(record.number, complaint) for record in self.records for complaint in record.complaints]
 
     def usage(self, engine: int) -> Usage:
-        """Over all games."""
         total = Usage()
         for record in self.records:
             one = record.usage[engine]

@@ -34,7 +34,6 @@ _SIZE = lock_times_dtype.itemsize
 
 @kernel(void(Context, Worker, i64))
 def acquire_timed(ctx, wk, home):
-    """Stand in for `acquire`."""
     lock = lock_of(frame_of(ctx, home).node)
     spins = 0
     before = cycle_counter()
@@ -47,7 +46,6 @@ def acquire_timed(ctx, wk, home):
 
 @kernel(boolean(Context, Worker, i64))
 def try_acquire_timed(ctx, wk, home):
-    """Stand in for `try_acquire`."""
     before = cycle_counter()
     if not compare_and_swap(lock_of(frame_of(ctx, home).node), 0, 1):
         return False
@@ -75,7 +73,6 @@ def _note_taken(ctx, wk, home, before, spins):
 
 @kernel(void(Context, Worker, Node))
 def release_timed(ctx, wk, node):
-    """Stand in for `release`."""
     times = _lock_times_at(ctx.plug_in + wk.index * _SIZE)
     held = cycle_counter() - times.began
     kind = np.int64(HELD_FOR_VALUE)

@@ -51,8 +51,6 @@ class Torn(ValueError):
 
 
 class Game(NamedTuple):
-    """A game as it is kept."""
-
     fen: str
     """FEN of the start; empty: the start position."""
     opening: int
@@ -80,7 +78,6 @@ class Block(NamedTuple):
 
     @property
     def searched(self) -> int:
-        """Return the number of plies that have a score."""
         return sum(len(game.scores) for game in self.games)
 
 
@@ -101,7 +98,6 @@ def _unpack_scores(small: np.ndarray, large: np.ndarray) -> np.ndarray:
 
 
 def pack(block: Block) -> bytes:
-    """Return a block as it stands in a file."""
     games = block.games
     lines = "".join(f"{game.fen}\n" for game in games).encode("ascii")
     small, large = _pack_scores(np.concatenate([np.zeros(0, np.int16), *(game.scores for game in games)]))
@@ -304,5 +300,4 @@ class Appender:
         return len(text)
 
     def close(self) -> None:
-        """Let go of the file."""
         self._file.close()

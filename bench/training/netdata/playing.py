@@ -45,7 +45,6 @@ class Start(NamedTuple):
     moves: tuple[chess.Move, ...]
 
     def board(self) -> chess.Board:
-        """Return the position behind the moves."""
         board = board_of(self.fen)
         for move in self.moves:
             board.push(move)
@@ -63,8 +62,6 @@ def board_of(fen: str) -> chess.Board:
 
 
 class Book(NamedTuple):
-    """Positions to begin from."""
-
     fens: tuple[str, ...]
     digest: str
     """Digest of the files; empty without any."""
@@ -147,8 +144,6 @@ _MOST_STARTS = 200
 
 
 class Settings(NamedTuple):
-    """Settings that decide how a block of games is played."""
-
     seed: int
     nodes: int
     """Nodes of a move; the iteration during which they are passed is the last one."""
@@ -222,7 +217,6 @@ class Table:
         """The last game played."""
 
     def play(self, number: int) -> Block:
-        """Play a block of games."""
         settings = self._settings
         games = [self._play_game(f"{settings.seed} {number * settings.games + i}") for i in range(settings.games)]
         return Block(settings.header(number), games)

@@ -18,8 +18,6 @@ from netfit.network import UNIT_CP, Array, Net, random_net
 
 
 class Plan(NamedTuple):
-    """Plan of a training."""
-
     epochs: int = 20
     batch: int = 16384
     rate: float = 1e-3
@@ -40,14 +38,11 @@ def targets(samples: Array, result_share: float) -> Array:
 
 
 def error(net: Net, samples: Array, wanted: Array, threads: int) -> float:
-    """Return the mean squared error of the expected score."""
     found = 1 / (1 + np.exp(-values(net, samples, threads)))
     return float(np.mean((found - wanted) ** 2, dtype=np.float64))
 
 
 class Epoch(NamedTuple):
-    """State of a training."""
-
     number: int
     training_error: float
     test_error: float

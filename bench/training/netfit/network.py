@@ -41,7 +41,6 @@ class Net(NamedTuple):
 
     @property
     def hidden(self) -> int:
-        """Return the number of hidden units of a side."""
         return len(self.bias)
 
     def save(self, path: Path, **notes: str) -> None:

@@ -170,7 +170,6 @@ class Data:
     source: Array  # int8[N], number of the file
 
     def __len__(self) -> int:
-        """N."""
         return len(self.phase)
 
     def __getitem__(self, which: Array) -> Data:

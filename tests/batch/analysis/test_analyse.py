@@ -295,7 +295,6 @@ def annotated(text: str, answers: dict[int, Answer]) -> tuple[chess.pgn.Game, Ta
 
 
 def written_of(work: PgnGame, answers: dict[int, Answer]) -> str:
-    """Return a game as it is written."""
     return annotate(judge_game(work, answers), ANNOTATOR)
 
 
@@ -417,7 +416,6 @@ def test_a_comparison_decides_whatever_the_search_would_have_played(played: int,
 
 
 def test_a_move_before_a_position_without_an_answer_has_no_loss() -> None:
-    """It is not over."""
     board = chess.Board()
     judged = judge_game(next(read_games(source("1. e4 e5 *"))), {0: answer(board, "d2d4", cp=400)})
     assert [(move.loss, move.mark) for move in judged.moves] == [(None, None), (None, None)]
@@ -659,7 +657,6 @@ def test_encodings(tmp_path: Path) -> None:
 
 
 def noted(note: object) -> Answer:
-    """An answer that is told from others."""
     return replace(answer(chess.Board(), "e2e4"), notes=(str(note),))
 
 
@@ -755,7 +752,6 @@ OLD_COMPARISON = {
 
 
 def written(path: Path, *answers: dict[str, Any]) -> bytes:
-    """Write a journal with these answers."""
     with AnalysisJournal(path, ABOUT) as journal:
         journal.add("first", noted(0))
     lines = "".join(json.dumps({"key": f"{place}", "answer": one}) + "\n" for place, one in enumerate(answers))

@@ -43,7 +43,6 @@ def analysed(*words: str) -> list[dict[str, Any]]:
 
 
 def marks_of(row: dict[str, Any]) -> dict[int, str]:
-    """Return the marks by ply."""
     return {position["ply"]: position["mark"] for position in row["positions"] if position.get("mark")}
 
 

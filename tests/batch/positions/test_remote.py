@@ -33,18 +33,15 @@ SETTINGS = WorkerSettings(hash_mb=1)
 
 
 def tasks(number: int, nodes: int = 500) -> list[Task]:
-    """Return tasks with positions of the benchmark."""
     fens = (BENCH_POSITIONS * (number // len(BENCH_POSITIONS) + 1))[:number]
     return [Task(place, fen, limits=Limits(nodes=nodes), chess960=True) for place, fen in enumerate(fens)]
 
 
 def batch(*some: Task) -> Batch:
-    """Each a list of its own."""
     return Batch([Part(place, True, [(place, task)]) for place, task in enumerate(some)])
 
 
 def outcomes(pool: PositionPool, tasks: list[Task]) -> Iterator[Outcome]:
-    """Each task by itself."""
     return itertools.chain.from_iterable(rounds(pool, (TaskList([task]) for task in tasks)))
 
 

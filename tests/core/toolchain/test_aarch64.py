@@ -58,7 +58,6 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The search for ARM."""
     folder = tmp_path_factory.mktemp("aarch64")
     script = [sys.executable, str(SUPPORT / "foreign_build.py"), "aarch64-unknown-linux-gnu", "search", "generic"]
     environment = {**os.environ, "PSEARCH_NO_PEXT": "1"}

@@ -106,7 +106,6 @@ def two_at_once(builds: Builds) -> list[dict[str, Any]]:
 
 
 def compiled(report: dict[str, Any]) -> list[str]:
-    """Return what was compiled, in the order of the report."""
     return [" ".join(line.split()[4:-2]) for line in report["lines"] if line.startswith("compiling")]
 
 
@@ -278,7 +277,6 @@ print(json.dumps(found))
 
 
 def made_kernel(source: str, **names: Any) -> jit.Kernel:
-    """A kernel from source text, in a module of its own."""
     module = python_types.ModuleType("made")
     module.__dict__.update(names, i64=i64, u64=u64, np=np, kernel=jit.kernel)
     path = Path(os.environ["PYTEST_KERNELS"]) / f"made_{abs(hash(source))}.py"

@@ -24,7 +24,6 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="gives files to anothe
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home without a cache."""
     for name in ("PSEARCH_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -34,7 +33,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def folder(home: Path) -> str:
-    """The folder of a key in an empty cache."""
     return kernel_cache.open_folder("0" * 24, make=True)
 
 
@@ -124,7 +122,6 @@ KEY = "from psearch_core.toolchain import groups; print(groups.key())"
 
 
 def key_of(*flags: str, **more: str) -> str:
-    """In a Python of its own."""
     words = [sys.executable, *flags, "-c", KEY]
     return subprocess.run(words, env={**os.environ, **more}, capture_output=True, text=True).stdout
 

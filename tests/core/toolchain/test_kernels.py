@@ -58,7 +58,6 @@ class Programs:
         return report
 
     def run(self, *before: str, **more: Any) -> dict[str, Any]:
-        """Has to succeed."""
         report = self.finish(self.start(*before, **more))
         assert report["error"] == ""
         assert report["value"] == 42
@@ -83,7 +82,6 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copied(filled: Path, tmp_path: Path) -> Programs:
-    """Programs with a copy of that cache."""
     shutil.copytree(filled, tmp_path / "cache")
     return Programs(tmp_path / "cache")
 
@@ -410,7 +408,6 @@ def test_a_failure_is_not_remembered(never_compiled, monkeypatch):
 
 
 def test_memory_that_cannot_be_executed_is_one_line(monkeypatch):
-    """The system forbids it."""
     from psearch_core.toolchain import machine_code
 
     def fail(code: bytes, names: object) -> None:

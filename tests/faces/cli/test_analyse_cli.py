@@ -60,7 +60,6 @@ def start(*words: str) -> subprocess.Popen[str]:
 
 
 def wait_for_lines(path: Path, count: int) -> None:
-    """Until a file has so many lines."""
     deadline = time.monotonic() + TIMEOUT_S
     while not path.exists() or path.read_bytes().count(b"\n") < count:
         assert time.monotonic() < deadline
@@ -347,7 +346,6 @@ def test_one_line_and_status_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 def keys_of(journal: Path) -> list[str]:
-    """Return the keys of its whole lines."""
     lines = journal.read_text().splitlines(keepends=True)[1:]
     return [json.loads(line)["key"] for line in lines if line.endswith("\n")]
 
@@ -386,7 +384,6 @@ def test_killed_again_and_again_it_loses_no_finished_position(tmp_path: Path, nu
 
 
 def marks_in(path: Path) -> list[tuple[set[int], list[str]]]:
-    """Return the glyphs of each move, and the better moves."""
     with path.open() as stream:
         game = chess.pgn.read_game(stream)
     return [(node.nags, [other.uci() for other in node.parent.variations[1:]]) for node in game.mainline()]
@@ -796,7 +793,7 @@ def test_options_that_make_no_sense(tmp_path: Path) -> None:
 
 
 def lines_of(journal: Path) -> int:
-    """Whole lines of a journal, its heading with them."""
+    """Return the number of whole lines of a journal, its heading with them."""
     return journal.read_bytes().count(b"\n") if journal.exists() else 0
 
 

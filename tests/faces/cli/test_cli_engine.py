@@ -68,7 +68,6 @@ def test_bare_words_and_plain_lines() -> None:
 
 
 def test_a_search_without_a_terminal_imports_neither_numba_nor_rich() -> None:
-    """Nor what belongs to other commands."""
     program = """
 import sys
 from psearch.faces.cli.main import main

@@ -45,7 +45,6 @@ DEPTH = chess.engine.Limit(depth=6)
 
 @pytest.fixture
 def broken(tmp_path: Path) -> str:
-    """A file of rules with a mistake."""
     file = tmp_path / "broken.py"
     file.write_text(BROKEN["rules"])
     return str(file)
@@ -298,7 +297,6 @@ SIMULATE = "simulate --policy FILE --workers 2 --depth 5 --suite SUITE"
 
 @pytest.fixture(scope="module")
 def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file whose kernel crashes, or never returns."""
     file = tmp_path_factory.mktemp("policy") / "wrong.py"
     file.write_text(WRONG)
     return file

@@ -193,7 +193,6 @@ print(sorted(heavy & set(sys.modules)))
 
 
 def test_the_first_go_imports_nothing_and_nothing_needs_numba_once_kernels_are_compiled() -> None:
-    """The clock of the first `go` runs."""
     code = """
 import queue, sys, threading
 from psearch.faces.uci.uci_conversation import Uci

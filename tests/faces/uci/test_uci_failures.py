@@ -362,8 +362,6 @@ def test_the_clock_of_a_game_runs_while_kernels_are_loaded(slow: Callable[[str],
 
 
 class Files:
-    """Remembers what was opened and closed."""
-
     def __init__(self) -> None:
         self.events: list[str] = []
         self.missing = {"missing"}

@@ -23,8 +23,6 @@ LONG = LONGEST_LINE + 1
 
 
 class Pipes:
-    """Streams on two pipes."""
-
     def __init__(self) -> None:
         self.stdin, self.writer = os.pipe()
         self.reader, self.stdout = os.pipe()
@@ -174,7 +172,6 @@ with Streams(0, 1, lambda: bool(came)) as streams:
 
 
 def wait_until_gone(session: int) -> None:
-    """All processes of a session end."""
     wait_until(lambda: not processes_in_session(session))
 
 

@@ -47,8 +47,6 @@ SPARE = 5
 
 
 class Server:
-    """`psearch serve`, as a user starts it."""
-
     def __init__(self, *more: str) -> None:
         self.began = time.monotonic()
         words = ["serve", "--no-browser", "--port", "0", "--threads", "2", "--hash", "16", *more]
@@ -98,7 +96,6 @@ def until(page: Any, expression: str, seconds: float = 60) -> None:
 
 
 def centre(page: Any, square: str) -> tuple[float, float]:
-    """Where a square is, with White below."""
     box = page.locator("cg-board").bounding_box()
     size = box["width"] / 8
     return box["x"] + (ord(square[0]) - ord("a") + 0.5) * size, box["y"] + (8 - int(square[1]) + 0.5) * size
@@ -124,7 +121,6 @@ def wait_for_position(page: Any, move: str) -> None:
 
 
 def load(page: Any, pgn: str, count: int) -> None:
-    """Show the first game of a PGN, of so many moves."""
     page.click("#tab-game")
     page.fill("#pgn", pgn)
     page.click("#pgn-form button[type=submit]")
@@ -140,7 +136,6 @@ def set_up(page: Any, fen: str, pieces: int) -> None:
 
 
 def paste(page: Any, text: str) -> None:
-    """Paste anywhere but in a field."""
     page.evaluate(
         """(text) => {
             const clipboardData = new DataTransfer();
@@ -169,7 +164,6 @@ def analyse(page: Any, depth: int = 6) -> None:
 
 
 def says(name: str, text: str) -> str:
-    """Assert that an element has a text."""
     return f"document.querySelector('#{name}').textContent === {json.dumps(text)}"
 
 

@@ -52,14 +52,12 @@ class Talk:
                 return payload
 
     def hear_error(self) -> dict[str, Any]:
-        """Return the next error."""
         while True:
             heard, payload = self.hear_any()
             if heard.endswith(".error"):
                 return payload
 
     def hear_any(self) -> tuple[str, dict[str, Any]]:
-        """The next message."""
         message = json.loads(self._session.receive_text())
         assert message.keys() == {"type", "payload"}
         self.heard.append((message["type"], message["payload"]))
@@ -73,7 +71,6 @@ def access() -> Access:
 
 @pytest.fixture
 def named() -> dict[str, Any]:
-    """Files of the command line."""
     return {}
 
 
@@ -93,15 +90,12 @@ def client(access: Access, kernels: None, named: dict[str, Any]) -> Iterator[Tes
 
 @pytest.fixture
 def visitor(client: TestClient, access: Access) -> TestClient:
-    """One that has."""
     assert client.get(access.address).status_code == 200
     return client
 
 
 @pytest.fixture
 def connect(visitor: TestClient) -> Callable[..., contextlib.AbstractContextManager[Talk]]:
-    """Opens pages."""
-
     @contextlib.contextmanager
     def open_page(name: str = "a" * 32) -> Iterator[Talk]:
         with visitor.websocket_connect(f"{SOCKET}?page={name}", headers={"origin": ADDRESS}) as session:
@@ -114,14 +108,12 @@ def connect(visitor: TestClient) -> Callable[..., contextlib.AbstractContextMana
 
 @pytest.fixture
 def talk(connect: Callable[..., contextlib.AbstractContextManager[Talk]]) -> Iterator[Talk]:
-    """A page that is open."""
     with connect() as page:
         yield page
 
 
 @pytest.fixture(scope="module")
 def server(kernels: None) -> Iterator[Server]:
-    """`psearch serve`."""
     found = Server()
     yield found
     status, said = found.interrupt()
@@ -141,6 +133,5 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any, server: Server) -> Iterator[Any]:
-    """A tab of it."""
     with opened(browser, server) as found:
         yield found

@@ -496,7 +496,6 @@ def test_bar_and_graph_are_what_marks_are_made_of(page: Any) -> None:
 
 
 def test_a_board_that_another_tab_has(page: Any) -> None:
-    """Is taken back by the button."""
     until(page, "document.querySelector('#clock-bottom.to-move')")
     page.evaluate(
         """() => new Promise((resolve) => {
@@ -592,7 +591,6 @@ def test_a_game_is_looked_through(page: Any) -> None:
 
 
 def test_a_file_of_several_games(page: Any, tmp_path: Path) -> None:
-    """Has a list of them, and each can be had back as a file."""
     page.click("#tab-game")
     assert not page.locator("#games").is_visible()
     page.fill("#pgn", MORPHY + '\n[White "Anderssen"]\n[Black "Kieseritzky"]\n\n1. e4 e5 2. f4 *\n')

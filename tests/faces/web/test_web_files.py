@@ -94,7 +94,6 @@ def contrast(one: str, other: str) -> float:
 
 
 def luminance(colour: str) -> float:
-    """Relative luminance, 0 to 1."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

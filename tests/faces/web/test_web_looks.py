@@ -87,7 +87,6 @@ DIALOGS: dict[str, Callable[[Any], str]] = {"promotion": promotion, "engine": en
 
 @pytest.fixture(scope="module")
 def server(kernels: None) -> Iterator[Server]:
-    """One that has a game of the user's."""
     found = Server("--game", str(REPOSITORY / "docs" / "examples" / "connect_four.py"))
     yield found
     found.interrupt()
@@ -112,7 +111,6 @@ class Camera:
         self._shared_engine.goto("about:blank")
 
     def picture(self, style: str = "") -> bytes:
-        """The page with a style of its own."""
         self._page.evaluate(
             """(style) => {
                 const sheet = new CSSStyleSheet();

@@ -47,7 +47,6 @@ def workers() -> list[int]:
 
 
 def load(talk: Any, pgn: str, count: int) -> dict[str, Any]:
-    """Show a game with so many positions."""
     talk.say("board.pgn", text=pgn)
     return talk.hear("board.tree", lambda tree: len(tree["nodes"]) == count)
 
@@ -646,7 +645,6 @@ def named() -> dict[str, Any]:
 
 
 def looks(talk: Any) -> list[Any]:
-    """All snapshots so far."""
     talk.say("page.facts")
     talk.hear("page.facts")
     return [payload for type, payload in talk.heard if type == "workers.look"]

@@ -57,7 +57,6 @@ def samples(found: np.ndarray, depths: list[int], threads: int, repeat: int = 0)
 
 
 def chosen(found: np.ndarray) -> list[int]:
-    """The depth of each position, of these searches."""
     return [nearest_depth(dict(enumerate(row)), WANTED) or 0 for row in found]
 
 

@@ -125,8 +125,6 @@ def test_positions_without_a_search(fen: str, said: str) -> None:
 
 
 class Told:
-    """Messages of a job."""
-
     def __init__(self) -> None:
         self.messages: list[tuple[str, dict[str, Any]]] = []
         self.over = threading.Event()
@@ -444,7 +442,6 @@ def test_what_a_stop_ends_was_not_thrown_away(begun: Callable[..., Simulator]) -
 
 
 def track_of(lengths: list[tuple[int, int]]) -> list[Segment]:
-    """Segments that follow each other."""
     found, at = [], 0
     for kind, length in lengths:
         found.append(Segment(kind, at, at + length))

@@ -67,7 +67,6 @@ def check(snapshots: list[dict[str, Any]]) -> None:
 
 
 def thrown_away(snapshots: list[dict[str, Any]]) -> list[Any]:
-    """Segments of such work."""
     return [one for snapshot in snapshots for track in snapshot["tracks"] for one in track if one[0] == ABORTED]
 
 
@@ -235,7 +234,6 @@ def played(fen: str, moves: list[str]) -> chess.Board:
 
 
 def lines_of(snapshot: dict[str, Any], kind: str = "moves") -> dict[str, list[str]]:
-    """The moves from the root to each node."""
     lines: dict[str | None, list[str]] = {None: []}
     for node in snapshot["nodes"]:
         lines[node["id"]] = lines[node["parent"]] + node[kind]
