@@ -9,6 +9,7 @@ from collections.abc import Callable
 import hypothesis
 import numpy as np
 import pytest
+from fake_cluster import fake_ray  # noqa: F401  # a fixture
 from inspect_entries import INSPECT
 from round_robin_entries import ROUND_ROBIN
 
