@@ -26,13 +26,22 @@ def tables() -> np.ndarray:
 
 def count(tables: np.ndarray, fen: str, name: str, place: int) -> int:
     """Return how much more often White has the term than Black."""
+    own = without_weights(tables)
+    own["terms"][0, FIRST[name] + place] = (1 << 16) + 1
+    return value_for_white(own, fen)
+
+
+def without_weights(tables: np.ndarray) -> np.ndarray:
     own = tables.copy()
     for field in ("terms", "units", "psq_mg", "psq_eg"):
         own[field] = 0
-    own["terms"][0, FIRST[name] + place] = (1 << 16) + 1
+    return own
+
+
+def value_for_white(tables: np.ndarray, fen: str) -> int:
     board = chess.Board(fen)
     assert board.is_valid(), fen
-    probe = NodeProbe(own, board)
+    probe = NodeProbe(tables, board)
     probe.record["phase"] = SCALING_PHASE + 1  # nothing is scaled
     return probe.evaluate() if board.turn else -probe.evaluate()
 
@@ -147,16 +156,10 @@ def test_restricted_squares(tables: np.ndarray) -> None:
 
 def danger(tables: np.ndarray, fen: str, unit: str, place: int = 0) -> int:
     """Return how many more units of danger to the other king White has than Black: at most one step apart from base."""
-    own = tables.copy()
-    for field in ("terms", "units", "psq_mg", "psq_eg"):
-        own[field] = 0
+    own = without_weights(tables)
     own["units"][0, FIRST_UNIT[unit] + place] = 8  # one step of the table
     own["terms"][0, DANGER : DANGER + DANGER_STEPS] = np.arange(DANGER_STEPS) * ((1 << 16) + 1)
-    board = chess.Board(fen)
-    assert board.is_valid(), fen
-    probe = NodeProbe(own, board)
-    probe.record["phase"] = SCALING_PHASE + 1
-    return probe.evaluate() if board.turn else -probe.evaluate()
+    return value_for_white(own, fen)
 
 
 @pytest.mark.parametrize(

@@ -33,14 +33,6 @@ MATE_IN_2 = chess.Board("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1")
 MATED_IN_1 = chess.Board("kbK5/pp6/RP6/8/8/8/8/8 b - - 0 1")
 
 
-def reports(engine: Supervisor, board: chess.Board, nodes: int) -> list[Info]:
-    """All that a search says; the result is the last."""
-    engine.forget()
-    infos: list[Info] = []
-    result = engine.search(SearchRequest(board, Limits(nodes=nodes), on_info=infos.append, live_from_s=float("inf")))
-    return [*infos, result.info]
-
-
 @pytest.mark.parametrize(
     ("value", "bound", "score"),
     [
@@ -72,7 +64,7 @@ def test_a_far_mate_in_a_missed_window_is_won() -> None:
     won = 0
     with Supervisor(1, 16) as engine:
         for nodes in range(200_000, 1_400_000, 200_000):
-            for info in reports(engine, ROOK, nodes):
+            for info in searched(engine, ROOK, Limits(nodes=nodes), SearchOptions()):
                 score = info.score.relative
                 assert info.bound == "exact" or not score.is_mate(), info
                 won += score == chess.engine.Cp(WON_CP)
@@ -84,7 +76,7 @@ def test_an_exact_mate_stays_one_wherever_the_search_is_stopped(board: chess.Boa
     stopped = 0
     with Supervisor(1, 1) as engine:
         for nodes in range(100, 6000, 100):
-            *infos, last = reports(engine, board, nodes)
+            *infos, last = searched(engine, board, Limits(nodes=nodes), SearchOptions())
             exact = [info for info in infos if info.bound == "exact" and info.score.is_mate()]
             if exact:
                 stopped += 1
@@ -97,7 +89,7 @@ def test_a_move_that_missed_the_window_has_a_reply() -> None:
     bounds = 0
     with Supervisor(1, 16) as engine:
         for board in (ROOK, chess.Board()):
-            for info in reports(engine, board, 1_000_000):
+            for info in searched(engine, board, Limits(nodes=1_000_000), SearchOptions()):
                 bounds += info.bound != "exact"
                 assert len(info.pv) > 1 or info.depth == 1, info
     assert bounds > 10
@@ -120,7 +112,7 @@ def engine() -> Iterator[Supervisor]:
 def searched(
     engine: Supervisor, board: chess.Board, limits: Limits, options: SearchOptions = PROVED, **request: object
 ) -> list[Info]:
-    """All that is told; the result is the last."""
+    """Return all that a search reports; the result is the last."""
     engine.forget()
     infos: list[Info] = []
     result = engine.search(
