@@ -118,7 +118,7 @@ def _own_kernels(named: str, kind: str, group: str, wanted: str) -> KernelSet:
     if file is None:
         raise PsearchError(f"{kind} must be {wanted}, not {shown(named)}")
     if not file.isprintable():
-        raise PsearchError(f"the path of a {kind} must have no such characters: {shown(named)}")
+        raise PsearchError(f"the path of a {kind} must have only printable characters, not {shown(named)}")
     try:
         content = read_plug_in(file)
         return KernelSet(file, module, content_hash(content), words_of(file, content), hooks_of(content))
@@ -355,8 +355,8 @@ def _declared(options: object) -> list[tuple[Option, object]]:
             raise PsearchError(f"{name} is not set as an option: {_MANAGED[key]}")
         if key not in _BY_KEY:
             raise PsearchError(
-                f"no option {shown(name)}: there are {', '.join(option.name for option in ENGINE_OPTIONS)}; "
-                "more has chess.engine.SimpleEngine.popen_uci(['psearch', 'uci'])"
+                f"there is no option {shown(name)}, only {', '.join(option.name for option in ENGINE_OPTIONS)}; "
+                "more options need chess.engine.SimpleEngine.popen_uci(['psearch', 'uci'])"
             )
         found.append((_BY_KEY[key], value))
     return found

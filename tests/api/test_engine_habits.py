@@ -143,7 +143,7 @@ def test_configure(engine: psearch.Engine) -> None:
         ({"Pruning": "modern,lmr=7"}, "lmr must be"),
         ({"MultiPV": 3}, "give the argument multipv"),
         ({"UCI_Chess960": True}, "the board says it"),
-        ({"Skill Level": 3}, "no option 'Skill Level': there are Threads, Hash, .*popen_uci"),
+        ({"Skill Level": 3}, "no option 'Skill Level', only Threads, Hash, .*popen_uci"),
         ({3: 3}, "options must be a mapping"),
         (["Hash"], "options must be a mapping"),
     ],

@@ -242,7 +242,7 @@ def test_studies_search_with_what_they_have_read(tmp_path: Path) -> None:
         ("/", "cannot read the policy '/': it is no regular file"),
         ("/dev/zero", "cannot read the policy '/dev/zero': it is no regular file"),
         ("nosuch", "policy must be one of serial, "),
-        ("two\nlines.py", "the path of a policy must have no such characters: 'two\\nlines.py'"),
+        ("two\nlines.py", "the path of a policy must have only printable characters, not 'two\\nlines.py'"),
     ],
 )
 def test_what_is_no_policy_is_one_line(policy: str, wanted: str) -> None:

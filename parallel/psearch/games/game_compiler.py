@@ -195,7 +195,7 @@ class _Games:
         for _ in range(_GAMES):
             self._play_one()
         if not self._ended:
-            raise self._wrong("ended", f"none of {_GAMES} games at random has ended within {_LONGEST_GAME} moves")
+            raise self._wrong("ended", f"none of {_GAMES} random games has ended within {_LONGEST_GAME} moves")
         left = _NARROW_POSITIONS
         while left > 0:
             left -= self._play_narrow()
@@ -217,7 +217,7 @@ class _Games:
             if np.array_equal(one, other):
                 return
             if self._call("key", one) != self._call("key", other):
-                raise self._wrong("key", "it is the same for two positions, and not after the same moves")
+                raise self._wrong("key", "it is the same for two positions, but differs after the same moves")
             if self._same("ended", self._call("ended", one) != 0, self._call("ended", other) != 0):
                 self._same("result", self._call("result", one), self._call("result", other))
                 return
@@ -228,8 +228,8 @@ class _Games:
 
     def _same(self, name: str, one: Any, other: Any) -> Any:
         if one != other:
-            said = f"after the same moves {name}() is {one} and {other}"
-            raise self._wrong("key", f"it is the same for two positions that differ: {said[:_MOST_LETTERS]}")
+            difference = f"after the same moves {name}() is {one} and {other}"
+            raise self._wrong("key", f"it is the same for two positions that differ: {difference[:_MOST_LETTERS]}")
         return one
 
     def _play_one(self) -> None:
@@ -244,9 +244,9 @@ class _Games:
             self._compare_by_key(pos, key)
             found = self._moves(pos)
             if found != self._moves(pos):
-                raise self._wrong("moves", "called twice for the same position it finds other moves")
+                raise self._wrong("moves", "two calls for the same position find different moves")
             if key != self._call("key", pos.copy()):
-                raise self._wrong("key", "called twice for the same position it returns another number")
+                raise self._wrong("key", "two calls for the same position return different numbers")
             before = pos.copy()
             move = self._random.choice(found)
             move_text(self._module, record_of(self._module, pos), move, self._file)
@@ -256,23 +256,21 @@ class _Games:
             if pos[self._module.POSITION.itemsize :].any():
                 raise self._wrong("make", "it writes beyond the fields of POSITION")
             if self._call("key", pos) == key:
-                raise self._wrong("key", "it is the same before and after a move: it must tell all positions apart")
+                raise self._wrong("key", "it is the same before and after a move: it must differ for all positions")
 
     def _moves(self, pos: np.ndarray) -> list[int]:
         self._found[:] = 0
         count = self._call("moves", pos, self._found.ctypes.data)
         if not 1 <= count <= self._most:
-            what = "of a position that has not ended" if count == 0 else f"of at most MOST_MOVES = {self._most}"
-            raise self._wrong("moves", f"it has found {count} moves {what}")
+            what = "in a position that has not ended" if count == 0 else f"of at most MOST_MOVES = {self._most}"
+            raise self._wrong("moves", f"it found {count} moves {what}")
         if self._found[self._most :].any():
             raise self._wrong("moves", f"it writes beyond the {self._most} moves that MOST_MOVES allows")
         found = [int(move) for move in self._found[:count]]
         if max(found) > LARGEST_MOVE:
-            raise self._wrong(
-                "moves", f"it has found the move {max(found)}: moves are numbers from 0 to {LARGEST_MOVE}"
-            )
+            raise self._wrong("moves", f"it found the move {max(found)}: moves are numbers from 0 to {LARGEST_MOVE}")
         if len(set(found)) < count:
-            raise self._wrong("moves", "it has found the same move twice")
+            raise self._wrong("moves", "it found the same move twice")
         return found
 
     def _check_score(self, name: str, pos: np.ndarray, most: int) -> None:

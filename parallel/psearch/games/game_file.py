@@ -43,9 +43,9 @@ WORDS = {
 
 TOO_MANY_MOVES, NO_MOVES, LARGE_MOVE, LARGE_RESULT, LARGE_EVALUATION = range(1, 6)
 MISTAKES = {
-    TOO_MANY_MOVES: ("moves", f"it has found {{}} moves, of 1 to MOST_MOVES = {{most}} (the most is {MOST_MOVES})"),
-    NO_MOVES: ("moves", "it has found no move in a position of which ended() says that the game goes on"),
-    LARGE_MOVE: ("moves", f"it has found the move {{}}: moves are numbers from 0 to {LARGEST_MOVE}"),
+    TOO_MANY_MOVES: ("moves", f"it found {{}} moves, not 1 to MOST_MOVES = {{most}} (which is at most {MOST_MOVES})"),
+    NO_MOVES: ("moves", "it found no move in a position that has not ended"),
+    LARGE_MOVE: ("moves", f"it found the move {{}}: moves are numbers from 0 to {LARGEST_MOVE}"),
     LARGE_RESULT: ("result", f"it returned {{}}: scores are from -{MOST_SCORE} to {MOST_SCORE}"),
     LARGE_EVALUATION: ("evaluate", f"it returned {{}}: guesses are from -{MOST_SCORE - 1} to {MOST_SCORE - 1}"),
 }
@@ -82,14 +82,14 @@ def check_game(names: Mapping[str, Any], file: str) -> None:
     """Raise PlugInError unless the globals of a file define a game."""
     missing = [name for name in WANTED if name not in names]
     if missing:
-        raise PlugInError(f"{file}: a game has {', '.join(WANTED)}; there is no {', '.join(missing)}")
+        raise PlugInError(f"{file}: a game must define {', '.join(WANTED)}; there is no {', '.join(missing)}")
     name, position, most = names["NAME"], names["POSITION"], names["MOST_MOVES"]
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isascii() or not name.isprintable():
         raise PlugInError(f"{file}: NAME must be a text of 1 to {_LONGEST_NAME} ASCII characters, not {shown(name)}")
     if not isinstance(position, np.dtype) or position.names is None or position.hasobject:
         raise PlugInError(f'{file}: POSITION must be like np.dtype([("own", "u8"), ("other", "u8")])')
     if position.itemsize > POSITION_BYTES:
-        raise PlugInError(f"{file}: POSITION has {position.itemsize} bytes: {POSITION_BYTES} are the most")
+        raise PlugInError(f"{file}: POSITION has {position.itemsize} bytes: at most {POSITION_BYTES} are allowed")
     if isinstance(most, bool) or not isinstance(most, int | np.integer) or not 1 <= most <= MOST_MOVES:
         raise PlugInError(f"{file}: MOST_MOVES must be a whole number from 1 to {MOST_MOVES}, not {shown(most)}")
     for rule, arguments in {**RULES, **WORDS}.items():

@@ -195,7 +195,7 @@ class GamePosition:
         count, found = self._found
         if not 1 <= count <= int(self.game._module.MOST_MOVES):
             place = place_of(self.game._module.moves)
-            raise PsearchError(f"{place}: it has found {count} moves in a position that has not ended")
+            raise PsearchError(f"{place}: it found {count} moves in a position that has not ended")
         return list(found)
 
     def after(self, move: int) -> GamePosition:
@@ -224,7 +224,7 @@ class GamePosition:
             raise PsearchError(f"the depth of perft must be from 0 to {MAX_DEPTH}, not {shown(depth)}")
         count = int(self._ask("perft", depth))
         if count < 0:
-            raise PsearchError(f"{place_of(self.game._module.moves)}: it finds less than none or more than MOST_MOVES")
+            raise PsearchError(f"{place_of(self.game._module.moves)}: it finds fewer than 0 or more than MOST_MOVES")
         return count
 
     def _read_move(self, text: str, rest: str) -> tuple[GamePosition, str]:
@@ -234,7 +234,8 @@ class GamePosition:
         moves = self.moves()
         words = {self.move_text(move): move for move in moves}
         if len(words) < len(moves):
-            raise PsearchError(f"{place_of(self.game._module.move_text)}: it writes two moves of a position alike")
+            text = "it returns the same text for two moves of a position"
+            raise PsearchError(f"{place_of(self.game._module.move_text)}: {text}")
         fits = [word for word in words if rest.startswith(word)]
         if not fits:
             legal = " ".join(words)

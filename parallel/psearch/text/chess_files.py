@@ -69,7 +69,7 @@ class Book(chess.polyglot.MemoryMappedReader):
             raise PsearchError(f"cannot read the book {path!r}: {getattr(error, 'strerror', None) or error}") from None
         problem = ""
         if len(self.mmap) % _ENTRY_BYTES:
-            problem = f"{len(self.mmap):,} bytes are no whole number of entries"
+            problem = f"{len(self.mmap):,} bytes are not a whole number of entries"
         elif not _is_in_order(self.mmap):
             problem = "its entries are not in the order of their keys"
         if problem:
@@ -178,7 +178,7 @@ class _CheckedTable(chess.syzygy.Table):
             data = _file_bytes(self.path)
             if len(data) % 64 != _REST_OF_64:
                 data.close()
-                raise OSError(f"{self.path}: {len(data):,} bytes are no size of a table")
+                raise OSError(f"{self.path}: {len(data):,} bytes is not a possible size of a table")
             self.data = data
 
     def check_pieces(self, orders: Iterable[Sequence[int]]) -> None:

@@ -106,7 +106,7 @@ def _parse_line(text: str, number: int) -> SuitePosition:
     given = operations.get("dm", operations.get("bm") if is_mate else None)
     distance = _MATE.fullmatch(given.strip()) if given is not None else None
     if given is not None and distance is None:
-        raise ValueError(f"{shown(given)} is no distance to mate")
+        raise ValueError(f"{shown(given)} is not a distance to mate")
     return SuitePosition(
         name=operations.get("id") or f"line {number}",
         board=board,
@@ -138,7 +138,7 @@ def _operations(text: str) -> dict[str, str]:
         elif _REMARK.match(text, at):
             break
         else:
-            raise ValueError(f"{shown(text[at:])} is no operation")
+            raise ValueError(f"{shown(text[at:])} is not an operation")
     return found
 
 

@@ -206,9 +206,9 @@ def _place(board: chess.Board, placement: str) -> None:
         where = f"bad FEN: piece placement, row {number} (rank {9 - number}), {quoted(row)}"
         odd = re.search(r"[^1-8pnbrqkPNBRQK~]|(?<![pnbrqkPNBRQK])~", row)
         if odd is not None:
-            raise PsearchError(f"{where}: {quoted(odd[0])} is no piece, and no number from 1 to 8")
+            raise PsearchError(f"{where}: {quoted(odd[0])} is neither a piece nor a number from 1 to 8")
         if re.search("[1-8]{2}", row):
-            raise PsearchError(f"{where}: two numbers stand side by side")
+            raise PsearchError(f"{where}: two numbers are adjacent")
         squares = sum(int(mark) if mark.isdigit() else 1 for mark in row.replace("~", ""))
         if squares != 8:
             raise PsearchError(f"{where}: {squares} squares, not 8")

@@ -432,7 +432,7 @@ class _Splitter:
         self._is_after_blank = self._is_text = False
         tags = self.game.tags
         if tags.get(name, value) != value:
-            self._note(f"the tag {name} stands there twice")
+            self._note(f"the tag {name} occurs twice")
             self._add("comment", f'[{name} "{tags[name]}"]')
         tags[name] = value
         return text, match.end()
@@ -453,7 +453,7 @@ class _Splitter:
         return end
 
     def _add_text(self, text: str) -> None:
-        self._note(f"{shown(' '.join(text[:_LONGEST_SHOWN].split()))} is no PGN")
+        self._note(f"{shown(' '.join(text[:_LONGEST_SHOWN].split()))} is not PGN")
         self._add("comment", " ".join(text.split()))
 
     def _begin_game(self, place: int, with_comments: bool = False) -> None:

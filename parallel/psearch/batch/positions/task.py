@@ -287,7 +287,7 @@ class Answer:
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from None
         if is_record and not is_old and answer.as_record() != values:
-            raise ValueError("there is more than an answer")
+            raise ValueError("the record has unknown values")
         return answer
 
 
@@ -346,14 +346,14 @@ def _read(values: Any) -> Answer:
 def _line(values: Any, seldepth: int) -> Line:
     bound, pv = values["score"].get("bound", "exact"), values["pv"]
     if bound not in ("exact", "lower", "upper") or not isinstance(pv, list):
-        raise ValueError("its bound or pv is none")
+        raise ValueError("invalid bound or pv")
     depth, moves = _checked(values["depth"], int), [_checked(word, str) for word in pv]
     return Line(_score(values["score"]), bound, depth, seldepth, moves)
 
 
 def _comparison(values: Any) -> Comparison:
     if values["depths"] not in (1, 2, 3):
-        raise ValueError("its depths are none")
+        raise ValueError("invalid depths")
     best = _line(values, 0)
     move, played = _checked(values["bestmove"], str), _score(values["played"])
     return Comparison(best.depth, values["depths"], move, best.score, played, best.pv)
@@ -372,7 +372,7 @@ def _checked(value: Any, kind: type) -> Any:
     """Return a value that has this type; a float is a time. Raises ValueError for any other value."""
     is_right = type(value) is kind or (kind is float and type(value) is int)
     if not is_right or (kind is int and abs(value) >= 2**63) or (kind is float and not 0 <= value < math.inf):
-        raise ValueError(f"{shown(value)} is no {kind.__name__}")
+        raise ValueError(f"{shown(value)} is not of type {kind.__name__}")
     return value
 
 
