@@ -264,7 +264,7 @@ class SearchSettings:
         "Evaluation",
         DEFAULT_EVALUATION,
         EVALUATIONS,
-        "evaluation of positions: net, classic (handcrafted), or auto (default): net with modern pruning, else classic",
+        "evaluation function: net, classic (handcrafted), or auto (default): net with modern pruning, else classic",
     )
     net: str = _file("EvalFile", "file of the network that evaluates positions (default: the one in psearch)")
     with_: str = _file(

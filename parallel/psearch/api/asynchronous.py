@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar
 import chess
 import chess.engine
 
-from psearch.api.blocking import Asked, Described, Engine, keep_latest
+from psearch.api.blocking import CallKeywords, Described, Engine, keep_latest
 from psearch.api.question import Place, Question, ask
 from psearch.options import Settings
 from psearch.processes.control import SearchControl
@@ -134,12 +134,12 @@ class AsyncEngine(Described):
 
     @overload
     async def analyse(
-        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: None = ..., **how: Unpack[Asked]
+        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: None = ..., **how: Unpack[CallKeywords]
     ) -> chess.engine.InfoDict: ...
 
     @overload
     async def analyse(
-        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: int, **how: Unpack[Asked]
+        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: int, **how: Unpack[CallKeywords]
     ) -> list[chess.engine.InfoDict]: ...
 
     @_as_in(Engine.analyse)  # type: ignore[misc]  # it takes what `Engine.analyse` takes
@@ -226,7 +226,6 @@ class AsyncEngine(Described):
             return self._engine
 
     def _close(self) -> None:
-        """End the engine; called in a thread."""
         with self._changing:
             self._is_closed = True
             if self._engine is not None:

@@ -43,7 +43,7 @@ OnEnd = Callable[[Result | None, BaseException | None], None]
 """Callback for the end of a search: its result, or the exception that ended it."""
 
 
-class Asked(TypedDict, total=False):
+class CallKeywords(TypedDict, total=False):
     """Keywords that `analyse`, `play` and `analysis` share."""
 
     game: object
@@ -205,12 +205,12 @@ class Engine(Described):
 
     @overload
     def analyse(
-        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: None = ..., **how: Unpack[Asked]
+        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: None = ..., **how: Unpack[CallKeywords]
     ) -> chess.engine.InfoDict: ...
 
     @overload
     def analyse(
-        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: int, **how: Unpack[Asked]
+        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: int, **how: Unpack[CallKeywords]
     ) -> list[chess.engine.InfoDict]: ...
 
     def analyse(
@@ -250,7 +250,8 @@ class Engine(Described):
         options: Options = _NO_OPTIONS,
         opponent: chess.engine.Opponent | None = None,
     ) -> chess.engine.PlayResult:
-        """Search for a move to play and return it; a limit with a clock (`white_clock` ...) is managed for the game.
+        """Search for a move to play and return a `PlayResult`. With a clock (`white_clock` ...) the search takes a
+        suitable part of the remaining time.
 
         - ponder: search the position after the move and the expected reply in the background until the next call,
           which then finds its table filled.

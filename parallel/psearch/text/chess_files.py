@@ -304,7 +304,6 @@ class RootProber:
         return RootProbe(top.wdl, top.dtz, best, hits)
 
     def _outcome(self, position: chess.Board, move: chess.Move) -> _Outcome:
-        """Return the outcome of a legal move."""
         clock, zeroing = position.halfmove_clock, position.is_zeroing(move)
         position.push(move)
         try:

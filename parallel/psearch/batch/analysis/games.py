@@ -498,7 +498,6 @@ def _side(color: chess.Color) -> str:
 
 
 def _name_of(judged: JudgedGame, color: chess.Color) -> str:
-    """Return the name of a player; empty if unknown."""
     return judged.work.game.headers.get(_side(color), "").strip("? ")
 
 

@@ -487,7 +487,6 @@ class _FromLoop(Iterator[object]):
         self.awaited: concurrent.futures.Future[object] | None = None
 
     def __next__(self) -> object:
-        """Return the next entry, or _LATER."""
         if self.awaited is None:
             self.awaited = asyncio.run_coroutine_threadsafe(self._read(), self._loop)
         try:
