@@ -26,7 +26,7 @@ from psearch.text.values import is_real, shown, whole
 from psearch.text.wdl import pov_wdl
 
 if TYPE_CHECKING:
-    import chess.pgn  # which takes long
+    import chess.pgn  # slow to import
 
 Place: TypeAlias = "str | chess.Board | chess.pgn.GameNode"
 """A position: a FEN or `startpos`, a board, whose move stack counts as history, or a node of a game."""

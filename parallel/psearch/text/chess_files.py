@@ -320,7 +320,7 @@ class RootProber:
                 return _Outcome(move, DRAW, 0)
             dtz = 1 - after if after < 0 else -1 - after
             # Tables may be wrong by one ply, except where it would change the result for a new clock. So with a running
-            # clock a sum of exactly 100 is unknown: it counts neither as a win nor as a loss.
+            # clock a sum of exactly 100 is uncertain, and counts as a draw by the fifty-move rule.
             total = abs(dtz) + clock
             in_time = total < _FIFTY_MOVES or (clock == 0 and total == _FIFTY_MOVES)
             wdl = (WIN if in_time else CURSED_WIN) if dtz > 0 else (LOSS if in_time else BLESSED_LOSS)

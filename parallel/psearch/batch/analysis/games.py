@@ -264,7 +264,7 @@ def _summary_of(color: chess.Color, moves: Sequence[JudgedMove], weights: Sequen
     if not own:
         return PlayerSummary(0, None, None, marks)
     accuracies = [move.accuracy for move, _ in own]
-    weighted = min(max(accuracies), statistics.fmean(accuracies, [weight for _, weight in own]))  # but for rounding
+    weighted = min(max(accuracies), statistics.fmean(accuracies, [weight for _, weight in own]))  # rounding errors
     harmonic = statistics.harmonic_mean([max(_LEAST_IN_HARMONIC_MEAN, value) for value in accuracies])
     average_loss = statistics.fmean(move.loss_cp for move, _ in own)
     return PlayerSummary(len(own), (weighted + harmonic) / 2, average_loss, marks)
@@ -358,7 +358,7 @@ def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSu
 
 def _set_eval(node: chess.pgn.GameNode, score: chess.engine.PovScore, answer: Answer | None) -> None:
     """Note the evaluation of a position, by a search or by the rules. The format has no bounds, so words name them."""
-    node.comment = _BOUND_WORDS.sub(r"\1", node.comment)  # from another analysis
+    node.comment = _BOUND_WORDS.sub(r"\1", node.comment)  # left by an earlier analysis
     node.set_eval(score, answer.line.depth if answer is not None else None)
     bound = answer.estimate[1] if answer is not None else "exact"
     if bound != "exact":
