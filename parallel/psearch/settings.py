@@ -248,7 +248,7 @@ class SearchSettings:
         "Policy",
         DEFAULT_POLICY,
         POLICY_NAMES,
-        f"how work is split: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY}), or a file of your own",
+        f"how to split work: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY}), or a file of your own",
         "NAME|FILE",
         takes_file=True,
     )
@@ -256,7 +256,7 @@ class SearchSettings:
         "Pruning",
         DEFAULT_PRUNING,
         PRUNING_MODES,
-        f"pruning mode: {', '.join(PRUNING_MODES)} (default {DEFAULT_PRUNING}), and changes to its parameters",
+        f"how to prune: {', '.join(PRUNING_MODES)} (default {DEFAULT_PRUNING}), and changes to its parameters",
         "MODE[,NAME=VALUE...]",
         takes_changes=True,
     )
@@ -264,7 +264,7 @@ class SearchSettings:
         "Evaluation",
         DEFAULT_EVALUATION,
         EVALUATIONS,
-        "evaluation function: net, classic (handcrafted), or auto (default): net with modern pruning, else classic",
+        "how to evaluate: net, classic (handcrafted), or auto (default): net with modern pruning, classic with others",
     )
     net: str = _file("EvalFile", "file of the network that evaluates positions (default: the one in psearch)")
     with_: str = _file(
@@ -274,10 +274,10 @@ class SearchSettings:
         "Driver",
         DEFAULT_DRIVER,
         DRIVERS,
-        "how the value is found: pvs (principal variation search), null (null windows), or auto (default): null for "
+        "how to find the value: pvs (principal variation search), null (null windows), or auto (default): null for "
         f"one line with at least {PROVING_WORKERS} workers",
     )
-    split_depth: int = _spin("SplitDepth", 1, 1, MAX_DEPTH, "least depth of a split", faces=Face.UCI | Face.PYTHON)
+    split_depth: int = _spin("SplitDepth", 1, 1, MAX_DEPTH, "least depth of split nodes", faces=Face.UCI | Face.PYTHON)
 
 
 class SearchKeywords(TypedDict, total=False):
