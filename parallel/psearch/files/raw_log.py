@@ -68,10 +68,8 @@ def source_commit() -> str:
 
 
 class RawLog:
-    """An open log; a context manager. Every line reaches the file before the next search begins.
-
-    The log of another study is replaced. Raises PsearchError for any other file, and if the log cannot be written.
-    """
+    """An open log; a context manager. Every line reaches the file before the next search begins. The log of another
+    study is replaced. Raises PsearchError for any other file, and if the log cannot be written."""
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
         try:

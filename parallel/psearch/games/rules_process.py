@@ -98,11 +98,8 @@ def _copy_of(position: bytes) -> np.ndarray:
 
 
 class RulesProcess:
-    """The rules of a game in a separate process, which the first question starts. For any thread.
-
-    kernels: kernels of the game, loaded in this process; place: returns the place of a function, or the file for any
-    other name.
-    """
+    """The rules of a game in a separate process, which the first question starts. For any thread. kernels: kernels of
+    the game, loaded in this process; place: returns the place of a function, or the file for any other name."""
 
     def __init__(self, kernels: KernelSet, place: Callable[[str], str]) -> None:
         self._kernels = kernels

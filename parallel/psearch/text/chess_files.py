@@ -143,11 +143,8 @@ class _Outcome:
 
     @property
     def merit(self) -> tuple[int, ...]:
-        """Order of the moves; the largest is the best.
-
-        For wins: mate, then new positions, then the shortest way to the next capture or pawn move. For losses: the
-        longest way.
-        """
+        """Order of the moves; the largest is the best. For wins: mate, then new positions, then the shortest way to the
+        next capture or pawn move. For losses: the longest way."""
         if self.wdl > 0:
             return (self.wdl, int(self.mates), int(not self.repeats), -self.dtz)
         return (self.wdl, 0, 0, -self.dtz)
@@ -230,11 +227,8 @@ class _Tables(chess.syzygy.Tablebase):
 
 
 class RootProber:
-    """Syzygy tables of one or more folders; a context manager.
-
-    path: folders, separated by `:` as in UCI's SyzygyPath. Raises PsearchError when no folder has a table. Tables are
-    opened on demand.
-    """
+    """Syzygy tables of one or more folders; a context manager. path: folders, separated by `:` as in UCI's SyzygyPath.
+    Raises PsearchError when no folder has a table. Tables are opened on demand."""
 
     def __init__(self, path: str) -> None:
         self._tables = _Tables()

@@ -72,10 +72,8 @@ class SuitePosition:
 
 
 def read_positions(source: Source, refuse: Callable[[str], None] | None = None) -> Iterator[SuitePosition]:
-    """Yield the positions of a suite; empty lines and remarks are left out.
-
-    A malformed line is left out, and `refuse` is called with a message; without `refuse` this raises PsearchError.
-    """
+    """Yield the positions of a suite; empty lines and remarks are left out. A malformed line is left out, and `refuse`
+    is called with a message; without `refuse` this raises PsearchError."""
     return parse_lines(source, _parse_line, _REMARK, refuse)
 
 
@@ -246,11 +244,8 @@ def check_suite(
     cases: Iterable[PerftCase],
     max_nodes: int,
 ) -> Iterator[PerftCheck]:
-    """Check every expected count up to `max_nodes`, in the order of lines and depths.
-
-    `perft` returns the counts by root move, and the seconds. Positions with more than 16 pieces of one colour are
-    reported as unsupported.
-    """
+    """Check every expected count up to `max_nodes`, in the order of lines and depths. `perft` returns the counts by
+    root move, and the seconds. Positions with more than 16 pieces of one colour are reported as unsupported."""
     for case in cases:
         board = case.board
         crowded = any(chess.popcount(board.occupied_co[color]) > _MOST_PIECES for color in chess.COLORS)

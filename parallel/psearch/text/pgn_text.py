@@ -521,10 +521,8 @@ def _one_line(error: Exception) -> str:
 
 
 class _Builder:
-    """Builds the tree of a game from its tokens, and keeps only the worst problem.
-
-    After an unreadable move the rest of its variation, or of the game, becomes a comment.
-    """
+    """Builds the tree of a game from its tokens, and keeps only the worst problem. After an unreadable move the rest of
+    its variation, or of the game, becomes a comment."""
 
     def __init__(self, board: chess.Board, headers: chess.pgn.Headers, letters: Letters) -> None:
         self._game = BoardGame(board, headers)

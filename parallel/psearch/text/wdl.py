@@ -56,11 +56,8 @@ def probabilities(score_cp: float, pawn_units: int) -> tuple[float, float, float
 
 
 def wdl(score_cp: int, board: chess.Board) -> Wdl:
-    """Return win, draw and loss per mille for the side to move, from its score in centipawns.
-
-    `board` is the position that was searched: its material counts. Mate scores of the search (31,744 and more) are
-    certain.
-    """
+    """Return win, draw and loss per mille for the side to move, from its score in centipawns. `board` is the position
+    that was searched: its material counts. Mate scores of the search (31,744 and more) are certain."""
     win, _, loss = probabilities(score_cp, material(board))
     won, lost = round(1000 * win), round(1000 * loss)
     return won, 1000 - won - lost, lost
@@ -89,10 +86,8 @@ def pov_wdl(score: chess.engine.PovScore, board: chess.Board) -> chess.engine.Po
 
 
 def expected_points(score: chess.engine.Score, board: chess.Board) -> float:
-    """Return the expected points of the side with this score, 0 to 1: wins and half the draws.
-
-    Marks of moves (`psearch.batch.positions.comparing`) and the bar and the graph of the page use them.
-    """
+    """Return the expected points of the side with this score, 0 to 1: wins and half the draws. Marks of moves
+    (`psearch.batch.positions.comparing`) and the bar and the graph of the page use them."""
     return expected_points_with(score, material(board))
 
 

@@ -315,10 +315,8 @@ class Tally:
 
 
 def annotate(judged: JudgedGame, annotator: str) -> str:
-    """Return the annotated game as PGN, with an empty line after it.
-
-    annotator: a name that begins with `psearch `; other annotators are kept.
-    """
+    """Return the annotated game as PGN, with an empty line after it. annotator: a name that begins with `psearch `;
+    other annotators are kept."""
     work = judged.work
     if not work.readable:
         return work.original() + "\n\n"

@@ -257,9 +257,7 @@ def answer_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Answer:
 
 class PositionPool:
     """Worker processes that search batches, and that may be lost and replaced. A context manager, for one thread.
-
-    threads: threads of each worker; cluster: the processes, if they are on a cluster.
-    """
+    threads: threads of each worker; cluster: the processes, if they are on a cluster."""
 
     def __init__(self, processes: BackEnd, threads: int, cluster: ClusterProcesses | None = None) -> None:
         self.processes = processes

@@ -278,9 +278,7 @@ class Answer:
     @classmethod
     def from_json(cls, values: Any, is_record: bool = False) -> Answer:
         """Return the answer that `as_json` or `as_record` has converted. Raises ValueError for anything else.
-
-        is_record: only accept what `as_record` returns, or returned in version 0.1, which used other names.
-        """
+        is_record: only accept what `as_record` returns, or returned in version 0.1, which used other names."""
         try:
             is_old = is_record and "best" in values
             answer = _read(_renamed(values) if is_old else values)
