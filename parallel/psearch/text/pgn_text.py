@@ -65,10 +65,10 @@ its text, without the braces of a comment; its line in the file, from 1; the num
 class Where(Enum):
     """Part of a game that cannot be read, and the consequence."""
 
-    GAME = "it is left as it is"
-    MAIN_LINE = "what comes after that is kept as a comment"
+    GAME = "the game is kept unchanged"
+    MAIN_LINE = "the rest of the game is kept as a comment"
     VARIATION = "the rest of that variation is kept as a comment"
-    TEXT = "the game is read all the same"
+    TEXT = "the game is read anyway"
 
 
 @dataclass(frozen=True)

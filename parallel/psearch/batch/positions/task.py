@@ -70,9 +70,9 @@ class TaskList:
 class Pause(Enum):
     """Stands for a list of tasks that is not available yet; the value says when to read on."""
 
-    ROUND = "once outcomes have been given out"
-    OUTCOME = "once something more is searched"
-    INPUT = "once more has come in"
+    ROUND = "after the outcomes so far have been returned"
+    OUTCOME = "after the next outcome"
+    INPUT = "after more input"
 
 
 @dataclass(frozen=True)
