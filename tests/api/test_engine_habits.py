@@ -75,7 +75,7 @@ def test_another_game_forgets(engine: psearch.Engine) -> None:
     assert nodes("one") == first
     assert nodes("one") < first
     assert nodes("two") == first
-    with pytest.raises(psearch.PsearchError, match="game must be something that can be compared"):
+    with pytest.raises(psearch.PsearchError, match="game must be an object that can be compared"):
         engine.analyse(FEN, Limit(depth=1), game=np.zeros(2))
     assert nodes("three") == first
 

@@ -132,7 +132,7 @@ def test_chess960_only_where_castling_needs_it(fen: str, chess960: bool) -> None
         ("4k3/8/8/8/8/8/8/4K3 w - - \u0663 1", "half-move clock"),
         ("4k3/8/8/8/8/8/8/4K3 w - - 0 1 e1e2", "'e1e2' is one too many"),
         ("4k3/8/8/8/8/8/8/4K3 w - - e1e2", "half-move clock"),
-        ("startpos moves e2e4", "startpos stands by itself, not before 'moves e2e4'"),
+        ("startpos moves e2e4", "startpos must stand alone, without 'moves e2e4'"),
         ("e4 e5", "piece placement 'e4' has 1 row, not 8"),
         ("4k3/8/8/8/8/8/4K3 w - - 0 1", "has 7 rows, not 8"),
         ("4k3/8/8/8/8/8/7/4K3 w - - 0 1", "row 7 (rank 2), '7': 7 squares, not 8"),

@@ -292,7 +292,7 @@ async def in_thread(function: Callable[[], T], stop: Callable[[], None] | None =
     try:
         threading.Thread(target=run, name="psearch-async", daemon=True).start()
     except RuntimeError as error:
-        raise PsearchError(f"no thread for this call: {error}") from None
+        raise PsearchError(f"cannot start a thread for this call: {error}") from None
     try:
         return await asyncio.shield(done)
     except asyncio.CancelledError:

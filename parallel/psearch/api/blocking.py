@@ -378,7 +378,7 @@ class Engine(Described):
             thread.start()
         except RuntimeError as error:
             self._lock.release()
-            raise PsearchError(f"no thread for a search in the background: {error}") from None
+            raise PsearchError(f"cannot start a thread for a search in the background: {error}") from None
         return thread
 
     def _recorder(self) -> Recorder | None:
@@ -436,7 +436,7 @@ def _is_another(game: object, last: object) -> bool:
     try:
         return game is not last and bool(game != last)
     except Exception as error:  # the caller's `__eq__` may raise anything
-        raise PsearchError(f"game must be something that can be compared: {error}") from None
+        raise PsearchError(f"game must be an object that can be compared: {error}") from None
 
 
 class Analysis:

@@ -45,7 +45,7 @@ def board_of(position: Place) -> chess.Board:
         except ValueError as error:
             raise PsearchError(f"the game has no legal first position: {error}") from None
     if not isinstance(position, chess.Board):
-        raise PsearchError(f"a position is a chess.Board, a FEN or 'startpos', not {shown(position)}")
+        raise PsearchError(f"a position must be a chess.Board, a FEN or 'startpos', not {shown(position)}")
     board = position.copy()
     drop_impossible(board)
     check_position(board)
@@ -64,7 +64,7 @@ def moves_of(board: chess.Board, root_moves: RootMoves | str | chess.Move | None
     moves = []
     for move in listed:
         if not isinstance(move, (str, chess.Move)):
-            raise PsearchError(f"a root move is a chess.Move, or UCI notation or SAN, not {shown(move)}")
+            raise PsearchError(f"a root move must be a chess.Move, or a text in UCI notation or SAN, not {shown(move)}")
         try:
             moves.append(read_move(board, move) if isinstance(move, str) else move)
         except ValueError:

@@ -130,7 +130,7 @@ class Game:
             return self.kernels
         rules = sorted(RULE_HOOKS & set(policy.hooks.split()))
         if rules:
-            raise PsearchError(f"{shown(policy.file)} replaces {rules[0]}, which is of chess: it cannot search a game")
+            raise PsearchError(f"{shown(policy.file)} replaces {rules[0]}, a rule of chess: it cannot search a game")
         beside = (policy.file, policy.module, policy.digest)
         return replace(self.kernels, beside=beside, words=policy.words + 1)  # the last is for `mistake`
 

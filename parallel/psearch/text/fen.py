@@ -98,7 +98,7 @@ def split_position(text: str, *, strict: bool = True, chess960: bool | None = No
     if words[0][0].casefold() == "startpos":
         if len(words) > 1 and not _OPCODE.fullmatch(words[1][0]):
             others = plain[words[1].start() :]
-            raise PsearchError(f"bad FEN: startpos stands by itself, not before {quoted(others)}")
+            raise PsearchError(f"bad FEN: startpos must stand alone, without {quoted(others)}")
         return chess.Board(chess960=bool(chess960)), text[words[1].start() :] if len(words) > 1 else rest
     if len(words) < 2:
         is_board = words[0][0].count("/") == 7

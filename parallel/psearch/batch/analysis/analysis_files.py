@@ -80,7 +80,7 @@ def _moves(value: Any) -> tuple[str, ...]:
         raise PsearchError(f"moves must be a list of moves in UCI notation, not {shown(value)}")
     for move in moves:
         if not isinstance(move, str) or not _MOVE.fullmatch(move):
-            raise PsearchError(f"moves must be in UCI notation, as e2e4, not {shown(move)}")
+            raise PsearchError(f"moves must be in UCI notation, such as e2e4, not {shown(move)}")
     return tuple(moves)
 
 
@@ -130,7 +130,7 @@ class OlderResults:
                 values = json_object(line.text)
             except ValueError as error:
                 text = f"{source.name}, line {number}: {error}"
-                raise PsearchError(f"{text}; what is merged is JSON lines, or what --json has written") from None
+                raise PsearchError(f"{text}; merged files must hold JSON lines, or the output of --json") from None
             key, depth = _key_and_depth(values)
             if key is not None and (key not in self._deepest or self._deepest[key].depth < depth):
                 self._deepest[key] = _OlderResult(number, line.begin, after.begin, depth)
