@@ -49,8 +49,6 @@ class SuitePosition:
     """Points by move, as in the Strategic Test Suite."""
     line: int = 0
     """Number of the line in the file, from 1."""
-    operations: dict[str, str] = field(default_factory=dict)
-    """Texts of all operations, by name in lower case."""
 
     @property
     def is_about_moves(self) -> bool:
@@ -113,7 +111,6 @@ def _parse_line(text: str, number: int) -> SuitePosition:
         mate=(int(distance[1] + distance[2]) or None) if distance else None,
         points=_read_points(board, operations),
         line=number,
-        operations=operations,
     )
 
 
