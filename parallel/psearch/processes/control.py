@@ -10,9 +10,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from psearch.arena.system_calls import refusal
-from psearch.results import PsearchError
-
 if TYPE_CHECKING:
     from psearch.processes.time_manager import TimeManager
 
@@ -87,6 +84,9 @@ class Wake:
         try:
             self._reader, self._writer = os.pipe()
         except OSError as error:
+            from psearch.arena.system_calls import refusal
+            from psearch.results import PsearchError
+
             raise PsearchError(f"cannot wait for workers: {refusal(error)}") from error
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
