@@ -119,9 +119,9 @@ class Searcher:
         elif reason is not None:
             had, is_other = self._size.trace, self._size.trace != wanted.trace
             tracing = f", {'with' if had else 'without'} a trace" if is_other else ""
-            self._notices.fails(_SUBJECT, f"{reason}; going on with {self._size.words()}{tracing}")
+            self._notices.fails(_SUBJECT, f"{reason}; continuing with {self._size.words()}{tracing}")
         elif self._notices.works(_SUBJECT):
-            self._notices.tell(f"{self._size.words()} can be had again")
+            self._notices.tell(f"{self._size.words()} are available again")
 
     def _take_first(self, sizes: Iterable[Size]) -> Exception | None:
         """Start workers of the first size that is granted; returns why those before it were not."""
