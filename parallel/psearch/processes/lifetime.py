@@ -29,8 +29,8 @@ _CHECK_MS = 200
 """Milliseconds between two checks of the parent, where the system has no pidfds."""
 _STDERR = 2
 _OOM_SCORE = 300
-"""Increase of a worker's out-of-memory score (0 to 1,000). When memory runs out, the kernel kills a worker, which can be
-replaced, rather than the program, unless the program has taken a third of the memory for itself."""
+"""Increase of a worker's out-of-memory score (0 to 1,000). When memory runs out, the kernel kills a worker, which can
+be replaced, rather than the program, unless the program has taken a third of the memory for itself."""
 _MOST_DESCRIPTORS = 1 << 16
 """Number of descriptors to close where there is no /proc to list them."""
 GROUP_SIGNALS = {

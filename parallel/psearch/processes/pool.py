@@ -356,7 +356,7 @@ class WorkerPool:
         return None
 
     def increase(self, threads: int) -> str | None:
-        """Replace all workers, busy or not, by `threads` processes, more than before. Returns and raises as `restore`."""
+        """Replace all workers, busy or not, by more of them: `threads` processes. Returns and raises as `restore`."""
         self.threads, self._start_method = threads, None if self._start_method == INLINE else self._start_method
         try:
             return self._try_to_replace(threads, None, False)

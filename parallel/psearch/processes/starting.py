@@ -91,7 +91,7 @@ def launch(
 
 
 def launch_process(index: int, target: str) -> ChildProcess:
-    """Start a process that calls a function, `module:name`, with its end of a pipe and the process number of its parent.
+    """Start a process that calls a function, `module:name`, with its end of a pipe and its parent's process number.
 
     The process ends with its parent, and does not import the program's `__main__`. index: the caller's number for it.
     Raises PsearchError when the system refuses.

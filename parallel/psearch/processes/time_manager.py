@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import chess
 
 DEFAULT_OVERHEAD_S = 0.03
-"""Seconds that a move takes beyond the search: sending the answer, and workers that wait for a core before they stop."""
+"""Seconds that a move takes beyond its search: the answer is sent, and workers may wait for a core before they stop."""
 
 FIRST_ITERATION_S = 0.01
 """Extra seconds in which a search that has to stop may finish its first iteration, since an answer needs a score."""
