@@ -123,7 +123,7 @@ class Arena:
         self.kernels = kernels
         self.driver = kernels.group(driver)
         words = max(1, kernels.words)
-        if words != len(self.plug_in):  # exactly as many, so that an index beyond the end fails
+        if words != len(self.plug_in):  # exactly as many: an index beyond the end wraps around by their number
             self.use_memory(np.zeros(words, np.int64))
 
     def use_memory(self, words: np.ndarray) -> None:
@@ -161,7 +161,7 @@ class Arena:
         there. The table stays, since its entries verify themselves, unless the kernels are others, which may prune and
         evaluate differently. Histories are copied, being small numbers at any moment; the statistics of node types are
         related sums, and begin anew. Afterwards this arena can only be closed, without effect on the table. Raises
-        PsearchError when there is not enough memory, MemoryShortage when there may be soon; then this arena is unchanged.
+        PsearchError when there is not enough memory, MemoryShortage if there may be soon; then this arena is unchanged.
         """
         renewed = Arena.__new__(Arena)
         renewed._set_layout(kernels, workers, self.hash_mb, 0, self.trace_events)
@@ -265,7 +265,7 @@ class Arena:
         return {"sizes": sizes, "is_table_taken": int(self._is_table_taken), "kernels": astuple(self.kernels)}
 
     def descriptors(self) -> list[int]:
-        """Return the blocks' descriptors for `attach`: control block, transposition table, and trace if there is one."""
+        """Return the blocks' descriptors for `attach`: control block, transposition table, and the trace if any."""
         return [block.fd for block in (self._block, self._table, self._trace) if block is not None]
 
     @classmethod
