@@ -116,7 +116,7 @@ class ChildProcess:
         if self._halted >= patience.halted_looks:
             return "it was stopped"
         if self._silent >= patience.silent_looks:
-            return f"it has said nothing for {patience.silent_looks * patience.look_s:.0f} s"
+            return f"it has sent nothing for {patience.silent_looks * patience.look_s:.0f} s"
         return None
 
     def expect(self, beat: int = -1) -> None:

@@ -245,7 +245,7 @@ class Supervisor:
             small = Watch(pool, quick, watch.since, watch.notes, watch.reports.worker_stats())
             if request.options.own is not None:
                 small.note(
-                    "the workers have found nothing in time: the answer is of a small search with the package's kernels"
+                    "no result in time from the workers: the answer comes from a small search with the package's kernels"
                 )
             small.run()
             return replace(small.result(), interrupted=request.control.is_stopped)

@@ -183,8 +183,8 @@ class ClusterProcesses(BackEnd):
             if time.monotonic() > end and not self._is_connected:
                 reason = f"no answer within {limit_s:.0f} s"
                 if self._address not in (AUTO, LOCAL) and not self._address.startswith(CLIENT):
-                    reason += f"; where no node of it runs, {CLIENT}HOST is the way"
-                raise PsearchError(f"no Ray cluster can be had at {self._address}: {reason}")
+                    reason += f"; from a machine outside the cluster, use {CLIENT}HOST"
+                raise PsearchError(f"no Ray cluster is available at {self._address}: {reason}")
 
     def _put(self, message: object) -> None:
         self._owner.check()
@@ -268,10 +268,10 @@ def check_reachable(address: str) -> None:
 def explain(text: str, address: str) -> str:
     """Return a one-line message for Ray's error when it cannot connect."""
     if "AuthToken" in text or "uthentication" in text:
-        return f"the Ray cluster at {address} wants another token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as there"
+        return f"the Ray cluster at {address} needs another token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as on it"
     if "Could not find any running Ray instance" in text:
-        return "no Ray cluster runs on this machine: `ray start --head` begins one"
-    return f"no Ray cluster can be had at {address}: {' '.join(text.split())[:300]}"
+        return "no Ray cluster runs on this machine: `ray start --head` starts one"
+    return f"no Ray cluster is available at {address}: {' '.join(text.split())[:300]}"
 
 
 def _host_and_port(address: str, name: str = "") -> tuple[str, int]:

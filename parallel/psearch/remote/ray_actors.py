@@ -196,7 +196,7 @@ class RayActors:
 
     def _refuse(self, node: str, reason: str) -> None:
         """Give a node no more work."""
-        self._tell(f"node {self._names[node]} does not work: {reason}")
+        self._tell(f"node {self._names[node]} cannot be used: {reason}")
         self._refused[node] = reason
         self._lose_all(node, reason)
 

@@ -137,7 +137,7 @@ class Searcher:
         return reason
 
     def restore(self, may_wait: Callable[[], bool] = lambda: True) -> list[str]:
-        """Replace workers that are lost or late; return a line about each problem. may_wait: see `Supervisor.restore`."""
+        """Replace lost and late workers; return a line about each problem. may_wait: see `Supervisor.restore`."""
         if self._supervisor is None or self._wanted is None:
             return []
         try:

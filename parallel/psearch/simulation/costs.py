@@ -99,7 +99,7 @@ class Costs:
         return max(1, round(2 * self.join / (self.node + self.qnode)))
 
     def seconds_of(self, nodes: float) -> float:
-        """Return the virtual time in which one worker searches about this number of nodes, half of them of quiescence."""
+        """Return the virtual time in which one worker searches this number of nodes, half of them of quiescence."""
         return nodes * (self.node + self.qnode) / 2e9
 
     def origin(self, here: str, file: str = "those of the log") -> str:
@@ -156,7 +156,7 @@ class Costs:
 
     @classmethod
     def of(cls, values: Any) -> Costs:
-        """Convert a JSON object, as `save` writes it to files and logs have it. Raises ValueError for any other value."""
+        """Convert a JSON object, as written by `save`, to costs. Raises ValueError for any other value."""
         kinds = {field.name: (str,) if field.type == "str" else (int, float) for field in fields(cls)}
         if not isinstance(values, dict) or set(values) - set(kinds):
             raise ValueError("unknown fields")

@@ -51,7 +51,7 @@ class Slice:
 
 
 def on_lanes(slices: Iterable[Slice]) -> Iterator[tuple[int, Slice]]:
-    """Yield each slice with the number of a lane on which it overlaps no other. slices: in the order of their begins."""
+    """Yield each slice, sorted by their begins, with the number of a lane on which it overlaps no other."""
     busy: list[tuple[int, int]] = []  # end and lane
     free: list[int] = []
     for part in slices:
