@@ -59,9 +59,8 @@ class Arena:
     """The memory of one searcher, as numpy arrays, and the context record that kernels take.
 
     workers: 1 .. 1024; hash_mb: size of the transposition table in MiB, at least 1; stacks: size of the stack pool
-    (tests make it small); trace_events: size of each worker's log, 0: no trace is recorded; populate: take the table's
-    pages now, rather than leave them to `take_table`; kernels: used by all searches. Raises PsearchError when the
-    memory is not there.
+    (tests make it small); trace_events: size of each worker's log, 0: no trace; populate: take the table's pages now,
+    not in `take_table`; kernels: used by all searches. Raises PsearchError when the memory is not there.
     """
 
     _has_table = True
@@ -116,8 +115,7 @@ class Arena:
             self._size += -(-dtype.itemsize * count // CACHE_LINE) * CACHE_LINE
 
     def use_kernels(self, kernels: KernelSet, driver: Group) -> None:
-        """Use these kernels from now on, in this process; clear the table if others were used before. driver: their
-        group that begins searches and runs workers."""
+        """Use these kernels in this process; clear the table if others were used. driver: their group for searches."""
         if kernels != self.kernels:
             self.clear_table()
         self.kernels = kernels

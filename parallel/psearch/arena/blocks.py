@@ -58,8 +58,7 @@ def _anonymous_file(size: int) -> int:
 
 
 def _unlinked_file(size: int) -> int:
-    """Return a descriptor of a deleted file, for systems without memfd. All of it is allocated now: a file system that
-    is full later would end a process with SIGBUS."""
+    """Return a descriptor of a deleted file, fully allocated now, since a full file system would cause SIGBUS."""
     import tempfile
 
     def taken(folder: str | None) -> int:
@@ -131,9 +130,8 @@ class SharedBlock:
     def populate(self, patience_s: float, behind: float = 0.0, part: float = 1.0) -> None:
         """Take pages now, large ones if possible, and map them: a page that a search has to request takes 2 to 10 us.
 
-        Pages that are not there after `patience_s` seconds, or before Linux 5.14 at all, are taken when they are
-        touched. behind, part: where to begin, and how much to take before and after wrapping around at the end, both
-        as a share of the block, 0 to 1.
+        Pages not taken after `patience_s` seconds, or before Linux 5.14, are taken when they are touched. behind, part:
+        where to begin, and how much to take, wrapping around at the end; both are shares of the block, 0 to 1.
         """
         latest = time.monotonic() + patience_s
         count = -(-self.size // LARGE_PAGE)

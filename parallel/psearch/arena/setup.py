@@ -29,8 +29,7 @@ _LARGEST_PERTURBATION = 32
 class Subject(Protocol):
     """A position of another game, with a legal move, which can be searched in place of a `chess.Board`.
 
-    Moves are the numbers that the search uses (`psearch_core.game`), in reports too. Scores are in the game's own unit,
-    in place of centipawns.
+    Moves are the numbers that the search uses (`psearch_core.game`), scores the game's own units, in reports too.
     """
 
     @property

@@ -65,10 +65,7 @@ class StoredResult(NamedTuple):
 
 
 class TableReader:
-    """Reader of an arena's transposition table, like the kernel `probe` in `psearch_core/chess/search/tt.py`.
-
-    The arena must stay open.
-    """
+    """Reads the transposition table of an open arena, like the kernel `probe` in `psearch_core/chess/search/tt.py`."""
 
     def __init__(self, arena: Arena) -> None:
         self._arena = arena

@@ -1,8 +1,7 @@
 """System calls that a Python may have been built without, messages for refusals, and owners of shared objects.
 
-These functions call the C library, since a Python has `os.memfd_create` and the like only if its build machine had
-them: many conda builds lack them although the kernel has them. A function that the library lacks raises OSError with
-ENOSYS, as an old kernel does.
+A Python has `os.memfd_create` and the like only if its build machine had them: many conda builds lack them although the
+kernel has them. So the C library is called; if it lacks a function too, OSError with ENOSYS is raised.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ _HINTS = {
 
 
 class Owner:
-    """The process that made an object, whose shared memory, pipes and processes a fork must not use. what: name of the
-    object in messages."""
+    """The process that made an object, which a fork of it must not use. what: name of the object in messages."""
 
     def __init__(self, what: str) -> None:
         self._what = what

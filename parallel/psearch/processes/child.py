@@ -235,8 +235,7 @@ class Children:
             self._poll.modify(child.pipe.fileno(), select.EPOLLIN | select.EPOLLOUT)
 
     def wait(self, timeout_s: float) -> list[tuple[ChildProcess, list[Any], bool]]:
-        """Wait up to `timeout_s` seconds for news; return each child that has some, its messages, and whether it has
-        ended."""
+        """Wait up to `timeout_s` seconds; return children with news, their messages, and whether each has ended."""
         found: dict[ChildProcess, bool] = {}
         self.was_woken = False
         for descriptor, events in self._poll.poll(timeout_s, 1 + len(self._by_descriptor)):

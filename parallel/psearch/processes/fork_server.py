@@ -114,8 +114,7 @@ class ForkServer:
             self._lock.release()
 
     def fork(self, target: str, descriptors: Sequence[int], pipe: int) -> int:
-        """Fork a process and return its number; see `fork_process`. Raises OSError if the system refuses, PsearchError
-        if the server has ended."""
+        """Fork a process; see `fork_process`. Raises OSError if the system refuses, PsearchError without a server."""
         with self._lock:
             try:
                 self._send("fork", target, 1 + len(descriptors))
@@ -167,8 +166,7 @@ class ForkServer:
         raise _NoAnswer
 
     def _gone(self) -> PsearchError:
-        """Kill the server, with its workers, and return the error to raise: WorkerDied if the server was killed or
-        stopped, since a second one may work."""
+        """Kill the server and return the error to raise: WorkerDied if it was killed or stopped, else PsearchError."""
         if not self.process.is_halted:
             self.process.join(SERVER_REAP.look_s)
         kind = WorkerDied if self.process.exitcode in (None, -signal.SIGKILL) else PsearchError

@@ -22,8 +22,7 @@ from psearch.arena import system_calls
 from psearch.arena.blocks import drop_blocks_but
 
 GONE = 255
-"""Exit code of a worker whose real one is lost: another thread reaped it, the answer that held it was never read, or
-the fork server has ended."""
+"""Exit code of a worker whose real one is lost: another thread reaped it, or the fork server did not deliver it."""
 _ORPHANED = 1
 _CHECK_MS = 200
 """Milliseconds between two checks of the parent, where the system has no pidfds."""
@@ -84,8 +83,7 @@ def end_with_forking_thread() -> None:
 
 
 def close_all_but(kept: Sequence[int]) -> None:
-    """Close, in a fork, all descriptors but the standard streams and `kept`: a pipe, socket or file that the program
-    closes must not stay open here."""
+    """Close all descriptors but the standard streams and `kept`: a fork must not keep open what the program closes."""
     try:
         end = 1 + max(map(int, os.listdir("/proc/self/fd")))
     except OSError:
@@ -103,10 +101,7 @@ def is_orphan(parent: int) -> bool:
 
 
 def end_if_orphan(parent: int, link: Connection | None = None) -> None:
-    """Exit at once, without exit handlers, if the parent has ended or the other end of `link` is closed.
-
-    Busy loops call this regularly.
-    """
+    """Exit at once, without exit handlers, if the parent has ended or the other end of `link` is closed."""
     poll = select.poll()
     if link is not None:
         poll.register(link, 0)  # only the hang-up
@@ -169,8 +164,7 @@ def ended_with_parent(parent: int, link: socket.socket | Connection | None = Non
 
 @contextmanager
 def signals_blocked(numbers: Collection[signal.Signals]) -> Iterator[None]:
-    """Block signals in this thread until the end of the context. A process started meanwhile inherits that, so that
-    none of them can end it before it ignores them."""
+    """Block signals within the context. A process started meanwhile inherits this, and can then ignore them."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield
@@ -206,10 +200,10 @@ def fork_process(target: str, descriptors: Sequence[int], pipe: int) -> int:
 
 
 def fork(run: Callable[[int], None], kept: Sequence[int], blocks: Sequence[int] = ()) -> int:
-    """Fork this process, and return the number of the new one, which runs `run` and exits without exit handlers.
+    """Fork this process and return the new number; the fork calls `run` with this process's number and ends.
 
-    run: takes the number of this process; kept: descriptors that stay open besides the standard streams; blocks:
-    descriptors of the shared memory that stays mapped.
+    kept: descriptors that stay open besides the standard streams; blocks: descriptors of memory that stays mapped. The
+    fork runs no exit handlers.
     """
     parent = os.getpid()
     is_bound = threading.get_native_id() == parent  # the main thread ends only with its process: tie the fork to it

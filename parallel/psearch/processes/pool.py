@@ -136,8 +136,7 @@ class WorkerPool:
         self._replace(0, None)
 
     def _launch(self, may_go_on: Callable[[], bool] | None) -> None:
-        """Start all workers of the arena. They accept commands at once, even before they are ready. Raises PsearchError
-        when the system refuses."""
+        """Start all workers, which accept commands at once. Raises PsearchError when the system refuses."""
         try:
             self._children = Children()
             self._children.watch(self.wake.fileno())
@@ -226,8 +225,7 @@ class WorkerPool:
                 self._children.send(worker, GO)
 
     def collect(self, timeout_s: float) -> None:
-        """Wait up to `timeout_s` seconds for an event, such as a report, and note the workers that have left the
-        search. Raises WorkerDied when one has ended."""
+        """Wait up to `timeout_s` seconds for an event; note workers that have left. Raises WorkerDied after a loss."""
         if not self.workers:
             self._search_here(timeout_s)
             return
@@ -307,9 +305,9 @@ class WorkerPool:
     def settle(self, patience_s: float, may_wait: Callable[[], bool] = lambda: True) -> str | None:
         """Wait between searches until all workers have left the last one. Return what went wrong, or None.
 
-        If a worker has not left it after `patience_s` seconds, or is stopped, all are killed. The time starts again
-        whenever one leaves, since many workers may share few cores. may_wait: called meanwhile; when it returns False,
-        late workers are left alone.
+        A worker that has not left it after `patience_s` seconds, or is stopped, is killed with all others. The time
+        starts again whenever one leaves, since many workers may share few cores. may_wait: called meanwhile; when it
+        returns False, late workers are left alone.
         """
         try:
             if self.workers and not self.is_broken:
@@ -337,9 +335,8 @@ class WorkerPool:
 
         Where the system grants no processes, let the calling thread search until a later call gets some, and return the
         reason; else return None. may_go_on: called while processes start, to abandon that; None: there is no hurry.
-        Raises PsearchError when there is no memory either way; with `may_wait`, or else `may_go_on`, that is tried for
-        some seconds. Killed workers are not waited for: the kernel may hold one for long (a lost disk, a frozen control
-        group).
+        Raises PsearchError when memory is short; with `may_wait`, or else `may_go_on`, that is tried for some seconds.
+        Killed workers are not waited for: the kernel may hold one for long (a lost disk, a frozen control group).
         """
         may_try = may_wait or may_go_on
         deadline = time.monotonic() + patience.SHORTAGE_S
@@ -364,8 +361,7 @@ class WorkerPool:
             self._ending = reap(self._ending)
 
     def _try_to_replace(self, processes: int, may_go_on: Callable[[], bool] | None, can_stay: bool) -> str | None:
-        """Replace all workers, or else let the calling thread search and return the reason. can_stay: keep the present
-        arena for that, if it has not been replaced yet."""
+        """Replace all workers or return why not; then the calling thread searches (in this arena if `can_stay`)."""
         former = self.arena
         try:
             self._replace(processes, may_go_on)

@@ -37,8 +37,7 @@ class SearchRequest:
     on_note: Callable[[str], None] | None = None
     """Function called in the searching thread with a line about each problem that was repaired (`Result.notes`)."""
     patience_s: float = 0.02
-    """Seconds that workers may take to stop at a limit before the answer is given without them: they may be waiting for
-    a core, or be stopped."""
+    """Seconds that the answer waits at a limit for busy workers, which may have no core or be stopped."""
     live_from_s: float = 0.0
     """Seconds from the start until `on_info` first gets live counters."""
     live_interval_s: float = 0.1

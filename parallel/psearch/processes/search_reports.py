@@ -1,5 +1,4 @@
-"""Conversion of the workers' reports to `Info`s and, in the end, to the `Result`: numbers become scores, moves and
-lines, of chess or of another game."""
+"""Conversion of the workers' reports to `Info`s and to the `Result`: scores, moves and lines, of any game."""
 
 from __future__ import annotations
 
@@ -73,8 +72,7 @@ def _added(earlier: WorkerStats, present: WorkerStats) -> WorkerStats:
 class Reports:
     """The reports of a search, read from its arena, and from a new one after each replacement of the workers.
 
-    The search must be set up in the first arena. since: its start on `time.perf_counter`. With several lines, those of
-    one depth are shown together.
+    The search must be set up. since: its start on `time.perf_counter`. All lines of a depth are shown together.
     """
 
     def __init__(self, arena: Arena, board: chess.Board | Subject, since: float) -> None:
@@ -148,9 +146,8 @@ class Reports:
             yield self._with_line(info, abs(record.score) >= MATE_IN_MAX_PLY)
 
     def complete(self, info: Info) -> list[Info]:
-        """Take a report and return what can be shown now: the report itself or, with several lines, all lines of its
-        depth when they are complete. Return nothing for a report without news. Of several lines only exact values
-        count."""
+        """Take a report and return what can be shown now: the report, unless it has no news; with several lines all of
+        its depth, when they are complete. Of several lines only exact values count."""
         if self.wanted_lines == 1:
             if info.bound == "lower" and self.finished:
                 known = self.finished[0]

@@ -1,8 +1,7 @@
 """Start of workers and other processes, from any program.
 
-A program with a single thread forks them itself, so that they inherit the compiled kernels. A program with more threads
-(a GUI, Jupyter, a server, the UCI loop) uses a fork server (`fork_server`). A worker never imports the program's
-`__main__`.
+A program with a single thread forks them, so that they inherit the compiled kernels. One with more threads (a GUI,
+Jupyter, a server, the UCI loop) uses a fork server (`fork_server`). A worker never imports the program's `__main__`.
 """
 
 from __future__ import annotations
@@ -93,8 +92,7 @@ def launch(
 def launch_process(index: int, target: str) -> ChildProcess:
     """Start a process that calls a function, `module:name`, with its end of a pipe and its parent's process number.
 
-    The process ends with its parent, and does not import the program's `__main__`. index: the caller's number for it.
-    Raises PsearchError when the system refuses.
+    It ends with its parent, and does not import `__main__`. index: number for the caller. Raises PsearchError.
     """
     try:
         _allow_open_files(_FILES_PER_WORKER + _SPARE_FILES)

@@ -221,8 +221,7 @@ class Supervisor:
         may_go_on: Callable[[], bool] | None = None,
         may_wait: Callable[[], bool] | None = None,
     ) -> list[str]:
-        """Replace lost workers and return notes about them. lost: result of `WorkerPool.settle`; the others: see
-        `WorkerPool.restore`."""
+        """Replace lost workers and return notes. lost: result of `settle`; the others: see `WorkerPool.restore`."""
         problem = self.pool.restore(may_go_on, may_wait)
         notes = [] if lost is None else [f"{lost}; it has been replaced" if problem is None else lost]
         return notes if problem is None else [*notes, f"this process searches alone: {problem}"]
@@ -245,7 +244,7 @@ class Supervisor:
             small = Watch(pool, quick, watch.since, watch.notes, watch.reports.worker_stats())
             if request.options.own is not None:
                 small.note(
-                    "no result in time from the workers: the answer comes from a small search with the package's kernels"
+                    "the workers found nothing in time: the answer comes from a small search with the package's kernels"
                 )
             small.run()
             return replace(small.result(), interrupted=request.control.is_stopped)
@@ -263,8 +262,7 @@ class Supervisor:
     def restore(self, may_wait: Callable[[], bool] = lambda: True) -> list[str]:
         """Replace, between searches, workers that are late or have died; return a line about each problem.
 
-        The next search would do this too, but here it delays no answer. may_wait: called meanwhile; when it returns
-        False, late workers are left to the next search.
+        The next search would do so too, but later. may_wait: called meanwhile; False: late workers are left to it.
         """
         with self._alone():
             lost = self.pool.settle(patience.SETTLE_S, may_wait)
@@ -277,8 +275,7 @@ class Supervisor:
                 self.pool.increase(threads)
 
     def forget(self) -> None:
-        """Clear the transposition table and all that was learnt, unless nothing was searched since the last time.
-        Raises PsearchError during a search."""
+        """Clear the table and all that was learnt since the last time. Raises PsearchError during a search."""
         with self._alone():
             if not self._is_fresh:
                 self._pending_notes += self._restored(self.pool.settle(patience.SETTLE_S))

@@ -119,8 +119,7 @@ class TaskProcesses(BackEnd):
         return self._processes.get(process)
 
     def messages(self, timeout_s: float, awaited: int | None = None) -> list[Any]:
-        """Return messages, as `BackEnd.messages`. Raises also what `make` raises, unless it has worked before: then
-        that process is lost."""
+        """Return messages, as `BackEnd.messages`; raise what `make` raises, unless it has worked elsewhere."""
         self._owner.check()
         if awaited is None:
             return self._wait(timeout_s)
@@ -167,8 +166,7 @@ class TaskProcesses(BackEnd):
     # -- start and end of a process ------------------------------------------------------------------------------------
 
     def _start_missing(self) -> None:
-        """Start the missing processes; if the system refuses, the next check tries again. Raises PsearchError when
-        there is none at all."""
+        """Start missing processes; a refusal is tried again later. Raises PsearchError when there are none at all."""
         while self._places:
             place, number = min(self._places), self._started
             try:
@@ -242,9 +240,9 @@ def share_out(
 ) -> Generator[tuple[int, Answer], None, None]:
     """Distribute tasks to `jobs` processes of this machine. Yield each task's index and answer, in order of completion.
 
-    `make` is called once in each process; the function that it returns does the tasks there. All must be picklable, and
-    not defined in `__main__`. An exception of a task is raised here; then, or after Ctrl-C, the processes end at once.
-    Raises WorkerDied when one of them is killed.
+    `make`, called once in each process, returns the function for the tasks; both must be importable from a module other
+    than `__main__`. An exception of a task is raised here; then, or after Ctrl-C, the processes end at once. Raises
+    WorkerDied if one is lost.
     """
     with TaskProcesses(partial(unwatched, make), min(jobs, len(tasks))) as processes:
         yield from share_out_to(processes, tasks)
@@ -258,13 +256,12 @@ def share_out_to(
     on_messages: Callable[[list[Any]], None] = lambda messages: None,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[tuple[int, Any], None, None]:
-    """Distribute tasks to existing processes, as `share_out`. Each process has one task at a time; tasks are read only
-    when a process is free.
+    """Distribute tasks, as `share_out`, to existing processes. Each has one task at a time; tasks are read when needed.
 
     The task of a lost process is given to another, until it is lost `most_tries` times; then, and at the loss of any
     process if there is only one try, WorkerDied is raised. limit_s: seconds for a task, after which its process is
-    lost; on_messages: called with all messages, at least five times a second; is_stopped: called as often, returns
-    whether to end early.
+    lost; on_messages: called with all messages, at least five times a second; is_stopped: called as often; True ends
+    it.
     """
     source = enumerate(tasks)
     waiting = list(islice(source, 1))

@@ -95,8 +95,7 @@ class Raised(_TaskMessage):
 
 
 class BackEnd(Protocol):
-    """Processes that do tasks, on this machine (`TaskProcesses`) or on a cluster (`ClusterProcesses`); a context
-    manager, for one thread."""
+    """Processes that do tasks, here (`TaskProcesses`) or on a cluster (`ClusterProcesses`); a context manager."""
 
     def __enter__(self) -> Self:
         return self
@@ -137,8 +136,7 @@ class RemoteTraceback(Exception):
 
 
 def pickled_error(error: Exception) -> bytes:
-    """Pickle an exception and its traceback for `error_of`. One that cannot be pickled and read again becomes a
-    PsearchError."""
+    """Pickle an exception and its traceback for `error_of`; one that cannot be pickled becomes a PsearchError."""
     where = "".join(traceback.format_exception(error))
     try:
         text = pickle.dumps((error, where))
@@ -210,8 +208,7 @@ class Program:
         self._send(Told(self._number, self._at, pickle.dumps(what, pickle.HIGHEST_PROTOCOL)))
 
     def look(self) -> None:
-        """Exit if the program has ended, send a heartbeat, and take messages: questions go to the method `beside` of
-        the function that does the tasks."""
+        """Exit if the program has ended, send a heartbeat, take messages; the function's `beside` gets questions."""
         end_if_orphan(self._parent, self._pipe)
         while self._pipe.poll():
             self._take(self._pipe.recv())

@@ -101,12 +101,10 @@ class Budget:
 
 
 def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
-    """Return the budget for this move: 0 < soft <= hard, and the hard limit plus the overhead fit on the clock if
-    possible.
+    """Return the budget for this move: 0 < soft <= hard, and hard plus overhead fit on the clock if possible.
 
-    The lag of future moves is reserved, as far as increments do not cover it, so that the clock lasts for a game of 200
-    moves, if it can, even when each takes its hard limit. An overdrawn clock gives the least budget, with which the
-    search ends after its first iteration.
+    The lag of future moves is reserved, as far as increments do not cover it, so that the clock lasts for 200 moves if
+    it can, even when each takes its hard limit. On an overdrawn clock the search ends after its first iteration.
     """
     left = max(clock.time_s - overhead_s, _LEAST_S)
     lag_s = overhead_s if clock.lag_s is None else _LAG_MARGIN * clock.lag_s
@@ -163,8 +161,7 @@ class TimeManager:
     root_moves: int = 2
     pondering: bool = False
     meant_s: float | None = None
-    """Time on our clock after which the search should have stopped, before any delay; None: the clock has not ended the
-    search."""
+    """Time on our clock after which the search should have stopped; None: the clock has not ended the search."""
     _due_s: float = math.inf
     """Due time as known at the last check."""
     _since: float = 0.0

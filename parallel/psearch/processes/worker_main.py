@@ -1,7 +1,6 @@
 """Main functions of worker processes, each of which runs one worker of an arena.
 
-Between searches a worker blocks on its pipe and uses no processor time. When the pipe is closed, the parent has ended,
-perhaps by SIGKILL, and the worker exits.
+Between searches a worker blocks on its pipe and uses no processor time. When the parent ends, the pipe does too.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Processes on the nodes of a Ray cluster that do tasks for the program, and a list of tasks distributed to them; also
-the addresses that `--on` accepts, and error messages for a cluster that cannot be reached.
+"""Processes on the nodes of a Ray cluster that do tasks for the program; addresses of clusters, and their errors.
 
 Ray prints to the standard streams, starts dozens of threads, sets signal handlers, and ends its process when the
-cluster is lost. To keep all that out of the program, Ray runs in a child process, the driver
-(`psearch.remote.ray_driver`).
+cluster is lost. So it runs in a child process, the driver (`psearch.remote.ray_driver`), not in the program.
 """
 
 from __future__ import annotations
@@ -225,9 +223,8 @@ def share_out_on(
 ) -> Generator[tuple[int, Answer], None, None]:
     """Distribute tasks to processes of a cluster, as `psearch.processes.task_processes.share_out` does on this machine.
 
-    A task whose process was lost is tried up to three times; then WorkerDied is raised. Tasks are read only when a
-    process is free. stopped: called five times a second, returns whether to end early; options: those of
-    `ClusterProcesses`.
+    The task of a lost process is tried up to three times; then WorkerDied is raised. Tasks are read when needed.
+    stopped: called five times a second, ends this early; options: those of `ClusterProcesses`.
     """
     with ClusterProcesses(address, make, **options) as processes:
         yield from share_out_to(processes, tasks, TASK_TRIES, is_stopped=stopped)
@@ -268,7 +265,7 @@ def check_reachable(address: str) -> None:
 def explain(text: str, address: str) -> str:
     """Return a one-line message for Ray's error when it cannot connect."""
     if "AuthToken" in text or "uthentication" in text:
-        return f"the Ray cluster at {address} needs another token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as on it"
+        return f"the Ray cluster at {address} needs another token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to it"
     if "Could not find any running Ray instance" in text:
         return "no Ray cluster runs on this machine: `ray start --head` starts one"
     return f"no Ray cluster is available at {address}: {' '.join(text.split())[:300]}"

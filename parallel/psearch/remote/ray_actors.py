@@ -1,8 +1,7 @@
 """Actors on the nodes of a Ray cluster: starts them, gives them tasks, and detects lost ones.
 
-Ray decides where they run. It notices at once that a process has ended, and after about a minute that a node is cut off
-or stopped, but never that a process is stopped. So each actor answers a heartbeat every few seconds, even during a
-task.
+Ray decides where they run. It notices at once that a process has ended, and after a minute that a node is cut off or
+stopped, but never that a process is stopped. So each actor answers a heartbeat every few seconds, even during a task.
 """
 
 from __future__ import annotations
@@ -91,8 +90,7 @@ class _Actor:
 class RayActors:
     """Actors on the nodes of a cluster. The owner calls `step` in a loop.
 
-    ray: the module, connected; wanted: description of the actors; tell: called with each message for the program, in
-    which a string is a line for people.
+    ray: the connected module; wanted: describes the actors; tell: takes messages for the program, strings for people.
     """
 
     def __init__(self, ray: Any, wanted: Wanted, tell: Callable[[Any], None]) -> None:
@@ -136,8 +134,7 @@ class RayActors:
     def step(self, now: float) -> None:
         """Receive answers of actors, check actors and nodes, and start actors; wait briefly for answers.
 
-        now: seconds on a monotonic clock. Raises PsearchError when there is no usable node, and Ray's exceptions when
-        the connection breaks.
+        now: seconds on a monotonic clock. Raises PsearchError without a usable node, and Ray's connection errors.
         """
         self._time += 0.0 if self._now is None else min(now - self._now, _LONGEST_STEP_S)
         self._now = now
@@ -171,8 +168,7 @@ class RayActors:
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
     def _look_at_nodes(self) -> int:
-        """Return the number of actors that fit on all nodes. Raises PsearchError if there has been no usable node for
-        some time."""
+        """Return the number of actors that fit on all nodes. Raises PsearchError if there is no node for too long."""
         wanted, before, room = self._wanted, self._nodes, 0
         self._nodes = set()
         for facts in self._ray.nodes():

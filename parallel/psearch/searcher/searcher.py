@@ -38,8 +38,7 @@ class Size(NamedTuple):
 
 
 def smaller_sizes(size: Size) -> Iterator[Size]:
-    """Yield sizes to try when the system refuses `size`: less and less memory, then fewer processes, then none, with
-    the package's kernels."""
+    """Yield sizes to try after a refusal: less memory, then fewer processes, then none and no user's kernels."""
     size = size._replace(trace=False)
     inline = Size(1, size.hash_mb, inline=True)
     while size.hash_mb > 1:
@@ -53,8 +52,7 @@ def smaller_sizes(size: Size) -> Iterator[Size]:
 
 
 def search_here(request: SearchRequest) -> Result:
-    """Search in this thread, with the smallest table and the package's kernels: the last resort. Raises an error if the
-    system refuses even that."""
+    """Search in this thread with the smallest table and the package's kernels, as a last resort."""
     with Size(1, 1, inline=True).start() as supervisor:
         return supervisor.search(request)
 
@@ -158,8 +156,7 @@ class Searcher:
 
     @property
     def supervisor(self) -> Supervisor:
-        """Present supervisor; `start`, `settle`, `restore` and `retry` may replace it. Raises PsearchError if there is
-        none."""
+        """Present supervisor; `start`, `settle`, `restore` and `retry` may replace it. Raises PsearchError if none."""
         if self._supervisor is None:
             raise PsearchError("there are no workers")
         return self._supervisor

@@ -1,7 +1,6 @@
 """Costs of actions in nanoseconds, the parameters of virtual time, and where they were measured.
 
-A file without the costs of sharing (`SHARING`), which were added later, sets them to zero: simulations with it give the
-same results as before.
+The costs of sharing (`SHARING`) were added later: a file without them sets them to zero, and gives the same results.
 """
 
 from __future__ import annotations
@@ -78,15 +77,13 @@ class Costs:
     poll_line: float = 5.0
     """Extra time of a poll for each line written since the last one; transfers overlap."""
     cold: float = 0.0
-    """Extra time of the first node after a join; that of the n-th is divided by the square root of n, up to
-    `COLD_NODES`."""
+    """Extra time of the first node after a join, divided by the root of n for the n-th, up to `COLD_NODES`."""
     crowd: float = 0.04
     """Share by which a node takes longer while a second worker is busy; with many workers, at most twice this share."""
     lock_contended: float = 0.0
     """Time of a lock that another core takes all the time; reported but not used."""
     side_by_side: float = 1.0
-    """Time of a node while an independent search runs, over its time alone; reported but not used, because virtual
-    workers do not slow each other down."""
+    """Time of a node while an independent search runs, over its time alone; reported but not used."""
     machine: str = "2-core EPYC virtual machine"
     measured: str = ""
     """Date of the measurement."""

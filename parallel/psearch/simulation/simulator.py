@@ -223,8 +223,7 @@ class Simulator:
                 watch()
 
     def _advance(self, events: int, pause: int = 0) -> bool:
-        """Run `events` more turns, but none that begins at or after `pause` (0: none); return whether the search is
-        done."""
+        """Run up to `events` turns, all of them before `pause` unless 0; return whether the search is done."""
         arguments = (self.arena.context, self.simulation.ctypes.data, self.locks.ctypes.data)
         state = self._run_virtual(*arguments, events, pause)
         if state < 0:

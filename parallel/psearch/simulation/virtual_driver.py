@@ -221,8 +221,7 @@ def _cost_of_others(ctx, sim, wk, nodes, epoch, was_idle):
 def _run_turn(ctx, sim, worker, clock, locks):
     """Run a worker until it has entered a node or is idle; return its clock, including the waiting for locks.
 
-    The last lock of a turn costs `lock`; earlier ones count only if they are held for some time. All are counted as if
-    they were taken at the start of the turn.
+    The last lock costs `lock`; earlier ones count if they are held for a time, as if taken at the start of the turn.
     """
     wk = worker_of(ctx, worker)
     nodes = wk.nodes
@@ -303,11 +302,10 @@ def _turn(ctx, sim, worker, clock, locks):
 
 @entry(i64(i64, i64, i64, i64, i64), VIRTUAL)
 def run_virtual(context, simulation, locks, max_events, pause):
-    """Run turns; return 1 when the search is done, 2 when no turn begins before `pause`, 0 after `max_events` turns, -1
-    when all workers sleep.
+    """Run turns; return 1 when the search is done, 2 when no turn begins before `pause`, 0 after `max_events`, else -1.
 
-    context, simulation: addresses of the records; locks: address of a `lock_dtype` record for each frame, all zero at
-    the start; pause: a clock, 0 for none.
+    context, simulation: addresses of the records; locks: address of zeroed `lock_dtype` records, one for each frame;
+    pause: a clock, 0 for none. -1 means that all workers sleep.
     """
     ctx = context_at(context)
     sim = simulation_at(simulation)

@@ -208,8 +208,7 @@ class Recorder:
     """Records the searches on an arena that has room for a trace, one after the other, and writes the last one.
 
     virtual: times are those of the driver in virtual time, not of the time stamp counter; ring: logs keep the latest
-    events, for a live view, and cannot be written. `start` is the start of the present or last recording, `end_ns` the
-    duration of the last search.
+    events, for a live view. `start` describes the last recording, `end_ns` is the duration of the last search.
     """
 
     def __init__(self, arena: Arena, virtual: bool = False, ring: bool = False) -> None:
@@ -259,9 +258,8 @@ class Recorder:
     ) -> None:
         """Write the trace of the last search, with facts about it, to a file. Raises OSError when that fails.
 
-        is_wanted: called regularly, since a full log takes seconds; when it returns False, `Abandoned` is raised;
-        move_name: returns the text of a move; None: moves are of chess. An existing file is replaced when the new one
-        is complete.
+        is_wanted: called regularly, since a full log takes seconds; if False, `Abandoned` is raised; move_name: returns
+        the text of a move; None: moves are of chess. An existing file is replaced when the new one is complete.
         """
         if self._ring:
             raise PsearchError("only the latest events were recorded, not a trace")
@@ -308,8 +306,7 @@ class Recorder:
             yield Slice(name, max(last_end, entered), self.end_ns, {"depth": depth, "bound": "unfinished"})
 
     def lives(self) -> Iterator[Slice]:
-        """Yield the life of each open node that a helper joined, until the last worker left it, or until now if the
-        workers were killed."""
+        """Yield the life of each open node that a helper joined, until the last worker left it or all were killed."""
         events = list(each(self._of_kind(TRACE_SPLIT)))
         if not self.arena.header[0]["done"]:
             known = {event.split for event in events}

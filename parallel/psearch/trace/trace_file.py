@@ -71,8 +71,7 @@ def _slice_events(pid: int, tid: int, slices: Iterable[Slice]) -> Iterator[Trace
 
 
 def _name_events(kind: str, pid: int, tid: int, name: str) -> Iterator[TraceEvent]:
-    """Yield events with name and position of a track (`thread`) or a group of tracks (`process`). tid: the track, or
-    the first one of the group."""
+    """Yield events with name and position of a track, or of a group (kind `process`) whose first track is `tid`."""
     place = pid if kind == "process" else tid
     for fact, args in (("name", {"name": name}), ("sort_index", {"sort_index": place})):
         yield {"ph": "M", "name": f"{kind}_{fact}", "pid": pid, "tid": tid, "ts": 0, "args": args}
@@ -81,8 +80,7 @@ def _name_events(kind: str, pid: int, tid: int, name: str) -> Iterator[TraceEven
 def trace_events(
     workers: Iterable[Iterable[Slice]], is_virtual: bool, iterations: Iterable[Slice], lives: Iterable[Slice]
 ) -> Iterator[TraceEvent]:
-    """Yield all events of a trace: slices of each worker, searches of the root, and lives of split points in the order
-    of their begins."""
+    """Yield all events of a trace: of workers, of searches of the root, and of split points in order of begin."""
     yield from _name_events("process", WORKERS_PID, FIRST_WORKER_TID, f"workers{' (virtual time)' * is_virtual}")
     for worker, slices in enumerate(workers):
         tid = FIRST_WORKER_TID + worker
