@@ -234,7 +234,6 @@ class Arena:
         header["evaluated_by"] = now
 
     def clear_table(self) -> None:
-        """Clear the transposition table."""
         self._table.clear()
 
     def clear_learning(self) -> None:

@@ -120,7 +120,9 @@ def write_search(
         arena.header["root"] = np.zeros((), position_dtype)
         board.write_root(arena.header["root"])
         legal = moves = board.root_moves()
+    header["line_scores"] = 0
     if progress is not None:
+        header["line_scores"][: len(progress.scores)] = progress.scores
         best = [from_chess_move(m, board) if isinstance(board, chess.Board) else int(m) for m in progress.moves]
         moves = [*dict.fromkeys(best), *(move for move in moves if move not in best)]
     header["root_count"] = len(moves)
@@ -131,9 +133,6 @@ def write_search(
     header["history"][: len(keys)] = keys
     header["max_depth"] = limits.depth or MAX_DEPTH
     header["first_depth"] = 1 if progress is None else progress.depth + 1
-    header["line_scores"] = 0
-    if progress is not None:
-        header["line_scores"][: len(progress.scores)] = progress.scores
     header["node_limit"] = limits.nodes or 0
     header["age"] = (int(header["age"]) + 1) % AGES
     record = header["options"]

@@ -63,8 +63,6 @@ class ChildProcess:
         self._exitcode: int | None = None
         self._reaping = threading.Lock()
 
-    # -- messages ------------------------------------------------------------------------------------------------------
-
     def send(self, message: object) -> None:
         """Queue a message and send as much as the pipe takes; `flush` sends the rest."""
         data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
@@ -103,8 +101,6 @@ class ChildProcess:
         self.heard += len(found)
         return found
 
-    # -- whether it runs -----------------------------------------------------------------------------------------------
-
     def why_lost(self, beat: int, patience: Patience) -> str | None:
         """Check the process, and return why it counts as lost, or None. Call this every `patience.look_s` seconds.
 
@@ -131,8 +127,6 @@ class ChildProcess:
 
     def is_alive(self) -> bool:
         return self.exitcode is None
-
-    # -- its end -------------------------------------------------------------------------------------------------------
 
     @property
     def exitcode(self) -> int | None:
@@ -190,7 +184,6 @@ class ChildProcess:
                 os.kill(self.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Close the descriptors."""
         self.pipe.close()
         if self.sentinel is not None:
             os.close(self.sentinel)
@@ -207,14 +200,12 @@ class Children:
         """Whether the last `wait` ended because another watched descriptor became readable."""
 
     def add(self, child: ChildProcess) -> None:
-        """Start listening to a child."""
         for descriptor in (child.pipe.fileno(), child.sentinel):
             if descriptor is not None:
                 self._poll.register(descriptor, select.EPOLLIN)
                 self._by_descriptor[descriptor] = child
 
     def remove(self, child: ChildProcess) -> None:
-        """Stop listening to a child."""
         for descriptor in (child.pipe.fileno(), child.sentinel):
             if descriptor is not None:
                 self._poll.unregister(descriptor)
@@ -225,7 +216,6 @@ class Children:
         self._poll.register(descriptor, select.EPOLLIN)
 
     def ignore(self, descriptor: int) -> None:
-        """Stop watching a descriptor."""
         self._poll.unregister(descriptor)
 
     def send(self, child: ChildProcess, message: object) -> None:
@@ -256,7 +246,6 @@ class Children:
         return self._poll.fileno()
 
     def close(self) -> None:
-        """Stop listening to all children."""
         self._poll.close()
 
 

@@ -107,6 +107,5 @@ class Wake:
                 continue
 
     def close(self) -> None:
-        """Close the descriptors."""
         os.close(self._reader)
         os.close(self._writer)

@@ -178,9 +178,7 @@ class ForkServer:
         """End the server with all its workers. In a fork of the program, which does not own it, only close the pipe."""
         self.process.pipe.close()
         if self._owner == os.getpid():
-            if self.process.is_halted:
-                self.process.kill()
-            self.process.join(SERVER_END_S)
+            self.process.join(0.0 if self.process.is_halted else SERVER_END_S)
             self.process.kill()
             self.process.join(SERVER_END_S)
         self.process.close()

@@ -32,14 +32,7 @@ _OOM_SCORE = 300
 be replaced, rather than the program, unless the program has taken a third of the memory for itself."""
 _MOST_DESCRIPTORS = 1 << 16
 """Number of descriptors to close where there is no /proc to list them."""
-GROUP_SIGNALS = {
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGQUIT,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-}
+GROUP_SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
 """Signals that a terminal, a service manager or a batch system sends to the whole process group. Workers ignore them:
 the program decides when its workers end, and may itself survive the end of its terminal."""
 

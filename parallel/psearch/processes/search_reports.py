@@ -172,10 +172,8 @@ class Reports:
     def now(self) -> Info:
         """Return the latest report with live counters."""
         visit = self.arena.frames[0]["visit"]  # the worker at the main root may be writing it: check the move
-        move = self._move(int(visit["move"]))
-        is_legal = move in (
-            self._board.legal_moves if isinstance(self._board, chess.Board) else self._board.root_moves()
-        )
+        move, board = self._move(int(visit["move"])), self._board
+        is_legal = move in (board.legal_moves if isinstance(board, chess.Board) else board.root_moves())
         return replace(
             self.latest,
             seldepth=max(self.latest.seldepth, int(self.arena.worker["counters"]["seldepth"].max())),
@@ -219,12 +217,7 @@ class Reports:
             self.latest = replace(self.latest, score=self._static_score())
             best = self.table_move() or best
         info = self._whole(replace(self.now(), is_live=False, pv=self.latest.pv or [best]))
-        now: dict[str, Any] = {
-            "nodes": info.nodes,
-            "time_s": info.time_s,
-            "hashfull": info.hashfull,
-            "workers": info.workers,
-        }
+        now = {name: getattr(info, name) for name in ("nodes", "time_s", "hashfull", "workers")}
         others = [self._whole(replace(line, **now)) for line in lines[1:]]
         return Result(best, info, interrupted, [info, *others], list(notes))
 

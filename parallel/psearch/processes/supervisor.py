@@ -164,8 +164,6 @@ class Supervisor:
         finally:
             self._lock.release()
 
-    # -- searches ----------------------------------------------------------------------------------------------------
-
     def search(self, request: SearchRequest) -> Result:
         """Search until a limit is reached or the request's control stops the search.
 
@@ -216,10 +214,7 @@ class Supervisor:
         return notes
 
     def _restored(
-        self,
-        lost: str | None,
-        may_go_on: Callable[[], bool] | None = None,
-        may_wait: Callable[[], bool] | None = None,
+        self, lost: str | None, may_go_on: Callable[[], bool] | None = None, may_wait: Callable[[], bool] | None = None
     ) -> list[str]:
         """Replace lost workers and return notes. lost: result of `settle`; the others: see `WorkerPool.restore`."""
         problem = self.pool.restore(may_go_on, may_wait)

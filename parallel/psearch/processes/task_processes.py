@@ -163,8 +163,6 @@ class TaskProcesses(BackEnd):
         self._processes.clear()
         self._children.close()
 
-    # -- start and end of a process ------------------------------------------------------------------------------------
-
     def _start_missing(self) -> None:
         """Start missing processes; a refusal is tried again later. Raises PsearchError when there are none at all."""
         while self._places:
@@ -197,8 +195,6 @@ class TaskProcesses(BackEnd):
             raise WorkerDied(f"the processes that do the work end before they are ready, the last because {why}")
         self._places.add(one.place)
         self._start_missing()
-
-    # -- messages and checks -------------------------------------------------------------------------------------------
 
     def _hear(self, one: _TaskProcess, message: object) -> None:
         match message:

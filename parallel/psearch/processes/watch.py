@@ -162,8 +162,6 @@ class Watch:
         is_deepest = bool(finished) and finished[0].depth >= (self.request.limits.depth or MAX_DEPTH)
         return is_deepest or bool(is_done(arena.context)) or bool(arena.header[0]["stop"])
 
-    # -- losses ------------------------------------------------------------------------------------------------------
-
     def _go_on_after(self, error: WorkerDied) -> None:
         """Replace the workers and continue after the last finished iteration, unless the search is at its end."""
         self._take_reports()
@@ -226,8 +224,6 @@ class Watch:
             self.note(f"no more workers: {problem}")
         self._set_up_again()
         return True
-
-    # -- limits and reports ------------------------------------------------------------------------------------------
 
     def _must_stop(self, now: float) -> bool:
         """Tell whether the caller or a limit ends the search now."""

@@ -189,7 +189,6 @@ class ClusterProcesses(BackEnd):
         self._driver.send(message)
 
     def _listen(self) -> None:
-        """Receive messages of the driver."""
         for message in self._driver.receive():
             self._heard_at = time.monotonic()
             match message:
@@ -228,9 +227,6 @@ def share_out_on(
     """
     with ClusterProcesses(address, make, **options) as processes:
         yield from share_out_to(processes, tasks, TASK_TRIES, is_stopped=stopped)
-
-
-# -- addresses ---------------------------------------------------------------------------------------------------------
 
 
 def cluster_address(text: str, name: str = "--on ") -> str:

@@ -165,8 +165,6 @@ class RayActors:
             else:
                 handle(actor, answer)
 
-    # -- nodes ---------------------------------------------------------------------------------------------------------
-
     def _look_at_nodes(self) -> int:
         """Return the number of actors that fit on all nodes. Raises PsearchError if there is no node for too long."""
         wanted, before, room = self._wanted, self._nodes, 0
@@ -199,8 +197,6 @@ class RayActors:
     def _lose_all(self, node: str, reason: str) -> None:
         for actor in [actor for actor in self._actors.values() if actor.node == node]:
             self._lose(actor, reason)
-
-    # -- actors --------------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
         others = {"ray.io/node-id": f"!in({','.join(self._refused)})"} if self._refused else {}

@@ -139,7 +139,6 @@ class Costs:
         return replace(self, **nothing)
 
     def save(self, path: Path) -> None:
-        """Write the costs to a file as JSON."""
         path.write_text(json.dumps(asdict(self), indent=2) + "\n", "utf-8")
 
     @classmethod

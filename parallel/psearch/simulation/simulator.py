@@ -231,5 +231,4 @@ class Simulator:
         return bool(state == 1)
 
     def close(self) -> None:
-        """Release the memory."""
         self.arena.close()
