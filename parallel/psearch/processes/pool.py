@@ -122,10 +122,10 @@ class WorkerPool:
             except LostWorker as error:
                 if error.refusal:
                     raise PsearchError(error.refusal) from error
-                said = str(error)
+                reason = str(error)
                 if error.worker.lacked_memory:
                     size = f"a hash of {self.arena.hash_mb} MB and {self.threads} threads"
-                    raise WorkerDied(f"not enough memory for {size}: {said}") from error
+                    raise WorkerDied(f"not enough memory for {size}: {reason}") from error
                 if error.worker.exitcode != -signal.SIGKILL:  # it has ended by itself
                     raise
                 lost: WorkerDied = error
@@ -135,12 +135,12 @@ class WorkerPool:
             raise lost
         self._replace(0, None)
 
-    def _launch(self, may_go_on: Callable[[], bool] | None) -> None:
+    def _launch(self, may_start: Callable[[], bool] | None) -> None:
         """Start all workers, which accept commands at once. Raises PsearchError when the system refuses."""
         try:
             self._children = Children()
             self._children.watch(self.wake.fileno())
-            launch(self.arena, self.workers, self._start_method, may_go_on)
+            launch(self.arena, self.workers, self._start_method, may_start)
             for worker in self.workers:
                 self._children.add(worker)
         except BaseException as error:
@@ -329,21 +329,21 @@ class WorkerPool:
         return None
 
     def restore(
-        self, may_go_on: Callable[[], bool] | None = None, may_wait: Callable[[], bool] | None = None
+        self, may_start: Callable[[], bool] | None = None, may_wait: Callable[[], bool] | None = None
     ) -> str | None:
         """Replace all workers, in a new control block, if any is lost or late; then all accept commands.
 
         Where the system grants no processes, let the calling thread search until a later call gets some, and return the
-        reason; else return None. may_go_on: called while processes start, to abandon that; None: there is no hurry.
-        Raises PsearchError when memory is short; with `may_wait`, or else `may_go_on`, that is tried for some seconds.
+        reason; else return None. may_start: called while processes start, to abandon that; None: there is no hurry.
+        Raises PsearchError when memory is short; with `may_wait`, or else `may_start`, that is tried for some seconds.
         Killed workers are not waited for: the kernel may hold one for long (a lost disk, a frozen control group).
         """
-        may_try = may_wait or may_go_on
+        may_try = may_wait or may_start
         deadline = time.monotonic() + patience.SHORTAGE_S
         while not self.are_complete:
             try:
                 can_stay = not self.are_processes and not self.is_broken
-                return self._try_to_replace(0 if self._start_method == INLINE else self.threads, may_go_on, can_stay)
+                return self._try_to_replace(0 if self._start_method == INLINE else self.threads, may_start, can_stay)
             except MemoryShortage:
                 if may_try is None or not may_try() or time.monotonic() > deadline:
                     raise
@@ -360,18 +360,18 @@ class WorkerPool:
         finally:
             self._ending = reap(self._ending)
 
-    def _try_to_replace(self, processes: int, may_go_on: Callable[[], bool] | None, can_stay: bool) -> str | None:
+    def _try_to_replace(self, processes: int, may_start: Callable[[], bool] | None, can_stay: bool) -> str | None:
         """Replace all workers or return why not; then the calling thread searches (in this arena if `can_stay`)."""
         former = self.arena
         try:
-            self._replace(processes, may_go_on)
+            self._replace(processes, may_start)
         except (OSError, PsearchError) as error:
             if not (can_stay and self.arena is former):
                 self._replace(0, None)
             return str(error)
         return None
 
-    def _replace(self, processes: int, may_go_on: Callable[[], bool] | None) -> None:
+    def _replace(self, processes: int, may_start: Callable[[], bool] | None) -> None:
         """Renew the arena and start this number of processes. Without any, the calling thread uses the package's
         kernels, because a user's may crash or never return, unless the pool was made without processes."""
         with self._changing:
@@ -385,7 +385,7 @@ class WorkerPool:
             self.is_broken = False
             self._on_renewal(self.arena)
             if processes:
-                self._launch(may_go_on)
+                self._launch(may_start)
 
     # -- another thread, or a signal handler -------------------------------------------------------------------------
 

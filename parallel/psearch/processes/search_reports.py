@@ -116,7 +116,7 @@ class Reports:
             return present
         return list(starmap(_added, zip_longest(self._earlier, present, fillvalue=_NOTHING)))
 
-    def go_on(self, arena: Arena, totals: list[WorkerStats]) -> None:
+    def continue_in(self, arena: Arena, totals: list[WorkerStats]) -> None:
         """Read from another arena from now on, after all reports of the one before were read; that may be closed."""
         self._earlier = totals
         self._earlier_nodes = sum(worker.nodes for worker in totals)

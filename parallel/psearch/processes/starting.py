@@ -64,11 +64,11 @@ def launch(
     arena: Arena,
     workers: list[ChildProcess],
     start_method: str | None = None,
-    may_go_on: Callable[[], bool] | None = None,
+    may_start: Callable[[], bool] | None = None,
 ) -> None:
     """Start the workers of an arena and append each to `workers`, even if the start fails halfway.
 
-    start_method: `fork`, `forkserver`, or None to choose; may_go_on: called before each start; False abandons the rest.
+    start_method: `fork`, `forkserver`, or None to choose; may_start: called before each start; False abandons the rest.
     Raises PsearchError then, and when the system refuses.
     """
     method = start_method or _usual_method()
@@ -76,10 +76,10 @@ def launch(
         raise PsearchError(f"start_method must be one of {', '.join(START_METHODS)}, not {method!r}")
     try:
         _allow_open_files(_FILES_PER_WORKER * arena.workers + _SPARE_FILES)
-        server = None if method == "fork" else _ready_server(may_go_on)
+        server = None if method == "fork" else _ready_server(may_start)
         code = b"" if server is None else arena.driver.packed()
         for index in range(arena.workers):
-            _check_time(may_go_on)
+            _check_time(may_start)
             if server is None:
                 workers.append(_started(index, partial(_fork_worker, arena, index)))
             else:
@@ -104,22 +104,22 @@ def launch_process(index: int, target: str) -> ChildProcess:
         raise PsearchError(f"cannot start a process: {refusal(error)}") from error
 
 
-def _ready_server(may_go_on: Callable[[], bool] | None = None) -> ForkServer:
+def _ready_server(may_start: Callable[[], bool] | None = None) -> ForkServer:
     """Wait for the fork server to load its kernels, about a second after its start, and return it. Replace one that has
     ended or is stopped. Raises PsearchError when there is no time for that."""
     from psearch.processes.fork_server import fork_server
 
-    deadline = time.monotonic() + (SERVER_START_S if may_go_on is None else SERVER_SEARCH_S)
+    deadline = time.monotonic() + (SERVER_START_S if may_start is None else SERVER_SEARCH_S)
     while not (server := fork_server()).is_ready(_LOOK_INTERVAL_S):
-        _check_time(may_go_on)
+        _check_time(may_start)
         if time.monotonic() > deadline:
             raise PsearchError("the process that starts workers is not ready")
     return server
 
 
-def _check_time(may_go_on: Callable[[], bool] | None) -> None:
-    """Raise PsearchError if `may_go_on` returns False."""
-    if may_go_on is not None and not may_go_on():
+def _check_time(may_start: Callable[[], bool] | None) -> None:
+    """Raise PsearchError if `may_start` returns False."""
+    if may_start is not None and not may_start():
         raise PsearchError("there was no time to start workers")
 
 

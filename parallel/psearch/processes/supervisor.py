@@ -200,13 +200,13 @@ class Supervisor:
         patience_s = min(patience.SETTLE_S, max(least_s, patience.SETTLE_SHARE * limit_s))
         control = request.control
 
-        def may_go_on() -> bool:
+        def may_start() -> bool:
             if control.is_stopped:
                 return False
             # without a substitute, a late answer is better than none
             return not self.pool.have_substitute or time.perf_counter() - since < limit_s
 
-        notes = self._pending_notes + self._restored(self.pool.settle(patience_s), may_go_on)
+        notes = self._pending_notes + self._restored(self.pool.settle(patience_s), may_start)
         self._pending_notes = []
         if request.on_note is not None:
             for note in notes:
@@ -214,10 +214,10 @@ class Supervisor:
         return notes
 
     def _restored(
-        self, lost: str | None, may_go_on: Callable[[], bool] | None = None, may_wait: Callable[[], bool] | None = None
+        self, lost: str | None, may_start: Callable[[], bool] | None = None, may_wait: Callable[[], bool] | None = None
     ) -> list[str]:
         """Replace lost workers and return notes. lost: result of `settle`; the others: see `WorkerPool.restore`."""
-        problem = self.pool.restore(may_go_on, may_wait)
+        problem = self.pool.restore(may_start, may_wait)
         notes = [] if lost is None else [f"{lost}; it has been replaced" if problem is None else lost]
         return notes if problem is None else [*notes, f"this process searches alone: {problem}"]
 

@@ -66,7 +66,7 @@ class Watch:
         try:
             self._set_up(self.request.limits, None)
             self.reports = Reports(self.pool.arena, self.request.board, self.since)
-            self.reports.go_on(self.pool.arena, self._earlier)
+            self.reports.continue_in(self.pool.arena, self._earlier)
             self._search()
         except WorkerDied:
             raise
@@ -118,7 +118,7 @@ class Watch:
                 if not self.is_over and self._take_more_workers():
                     is_begun = False
             except WorkerDied as error:
-                self._go_on_after(error)
+                self._continue_after(error)
                 is_begun = False
         self._take_reports()
 
@@ -162,7 +162,7 @@ class Watch:
         is_deepest = bool(finished) and finished[0].depth >= (self.request.limits.depth or MAX_DEPTH)
         return is_deepest or bool(is_done(arena.context)) or bool(arena.header[0]["stop"])
 
-    def _go_on_after(self, error: WorkerDied) -> None:
+    def _continue_after(self, error: WorkerDied) -> None:
         """Replace the workers and continue after the last finished iteration, unless the search is at its end."""
         self._take_reports()
         now = self.reports.elapsed_s
@@ -201,7 +201,7 @@ class Watch:
         finally:
             self.repair_s = max(self.repair_s, time.monotonic() - began)
             if self.pool.arena is not before:
-                self.reports.go_on(self.pool.arena, totals)
+                self.reports.continue_in(self.pool.arena, totals)
         return "new workers continue" if problem is None else f"this process continues alone: {problem}"
 
     def _take_more_workers(self) -> bool:
@@ -219,7 +219,7 @@ class Watch:
         try:
             problem = self.pool.increase(threads)
         finally:
-            self.reports.go_on(self.pool.arena, totals)
+            self.reports.continue_in(self.pool.arena, totals)
         if problem is not None:
             self.note(f"no more workers: {problem}")
         self._set_up_again()

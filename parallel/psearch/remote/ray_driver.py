@@ -77,7 +77,7 @@ def _listen(program: Connection, folder: str, messages: queue.SimpleQueue[Any]) 
 
 
 def _connect(wanted: Wanted) -> Any:
-    """Return the module `ray`, connected. Raises PsearchError when the cluster cannot be had."""
+    """Connect to the cluster and return the module `ray`. Raises PsearchError if that fails."""
     check_reachable(wanted.address)
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL, "configure_logging": False}
     if wanted.address == LOCAL:
