@@ -245,7 +245,7 @@ class Recorder:
 
     @property
     def dropped(self) -> dict[int, int]:
-        """Number of events that did not fit into the log of each worker that lost some."""
+        """Number of events that did not fit into its log, for each worker that lost some."""
         counts = self._logs["head"]["dropped"]
         return {int(worker): int(counts[worker]) for worker in np.flatnonzero(counts)}
 
