@@ -119,7 +119,7 @@ def test_what_the_system_refuses_leaves_workers_that_run_it() -> None:
     with Searcher(Notices(told.append)) as searcher:
         searcher.settle(Size(1, 1))
         searcher.settle(Size(1, 1 << 30, kernels=OPTIONS.kernels))
-        assert len(told) == 1 and "going on with Threads 1 and Hash 1" in told[0]
+        assert len(told) == 1 and "continuing with Threads 1 and Hash 1" in told[0]
         result = searcher.supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=4), OPTIONS))
         assert result.depth == 4
         assert searcher.supervisor.arena.kernels == OPTIONS.kernels
