@@ -276,8 +276,6 @@ class SearchOptions(SearchSettings):
         return cls(**off, pruning=MODES["plain"], aspiration=0, policy=policy, split_depth=split_depth)
 
 
-# -- settings of an engine ---------------------------------------------------------------------------------------------
-
 Options = Mapping[str, str | int | bool | None]
 """Values of options by name; case does not matter."""
 _BY_KEY = {option.key: option for option in ENGINE_OPTIONS}

@@ -86,7 +86,6 @@ class AtomicFile:
             self._part.unlink(missing_ok=True)
 
     def write(self, text: str) -> None:
-        """Write text to the file."""
         with _naming(self._part):
             self.stream.write(text)
 

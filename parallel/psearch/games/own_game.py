@@ -90,7 +90,6 @@ class Game:
             raise PsearchError(str(error)) from None
 
     def start(self) -> GamePosition:
-        """Return the starting position."""
         return GamePosition(self, np.frombuffer(self.ask("start"), np.uint8))
 
     def read(self, text: str) -> GamePosition:
@@ -113,7 +112,6 @@ class Game:
         return position
 
     def move_text(self, position: GamePosition, move: int) -> str:
-        """Return a move as text. Raises PsearchError."""
         with _reported(self.file):
             return move_text(self._module, position.record, move, self.file)
 
@@ -181,7 +179,6 @@ class GamePosition:
 
     @property
     def is_over(self) -> bool:
-        """True if the game has ended."""
         return self._found[0] < 0
 
     def result(self) -> int:
@@ -199,11 +196,9 @@ class GamePosition:
         return list(found)
 
     def after(self, move: int) -> GamePosition:
-        """Return the position after a legal move."""
         return GamePosition(self.game, np.frombuffer(self._ask("after", move), np.uint8))
 
     def move_text(self, move: int) -> str:
-        """Return a move as text."""
         return self.game.move_text(self, move)
 
     def name_of(self, number: int) -> str:
@@ -246,7 +241,6 @@ class GamePosition:
 
     @property
     def kernels(self) -> KernelSet:
-        """Kernels that search the game."""
         return self.game.kernels
 
     def write_root(self, record: np.ndarray) -> None:
@@ -259,7 +253,6 @@ class GamePosition:
         return [move + 1 for move in self.moves()]
 
     def static_score(self) -> int:
-        """Return the game's own evaluation."""
         return self._number("evaluate")
 
     def text(self) -> str:

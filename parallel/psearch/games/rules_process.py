@@ -54,7 +54,6 @@ class Rules:
         return int(self._group.function("game_rule")(_NAMES.index(name), position.ctypes.data, argument))
 
     def start(self) -> bytes:
-        """Return the starting position."""
         pos = np.zeros(POSITION_BYTES, np.uint8)
         self._call("start", pos)
         return pos.tobytes()
@@ -81,7 +80,6 @@ class Rules:
         return line
 
     def after(self, position: bytes, move: int) -> bytes:
-        """Return the position after a legal move."""
         pos = _copy_of(position)
         self._call("make", pos, move)
         return pos.tobytes()

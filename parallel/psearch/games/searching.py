@@ -199,7 +199,6 @@ def _score_text(result: GameResult) -> str:
 
 
 def iteration_text(result: GameResult) -> str:
-    """Return the line of an iteration."""
     return (
         f"depth {result.depth}  score {_score_text(result)}  nodes {result.nodes:,}  nps {result.nps:,}  "
         f"time {result.time_s:.2f}  line {' '.join(result.line)}"
@@ -207,7 +206,6 @@ def iteration_text(result: GameResult) -> str:
 
 
 def final_text(position: GamePosition, result: GameResult) -> str:
-    """Return the result as text."""
     if result.bestmove is None:
         return f"the game is over: score {_score_text(result)} for the side to move"
     end = ", solved: the whole game was searched" if result.solved else ""

@@ -82,7 +82,6 @@ class Problem:
 
     @property
     def consequence(self) -> str:
-        """Consequence for the game, as text."""
         return self.where.value
 
 
@@ -104,7 +103,6 @@ class GameText:
 
     @property
     def is_real(self) -> bool:
-        """True if the game has a tag, a move or a result."""
         return self.has_moves or bool(self.tags)
 
 
@@ -123,7 +121,6 @@ class PgnGame:
 
     @property
     def problem(self) -> Problem | None:
-        """The worst problem of the game."""
         return self.problems[0] if self.problems else None
 
     @property
@@ -151,7 +148,6 @@ class BoardGame(chess.pgn.Game):
 
 
 def read_games(source: Source) -> Iterator[PgnGame]:
-    """Yield the games of a PGN, one after the other."""
     for number, text in enumerate(split_games(source), start=1):
         game, problem = _read(text)
         found = ([] if problem is None else [problem]) + text.notes

@@ -105,7 +105,6 @@ class Source:
 
 
 def _decoded(data: bytes | bytearray) -> tuple[str, str]:
-    """Return a line as text, and its encoding."""
     try:
         return data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:

@@ -101,9 +101,6 @@ def _whole(option: Option, value: Any) -> int:
     return found
 
 
-# -- older results ----------------------------------------------------------------------------------------------------
-
-
 class _OlderResult(NamedTuple):
     """Place of a result in its file: the number of its line, from 1, and its first byte and end."""
 
@@ -200,9 +197,6 @@ def _key(kind: str, fen: Any, moves: list[Any]) -> bytes:
     return hashlib.blake2b(json.dumps([kind, fen, moves]).encode(), digest_size=12).digest()
 
 
-# -- the journal ------------------------------------------------------------------------------------------------------
-
-
 class AnalysisJournal:
     """An open journal; a context manager.
 
@@ -241,7 +235,6 @@ class AnalysisJournal:
         self._lines.close()
 
     def __len__(self) -> int:
-        """Return the number of finished positions."""
         return len(self._offsets)
 
     def __contains__(self, key: str) -> bool:
@@ -256,7 +249,6 @@ class AnalysisJournal:
             raise PsearchError(f"{self.path} was changed by another program while it was in use") from None
 
     def add(self, key: str, answer: Answer) -> None:
-        """Add a finished position."""
         self._offsets[key] = self._lines.append({"key": key, "answer": answer.as_record()})
 
     def remove(self) -> None:
@@ -290,9 +282,6 @@ class AnalysisJournal:
             raise PsearchError(f"{self.path}, line {number}: not a journal of psearch analyse") from None
         self._lines.cut()
         return head is not None and not different
-
-
-# -- the result -------------------------------------------------------------------------------------------------------
 
 
 def place_of(file: str | None) -> Path | None:

@@ -305,7 +305,6 @@ class Tally:
                 self.marks[move.mark] += 1
 
     def text(self) -> str:
-        """Return the totals in one line."""
         found = ", ".join(f"{count} {mark}" for mark, count in self.marks.items())
         kept = "" if self.kept is None else f", {self.kept:,} kept from older results"
         return f"{counted(self.games, 'game')}, {counted(self.positions, 'position')}, {found}{kept}"

@@ -28,9 +28,6 @@ _NARROWEST = {"position": 10, "wanted": 6}
 """Least widths of columns that may be cut on a narrow terminal."""
 
 
-# -- judging ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Verdict:
     """A position, its answer and the verdict. There is no answer if the game is over or the search failed."""
@@ -74,9 +71,6 @@ def judge(position: SuitePosition, answer: Answer | None, problem: str | None = 
             break
         since = choice
     return Verdict(position, answer, since, points)
-
-
-# -- as tables -------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -292,9 +286,6 @@ def summary_text(summary: dict[str, Any]) -> str:
 
 def _share(part: int, whole: int) -> str:
     return f"{part:,} of {whole:,} ({part / whole:.1%})" if whole else "0"
-
-
-# -- as JSON ---------------------------------------------------------------------------------------------------------
 
 
 def json_object(verdict: Verdict, file: str) -> dict[str, Any]:

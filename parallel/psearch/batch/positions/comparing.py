@@ -107,7 +107,6 @@ class Comparer:
         self._engine: Supervisor | None = None
 
     def close(self) -> None:
-        """Free the memory."""
         if self._engine is not None:
             self._engine.close()
 

@@ -208,12 +208,10 @@ class _Search:
         self.pool = make_pool(workers, wanted.settings, wanted.cluster)
 
     def enter(self) -> None:
-        """Enter; other threads wait."""
         self._lock.acquire()
         self.inside = threading.get_ident()
 
     def leave(self) -> None:
-        """Leave, and let the next thread in."""
         self.inside = None
         self._lock.release()
 
@@ -473,9 +471,6 @@ def _read_entry(number: int, entry: Any, wanted: _Wanted) -> tuple[Any, Task, st
     except PsearchError as error:
         text = place.fen() if isinstance(place, chess.Board) else place
         return id, Task(number, text if isinstance(text, str) else ""), str(error)
-
-
-# -- on asyncio --------------------------------------------------------------------------------------------------------
 
 
 class _FromLoop(Iterator[object]):

@@ -252,9 +252,6 @@ def answer_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Answer:
     )
 
 
-# -- the pool ----------------------------------------------------------------------------------------------------------
-
-
 class PositionPool:
     """Worker processes that search batches, and that may be lost and replaced. A context manager, for one thread.
     threads: threads of each worker; cluster: the processes, if they are on a cluster."""

@@ -93,7 +93,6 @@ class Batch:
 
     @property
     def size(self) -> int:
-        """Number of tasks."""
         return sum(len(part.tasks) for part in self.parts)
 
 
@@ -122,9 +121,6 @@ def _fen(board: chess.Board) -> str:
     return board.shredder_fen() if board.chess960 else board.fen()
 
 
-# -- answers -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Choice:
     """A move (in UCI notation), and when the search began to prefer it."""
@@ -135,7 +131,6 @@ class Choice:
     nodes: int
 
     def as_json(self) -> dict[str, Any]:
-        """Return the time, the depth and the nodes."""
         return {"time": self.time_s, "depth": self.depth, "nodes": self.nodes}
 
 
@@ -213,7 +208,6 @@ class Answer:
 
     @property
     def line(self) -> Line:
-        """The best line."""
         return self.lines[0]
 
     @property

@@ -215,8 +215,6 @@ class TaskQueue:
         if self._items.pop(outcome.number, None) is not None:
             self._results.append(outcome)
 
-    # -- batches -----------------------------------------------------------------------------------------------------
-
     def _batch(self, worker: _Worker) -> Batch | None:
         """Return the next batch for an idle worker; None: there are no tasks."""
         size = self._size(worker)
@@ -271,8 +269,6 @@ class TaskQueue:
         """Detach a list without further tasks from its worker."""
         if worker.tasks is not None and not self._has_more(worker.tasks):
             worker.tasks = None
-
-    # -- reading -----------------------------------------------------------------------------------------------------
 
     def _fill(self, lists: int) -> None:
         """Read lists until this many are free, or until a pause or the end."""
