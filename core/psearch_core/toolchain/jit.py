@@ -139,7 +139,7 @@ def memory(signature: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def replaces(original: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator for a kernel that stands in for a hook, with its signature, in searches with the kernel's file.
+    """Return a decorator for a kernel that stands in for a hook in searches with the kernel's file.
 
     The stand-in may call the original. Raises PlugInError if `original` is no hook or has other arguments.
     """
