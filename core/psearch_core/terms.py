@@ -1,8 +1,8 @@
-"""The evaluation's terms: a name, a place in the table of weights, and what is counted.
+"""Terms of the handcrafted evaluation: name, place in the table of weights, and what is counted.
 
 Every weight is a pair (middle game, end game) in centipawns. The kernels read `tb.terms[NAME + i]`, `weights.py` has
-the values under the same names, and `bench/tuning/tune.py` fits them; this list is what the three agree on. A term is
-counted for each side and enters as own minus the opponent's.
+the values under the same names, and `bench/tuning/tune.py` fits them; all three use this list. A term is counted for
+each side, and the opponent's count is subtracted.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PAIR_SHIFT = 16
-"""Middle game and end game values travel as one integer: mg above, eg, which may be negative, in the low bits."""
+"""Bits of the end game value, which may be negative, in the integer that holds a pair; the middle game is above."""
 REST_BOUND = 1000
-"""B, centipawns: the most that terms other than material and piece-square tables may add up to. `rest_bound` in the
-tables, which the kernels read, is filled with it."""
+"""Bound B of soundness.md, in centipawns: the most that all terms except material and piece-square tables may add up
+to. Kernels read it as `rest_bound` in the tables."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A run of weights."""
+    """A run of weights in the table."""
 
     name: str
     first: int
-    """index of the first weight"""
+    """Index of the first weight."""
     count: int
     note: str
-    """what one unit of it is"""
+    """Description of one unit of the term."""
 
 
 TERMS: list[Term] = []
 UNITS: list[Term] = []
-"""What makes a king's danger: whole numbers that are added up and looked up in DANGER, no pairs."""
+"""Units of danger to a king: integers, not pairs, whose sum is looked up in DANGER."""
 
 
 def _add(to: list[Term], name: str, count: int, note: str) -> int:
@@ -150,5 +150,5 @@ DANGER_PAWN_RING = _unit("DANGER_PAWN_RING", 1, "a square of the ring that a paw
 
 UNIT_COUNT = UNITS[-1].first + UNITS[-1].count
 DANGER_STEP = 8
-"""Units to a step of the DANGER table."""
+"""Number of units of danger for one step of the DANGER table."""
 DANGER_STEPS = 64

@@ -1,13 +1,13 @@
-"""Selective search: switches and margins, declared once for the record that kernels read, Python, and the help.
+"""Switches and margins of selective search, declared once for the record that kernels read, for Python and the help.
 
-What each technique does: `chess/pruning`; which mode uses which: the values beside the defaults here. Where values
-come from: those of Heinz's techniques from his papers (`ael`); those of the others began as common values of today's
-engines and were tuned by games (docs/decisions/017, 028 and 031 with the network; 010 for the mating nets). Modes:
+`chess/pruning` has the techniques; the values beside the defaults here say which mode uses which. Values of Heinz's
+techniques are from his papers (`ael`). The others began as common values of today's engines and were tuned by games
+(docs/decisions/017, 028 and 031 with the network; 010 for the mating nets). Modes:
 
-- plain: nothing is left out: full width, to the nominal depth.
-- sound: what cannot change the value of any root move: sound futility at frontier nodes and in quiescence.
-- ael: Heinz's three together: adaptive null move pruning, extended futility pruning, limited razoring.
-- modern: what has been measured to play best.
+- plain: full width to the nominal depth, nothing is pruned.
+- sound: pruning that cannot change the value of any root move: sound futility at frontier nodes and in quiescence.
+- ael: Heinz's three techniques: adaptive null move pruning, extended futility pruning, limited razoring.
+- modern: the techniques and values that play best by measurement.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from psearch_core import PRUNING_MODES
 from psearch_core.records.layout import record
 
 # Gates of sound futility (`psearch_core/chess/pruning/sound.py`), bits of `sound_gates`: together they make it sound
-SOUND_CHECKS = 1 << 0  # no move that gives check
-SOUND_FRONTIER = 1 << 1  # the child is quiescence
-SOUND_EN_PASSANT = 1 << 2  # exact material: the pawn taken in passing
-SOUND_PROMOTION = 1 << 3  # what a pawn becomes
-SOUND_CASTLING = 1 << 4  # king and rook both move
-SOUND_PHASE = 1 << 5  # the game phase changes with the pieces
-SOUND_REPETITION = 1 << 6  # the child may be drawn: by repetition
-SOUND_FIFTY_MOVES = 1 << 7  # by the fifty-move rule
-SOUND_MATERIAL = 1 << 8  # for lack of material
-SOUND_SCALING = 1 << 13  # its evaluation may be scaled towards zero
-SOUND_BOUND = 1 << 9  # B is added: the rest of the evaluation is bounded, not absent
-SOUND_RAW = 1 << 10  # quiescence reads no table: it stands pat on the evaluation itself
-SOUND_LEGALITY = 1 << 11  # a skipped move is a legal move
-SOUND_BOOKKEEPING = 1 << 12  # its bound counts as a value
+SOUND_CHECKS = 1 << 0  # never skip a move that gives check
+SOUND_FRONTIER = 1 << 1  # skip moves only if the child is a quiescence node
+SOUND_EN_PASSANT = 1 << 2  # count the pawn captured en passant
+SOUND_PROMOTION = 1 << 3  # count the piece that a pawn becomes
+SOUND_CASTLING = 1 << 4  # count the moves of both king and rook
+SOUND_PHASE = 1 << 5  # use the game phase after the move
+SOUND_REPETITION = 1 << 6  # consider that the child may be drawn by repetition
+SOUND_FIFTY_MOVES = 1 << 7  # consider that the child may be drawn by the fifty-move rule
+SOUND_MATERIAL = 1 << 8  # consider that the child may be drawn for lack of material
+SOUND_SCALING = 1 << 13  # consider that the child's evaluation may be scaled towards zero
+SOUND_BOUND = 1 << 9  # add B, the bound on the rest of the evaluation
+SOUND_RAW = 1 << 10  # require that quiescence stands pat on the evaluation itself, without the table
+SOUND_LEGALITY = 1 << 11  # skip only legal moves
+SOUND_BOOKKEEPING = 1 << 12  # count the bound of a skipped move as its value
 SOUND_GATES = (1 << 14) - 1
-"""All of them."""
+"""All gates of sound futility."""
 
 REDUCTIONS = 64
-"""Depths and move numbers in the table of reductions, the last for all above."""
+"""Number of depths and of move numbers in the table of reductions; the last one stands for all above."""
 PLY_SHIFT = 8
 PLY = 1 << PLY_SHIFT
-"""The unit of reductions is 1/256 ply."""
+"""One ply in units of reductions, 1/256 ply each."""
 
 _MOST = 999_999
 _MOST_PER_PLY = 100
@@ -53,14 +53,14 @@ _MOST_REDUCTION = 1000
 
 
 class Technique(NamedTuple):
-    """What a worker counts as tried, and as pruned (reduced, extended)."""
+    """Descriptions of what a worker counts as tried, and as pruned (reduced, extended)."""
 
     tried: str
     pruned: str
 
 
 class Parameter(NamedTuple):
-    """Meaning, and the least and greatest value that a user may give."""
+    """Meaning of a parameter, and the least and greatest value that a user may give."""
 
     meaning: str
     least: int = -_MOST
@@ -77,7 +77,7 @@ def _declared(
 
 
 def _number(meaning: str, value: int, least: int = -_MOST, most: int = _MOST, **modes: int) -> Any:
-    """value: the default; modes: the value in a mode that has another."""
+    """Declare a number. value: the default; modes: values of modes that differ from the default."""
     return _declared(meaning, value, least, most, modes)
 
 
@@ -86,27 +86,27 @@ def _switch(meaning: str, value: int = 0, **modes: int) -> Any:
 
 
 def _technique(meaning: str, tried: str, pruned: str, value: int = 0, most: int = 1, **modes: int) -> Any:
-    """The switch of a technique that is counted: what is tried, and what becomes of it."""
+    """Declare the switch of a technique that workers count. tried, pruned: see `Technique`."""
     return _declared(meaning, value, 0, most, modes, Technique(tried, pruned))
 
 
 def _margin(meaning: str, value: int, most: int = _MOST, **modes: int) -> Any:
-    """Centipawns that are added to a score which then is a bound: a negative margin would make it one beyond all
-    scores, and so would a singular margin of many pawns."""
+    """Declare centipawns that are added to a score to make it a bound. A negative margin, or a singular margin of many
+    pawns, would take the bound beyond all scores."""
     return _declared(meaning, value, 0, most, modes)
 
 
 def _depth(meaning: str, value: int, least: int = 0, **modes: int) -> Any:
-    """Plies to go; `least` keeps what is searched in its place at depth 1 or more."""
+    """Declare a number of plies to go. `least` keeps the depth of a search that depends on it at 1 or more."""
     return _declared(meaning, value, least, _MOST, modes)
 
 
 @dataclass(frozen=True)
 class Pruning:
-    """Every technique is a switch, followed by its margins.
+    """Parameters of selective search: each technique has a switch, followed by its margins.
 
-    Switches are 0 or 1 unless said otherwise; margins are centipawns, depths plies to go. The record that kernels read,
-    the counters (`psearch_core.techniques`), what a user may set, and the help follow from this list.
+    Switches are 0 or 1 unless their meaning says otherwise; margins are centipawns, depths plies to go. The record that
+    kernels read, the counters (`psearch_core.techniques`), the users' parameters and the help are made from this list.
     """
 
     futility: int = _technique(
@@ -244,7 +244,7 @@ class Pruning:
         "quiescence: captures that cannot reach alpha are left out", "captures in quiescence", "left out", modern=1
     )
     delta_margin: int = _margin("centipawns a capture may gain beside what it takes", 270)
-    network: int = _switch("1: the network evaluates positions, 0: the evaluation by hand", modern=1)
+    network: int = _switch("1: the network evaluates positions, 0: the handcrafted evaluation", modern=1)
     correction: int = _switch("the static evaluation is corrected by what searches have found before", modern=1)
     correction_pawns: int = _number("centipawns at most, by the pawns", 50, 0, _MOST_CORRECTION)
     correction_pieces: int = _number("by the pieces of each colour", 50, 0, _MOST_CORRECTION)
@@ -266,7 +266,7 @@ class Pruning:
     )
     sound_delta: int = _technique("the same in quiescence", "captures in quiescence", "left out", sound=1)
     sound_gates: int = SOUND_GATES
-    """which gates of sound futility hold: all, but for tests that want to see one missed; no user sets it"""
+    """Gates of sound futility that are on. Tests turn single gates off; users cannot."""
 
     def __post_init__(self) -> None:
         if (self.sound or self.sound_delta) and self.table_in_quiescence and self.sound_gates & SOUND_RAW:
@@ -275,19 +275,20 @@ class Pruning:
             raise ValueError("sound futility needs network=0: of a network's value no bound is known")
 
     def record(self) -> np.void:
-        """As a `pruning_dtype` record, the table of reductions included. Made once: a move may have 10 ms."""
+        """Return the parameters as a `pruning_dtype` record, with the table of reductions. It is cached, since a move
+        may have only 10 ms."""
         return _record(self)
 
 
 PARAMETERS: dict[str, Parameter] = {
     one.name: one.metadata["parameter"] for one in fields(Pruning) if "parameter" in one.metadata
 }
-"""Those that a user may set, by name."""
+"""Parameters that a user may set, by name."""
 TECHNIQUES: dict[str, Technique] = {
     one.name: one.metadata["counted"] for one in fields(Pruning) if one.metadata.get("counted")
 }
-"""Those that are counted, by name, in the order of their numbers. The last two have no switch here: multicut goes with
-`singular`, see_quiescence is an option of the search."""
+"""Techniques that workers count, by name, in the order of their numbers. The last two have no switch here: multicut
+belongs to `singular`, see_quiescence is an option of the search."""
 TECHNIQUES["multicut"] = Technique("such searches finished", "cut the node")
 TECHNIQUES["see_quiescence"] = Technique("captures in quiescence", "left out")
 MODES = {
@@ -319,8 +320,8 @@ PLAIN, SOUND, AEL, MODERN = (MODES[name] for name in ("plain", "sound", "ael", "
 
 
 def parse_pruning(text: str) -> Pruning:
-    """Return a mode, and changes to it: `modern`, or `modern,lmr=0,lmp_base=4`. Raises ValueError with a line for the
-    user."""
+    """Return the parameters of a mode with changes, such as `modern` or `modern,lmr=0,lmp_base=4`. Raises ValueError
+    with a line for the user."""
     mode, *changes = [word.strip() for word in text.split(",")]
     if mode not in MODES:
         raise ValueError(f"pruning must begin with one of {', '.join(MODES)}, not {mode[:40]!r}")
@@ -338,7 +339,7 @@ def parse_pruning(text: str) -> Pruning:
 
 
 def pruning_text(pruning: Pruning) -> str:
-    """Return the shortest text that `parse_pruning` turns into it."""
+    """Return the shortest text that `parse_pruning` turns into these parameters."""
     values = {name: getattr(pruning, name) for name in PARAMETERS}
     changes = {
         mode: [f"{name}={value}" for name, value in values.items() if value != getattr(base, name)]

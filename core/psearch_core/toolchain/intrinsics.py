@@ -128,7 +128,7 @@ def address(typing_context: Any, instance: Any) -> Any:
 
 @intrinsic
 def copy_record(typing_context: Any, target: Any, source: Any) -> Any:
-    """Copy a record to another of the same type by memcpy (LLVM compiles an assignment of records very slowly)."""
+    """Copy a record to another of the same type by memcpy; an assignment would load the record as one huge value."""
     if not isinstance(target, types.Record) or target != source:
         return None
 
