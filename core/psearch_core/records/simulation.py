@@ -30,7 +30,7 @@ costs_dtype = record(
         ("handover", "i8"),  # additional time to take a lock that another worker held last
         ("transfer", "i8"),  # wait for a cache line that another core has written
         ("poll_line", "i8"),  # look for work: each cache line that was written since the last look
-        ("crowd", "i8"),  # share by which each other busy worker slows a node down, in 1/65536
+        ("crowd", "i8"),  # share by which a node takes longer while another worker is busy, in 1/65536
     ]
 )
 
