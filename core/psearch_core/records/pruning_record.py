@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,38 +67,32 @@ class Parameter(NamedTuple):
     most: int = _MOST
 
 
-def _declared(
-    meaning: str, value: int, least: int, most: int, modes: dict[str, int], counted: Technique | None = None
+def _number(
+    meaning: str,
+    value: int = 0,
+    least: int = -_MOST,
+    most: int = _MOST,
+    counted: Technique | None = None,
+    **modes: int,
 ) -> Any:
+    """Declare a parameter. value: the default; modes: values of modes that differ from the default."""
     if not modes.keys() <= set(PRUNING_MODES):
         raise AssertionError(f"no such modes: {sorted(modes)}")
     parameter = Parameter(meaning, least, most)
     return field(default=value, metadata={"parameter": parameter, "modes": modes, "counted": counted})
 
 
-def _number(meaning: str, value: int, least: int = -_MOST, most: int = _MOST, **modes: int) -> Any:
-    """Declare a number. value: the default; modes: values of modes that differ from the default."""
-    return _declared(meaning, value, least, most, modes)
-
-
-def _switch(meaning: str, value: int = 0, **modes: int) -> Any:
-    return _declared(meaning, value, 0, 1, modes)
-
-
 def _technique(meaning: str, tried: str, pruned: str, value: int = 0, most: int = 1, **modes: int) -> Any:
     """Declare the switch of a technique that workers count. tried, pruned: see `Technique`."""
-    return _declared(meaning, value, 0, most, modes, Technique(tried, pruned))
+    return _number(meaning, value, 0, most, Technique(tried, pruned), **modes)
 
 
-def _margin(meaning: str, value: int, most: int = _MOST, **modes: int) -> Any:
-    """Declare centipawns that are added to a score to make it a bound. A negative margin, or a singular margin of many
-    pawns, would take the bound beyond all scores."""
-    return _declared(meaning, value, 0, most, modes)
-
-
-def _depth(meaning: str, value: int, least: int = 0, **modes: int) -> Any:
-    """Declare a number of plies to go. `least` keeps the depth of a search that depends on it at 1 or more."""
-    return _declared(meaning, value, least, _MOST, modes)
+_switch = partial(_number, least=0, most=1)
+_margin = partial(_number, least=0)
+"""Declare centipawns that are added to a score to make it a bound. A negative margin, or a singular margin of many
+pawns, would take the bound beyond all scores."""
+_depth = partial(_number, least=0)
+"""Declare a number of plies to go. `least` keeps the depth of a search that depends on it at 1 or more."""
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ def acquire(ctx, wk, home):
 
 @kernel(boolean(Context, Worker, i64))
 def try_acquire(ctx, wk, home):
-    """Lock the node of this frame unless another worker holds the lock. It is for helpers, which can find other work."""
+    """Lock the node of this frame unless another worker holds the lock; for helpers, which can find other work."""
     check(wk.locks == 0, "a worker holds one lock at a time")
     preemption_point(ctx)
     if not compare_and_swap(lock_of(frame_of(ctx, home).node), 0, 1):

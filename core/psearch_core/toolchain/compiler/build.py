@@ -91,9 +91,11 @@ class Build:
         if self.loaded is not None:
             for name, members in self.closures.items():
                 self.loaded.check_calls(circle(members, self.replaced[name]))
-        self.digests = {
-            symbol: self._digest_of(kernel) for members in self.closures.values() for symbol, kernel in members.items()
-        }
+        self.digests: dict[str, str] = {}
+        for members in self.closures.values():
+            for symbol, kernel in members.items():
+                with self._mistakes_in(kernel):
+                    self.digests[symbol] = digest_of(kernel)
         changed = [file for file, known in self.files.items() if kernel_cache.file_hash(file) != known]
         if changed:  # the imported code may belong to neither version
             raise (KernelError if self.loaded is None else PlugInError)(
@@ -109,10 +111,6 @@ class Build:
             if self.loaded is not None and kernel.py_func.__module__ in self.loaded.imported:
                 raise mistake_in(kernel, error) from error
             raise
-
-    def _digest_of(self, kernel: Kernel) -> str:
-        with self._mistakes_in(kernel):
-            return digest_of(kernel)
 
     def run(self) -> None:
         """Make the objects that the cache lacks, and record which files they were made from."""
@@ -263,7 +261,7 @@ def _work_off(work: Callable[[str], None], items: Sequence[str], numbers: int, p
 
 
 def _report_error(report: Report, error: Exception) -> None:
-    """Report the error that ended the work."""
+
     if isinstance(error, PlugInError):
         report("mistake", str(error))
     elif isinstance(error, KernelError):

@@ -10,7 +10,6 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import decode_source, find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -94,23 +93,25 @@ class Loaded:
     def _import(self) -> tuple[int, ModuleType]:
         """Import the file as the program has read it. Returns its number of words of memory, and its module."""
         file = self.file
+        before = sys.dont_write_bytecode, sys.pycache_prefix
+        # import source text only: Python trusts compiled code of an older text that has the same size and second
+        sys.dont_write_bytecode, sys.pycache_prefix = True, _NO_FOLDER
         try:
-            with _only_sources():
-                source = read_plug_in(file)
-                if content_hash(source) != self.digest:
-                    raise PlugInError(f"{file}: it has changed since it was read")
-                words = words_of(file, source)
-                code = compiled(source, file)
-                text = [f"{line}\n" for line in decode_source(source).split("\n")]
-                linecache.cache[file] = (len(source), None, text, file)  # later messages quote this text
-                name = f"plug_in_{re.sub(r'[^A-Za-z0-9]', '_', Path(file).stem)}_{self.digest[:_DIGITS]}"
-                spec = find_spec(self._module) if self._module else spec_from_file_location(name, file)
-                if spec is None:
-                    raise PlugInError(f"{file}: not a file of Python: its name does not end in .py")
-                made = sys.modules[spec.name] = module_from_spec(spec)
-                if not self._module:
-                    sys.path.append(str(Path(file).parent))  # last, so that the file may import its neighbours
-                exec(code, made.__dict__)
+            source = read_plug_in(file)
+            if content_hash(source) != self.digest:
+                raise PlugInError(f"{file}: it has changed since it was read")
+            words = words_of(file, source)
+            code = compiled(source, file)
+            text = [f"{line}\n" for line in decode_source(source).split("\n")]
+            linecache.cache[file] = (len(source), None, text, file)  # later messages quote this text
+            name = f"plug_in_{re.sub(r'[^A-Za-z0-9]', '_', Path(file).stem)}_{self.digest[:_DIGITS]}"
+            spec = find_spec(self._module) if self._module else spec_from_file_location(name, file)
+            if spec is None:
+                raise PlugInError(f"{file}: not a file of Python: its name does not end in .py")
+            made = sys.modules[spec.name] = module_from_spec(spec)
+            if not self._module:
+                sys.path.append(str(Path(file).parent))  # last, so that the file may import its neighbours
+            exec(code, made.__dict__)
             if getattr(made, "WORDS", 0) != words:
                 raise PlugInError(f"{file}: WORDS must be set once, by a line that begins with it: WORDS = 4")
             return words, made
@@ -122,6 +123,8 @@ class Loaded:
             own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
             place = f"{file}:{own[-1].lineno}" if own else file
             raise PlugInError(f"{place}: {_one_line(f'{type(error).__name__}: {error}')}") from error
+        finally:
+            sys.dont_write_bytecode, sys.pycache_prefix = before
 
     def _find_replaced(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -181,23 +184,14 @@ class Loaded:
             raise PlugInError(f"{_place(kernel)} calls itself{way}: no kernel is recursive")
 
 
-@contextmanager
-def _only_sources() -> Iterator[None]:
-    """Import from source text only: Python trusts compiled code of an older text that has the same size and second."""
-    before = sys.dont_write_bytecode, sys.pycache_prefix
-    sys.dont_write_bytecode, sys.pycache_prefix = True, _NO_FOLDER
-    try:
-        yield
-    finally:
-        sys.dont_write_bytecode, sys.pycache_prefix = before
-
-
 def mistake_in(kernel: Kernel, error: Exception) -> PlugInError:
     """Return the error message for a kernel that cannot be compiled."""
     if isinstance(error, KeyError):  # numba raises it for a field that a record does not have
         field, known = str(error.args[0]), _fields_looked_in(error)
         there_are = f": there are {', '.join(known)}" if known else ""
-        return PlugInError(f"{_place(kernel, _line_with(kernel, field))}: no field is called {field}{there_are}")
+        lines, first = inspect.getsourcelines(kernel.py_func)
+        number = next((first + number for number, line in enumerate(lines) if field in line), None)
+        return PlugInError(f"{_place(kernel, number)}: no field is called {field}{there_are}")
     text = _COLOURS.sub("", str(error))
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("Failed in ")]
     words = " ".join(lines[: 1 + lines[0].endswith("signature:")]) if lines else type(error).__name__
@@ -211,12 +205,10 @@ def mistake_in(kernel: Kernel, error: Exception) -> PlugInError:
 def _fields_looked_in(error: BaseException) -> list[str]:
     """Return the names of the fields of the record in which numba looked for a missing one."""
     found: list[str] = []
-    place = error.__traceback__
-    while place is not None:
-        record = place.tb_frame.f_locals.get("self")
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        record = frame.f_locals.get("self")
         if isinstance(record, types.Record):
             found = [name for name in record.fields if not name.startswith("pad")]
-        place = place.tb_next
     return found
 
 
@@ -266,20 +258,14 @@ def _number(node: ast.expr | None) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _line_with(kernel: Kernel, word: str) -> int | None:
-    lines, first = inspect.getsourcelines(kernel.py_func)
-    return next((first + number for number, line in enumerate(lines) if word in line), None)
-
-
 def _line_in(kernel: Kernel, error: Any, text: str) -> int | None:
     """Return the line that numba names, if it belongs to the kernel's file."""
     loc = getattr(error, "loc", None)
-    if loc is not None and Path(str(loc.filename)).name == Path(kernel.py_func.__code__.co_filename).name:
+    file = Path(kernel.py_func.__code__.co_filename).name
+    if loc is not None and Path(str(loc.filename)).name == file:
         return int(loc.line)
     named = re.search(r'File "([^"]*)", line (\d+)', text)
-    if named and Path(named[1]).name == Path(kernel.py_func.__code__.co_filename).name:
-        return int(named[2])
-    return None
+    return int(named[2]) if named and Path(named[1]).name == file else None
 
 
 def _place(kernel: Kernel, line: int | None = None) -> str:
