@@ -68,12 +68,7 @@ class Parameter(NamedTuple):
 
 
 def _number(
-    meaning: str,
-    value: int = 0,
-    least: int = -_MOST,
-    most: int = _MOST,
-    counted: Technique | None = None,
-    **modes: int,
+    meaning: str, value: int = 0, least: int = -_MOST, most: int = _MOST, counted: Technique | None = None, **modes: int
 ) -> Any:
     """Declare a parameter. value: the default; modes: values of modes that differ from the default."""
     if not modes.keys() <= set(PRUNING_MODES):

@@ -15,8 +15,9 @@ import errno
 import fcntl
 import os
 import struct
+from collections import namedtuple
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from psearch_core.toolchain.kernel_cache import KernelError
 
@@ -45,17 +46,7 @@ class NotSimple(Exception):
     """The object must be placed by LLVM's loader."""
 
 
-class _Section(NamedTuple):
-    name: int
-    type: int
-    flags: int
-    address: int
-    offset: int
-    size: int
-    link: int
-    info: int
-    align: int
-    entry_size: int
+_Section = namedtuple("_Section", "name type flags address offset size link info align entry_size")
 
 
 def place(code: bytes, names: Iterable[str]) -> dict[str, int]:

@@ -359,7 +359,6 @@ def begin_root(ctx, wk):
 
 @kernel(void(Context, i64))
 def _lay_root(ctx, index):
-    """Set up the root on the stack with this number."""
     hd = header_of(ctx)
     stack = stack_of(ctx, index)
     stack.home = -1

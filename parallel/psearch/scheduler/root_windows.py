@@ -75,7 +75,6 @@ def expected_type(stack):
 
 @kernel(void(Stack))
 def _open_window(stack):
-    """Set the next window to an unbounded one."""
     stack.root_window = INFINITE
     stack.root_alpha = -INFINITE
     stack.root_beta = INFINITE

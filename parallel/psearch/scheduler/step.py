@@ -386,7 +386,6 @@ def advance(ctx, wk):
 
 @kernel(void(Context, Worker))
 def _check_worker(ctx, wk):
-    """Check the invariants of a worker between two transitions."""
     if CHECK:
         hd = header_of(ctx)
         check(wk.locks == 0, "no lock is held between two transitions")

@@ -34,7 +34,6 @@ def _mate(root):
 
 @kernel(i64(Context, i64, i64))
 def _votes(ctx, move, lowest):
-    """Return the votes for a move."""
     total = np.int64(0)
     for i in range(header_of(ctx).first_roots):
         root = stack_of(ctx, i)

@@ -81,7 +81,6 @@ def trace_time(ctx, wk):
 
 @kernel(boolean(Context, Worker))
 def _is_ring(ctx, wk):
-    """Tell whether the worker's log is a ring."""
     return trace_log_at(_log_address(ctx, np.int64(wk.index))).ring != 0
 
 

@@ -148,7 +148,6 @@ def _strength(pos, side_bb):
 
 @kernel(boolean(Position, u64))
 def _has_bishops_of_one_colour(pos, own_bb):
-    """Tell whether a side has only bishops, and all on squares of one colour."""
     bishops_bb = own_bb & ~pos.piece_bb[KING]
     return bishops_bb & ~pos.piece_bb[BISHOP] == U0 and (bishops_bb & LIGHT_BB == U0 or bishops_bb & ~LIGHT_BB == U0)
 
@@ -187,7 +186,6 @@ def _is_kpk(own_pawns_bb, men_bb):
 
 @kernel(boolean(Position))
 def _opposite_bishops(pos):
-    """Tell whether each side has one bishop, on squares of different colours."""
     bishops_bb = pos.piece_bb[BISHOP]
     return (
         popcount(bishops_bb) == 2

@@ -61,7 +61,6 @@ def _piece_slot(pos, colour):
 
 @kernel(i64(Node))
 def _move_slot(node):
-    """Return a hash of the two moves that led to the node."""
     return np.int64((np.uint64(node.cont_1 | node.cont_2 << 10) * _MIX_1) >> _TOP)
 
 

@@ -54,16 +54,7 @@ from psearch_core.techniques import (
     SINGULAR,
 )
 from psearch_core.toolchain.jit import kernel
-from psearch_core.views import (
-    Context,
-    Frame,
-    Worker,
-    header_of,
-    i64,
-    stack_of,
-    tables_of,
-    void,
-)
+from psearch_core.views import Context, Frame, Worker, header_of, i64, stack_of, tables_of, void
 
 
 @kernel(void(Context, Worker, Frame, i64, i64, i64, i64))

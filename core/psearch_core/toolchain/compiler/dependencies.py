@@ -10,6 +10,7 @@ import sys
 import types as python_types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -76,25 +77,15 @@ def closure(entries: Iterable[Kernel], replaced: Mapping[str, str] | None = None
 def circle(members: Mapping[str, Kernel], replaced: Mapping[str, str]) -> list[Kernel]:
     """Return a cycle of calls in a closure: each kernel calls the next one, the last one the first. Empty if there is
     none."""
-
-    def called(kernel: Kernel) -> Iterator[Kernel]:
-        for each in called_by(kernel):
-            other = replaced.get(each.symbol, kernel.symbol)
-            yield each if other == kernel.symbol else jit.registry[other]
-
-    done: set[str] = set()
-    for first in members.values():
-        path, waiting = [first], [called(first)]
-        while path:
-            following = next(waiting[-1], None)
-            if following is None:
-                waiting.pop()
-                done.add(path.pop().symbol)
-            elif following in path:
-                return path[path.index(following) :]
-            elif following.symbol not in done:
-                path.append(following)
-                waiting.append(called(following))
+    sorter = TopologicalSorter(dict.fromkeys(members, ()))
+    for symbol, kernel in members.items():
+        for called in called_by(kernel):
+            other = replaced.get(called.symbol, symbol)
+            sorter.add(called.symbol if other == symbol else other, symbol)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        return [members[symbol] for symbol in error.args[1][:-1]]
     return []
 
 

@@ -213,7 +213,6 @@ def _fields_looked_in(error: BaseException) -> list[str]:
 
 
 def _record_name(hook: Kernel, record: Any) -> str:
-    """Return the name of a hook's argument that is a record of this type."""
     names = inspect.signature(hook.py_func).parameters
     return next(name for name, kind in zip(names, hook.arguments, strict=True) if kind == record)
 
