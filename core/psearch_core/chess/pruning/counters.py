@@ -19,7 +19,7 @@ def count_pruned(wk, technique):
 
 @kernel(void(Worker))
 def count_own_tried(wk):
-    """Count a case that a user's rule has tried; `psearch stats` shows the number."""
+    """Count a case that a user's rule has tried; `psearch --stats` shows the number."""
     wk.pruned[OWN_RULE, 0] += 1
 
 
