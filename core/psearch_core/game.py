@@ -122,8 +122,7 @@ def push_null(ctx, wk, frame, node, split_type, kannan_type):
 
 @kernel(i64(Context, Worker, Frame))
 def after_null(ctx, wk, frame):
-    """Handle the value of a null move, in `wk.value` and in the node's view. Returns DO_RETURN, or DO_MOVES with the
-    move list set up."""
+    """Handle the value of a null move, in `wk.value` and in the node's view. Returns DO_RETURN or DO_MOVES."""
     return chess_after_null(ctx, wk, frame)
 
 
@@ -170,8 +169,7 @@ def is_exhausted(ctx, frame):
 
 @kernel(i64(Context, Worker, Frame))
 def enter_quiescence(ctx, wk, frame):
-    """Evaluate a node without depth. Returns DO_RETURN, or DO_MOVES if captures must be searched first. Such a node is
-    never opened."""
+    """Evaluate a node without depth, which is never opened. Returns DO_RETURN, or DO_MOVES to search captures."""
     return chess_enter_quiescence(ctx, wk, frame)
 
 

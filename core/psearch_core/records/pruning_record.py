@@ -261,8 +261,7 @@ class Pruning:
             raise ValueError("sound futility needs network=0: of a network's value no bound is known")
 
     def record(self) -> np.void:
-        """Return the parameters as a `pruning_dtype` record, with the table of reductions. It is cached, since a move
-        may have only 10 ms."""
+        """Return these parameters as a cached `pruning_dtype` record, with the table of reductions."""
         return _record(self)
 
 
@@ -306,8 +305,7 @@ PLAIN, SOUND, AEL, MODERN = (MODES[name] for name in ("plain", "sound", "ael", "
 
 
 def parse_pruning(text: str) -> Pruning:
-    """Return the parameters of a mode with changes, such as `modern` or `modern,lmr=0,lmp_base=4`. Raises ValueError
-    with a line for the user."""
+    """Return a mode with changes, such as `modern,lmr=0,lmp_base=4`. Raises ValueError with a line for the user."""
     mode, *changes = [word.strip() for word in text.split(",")]
     if mode not in MODES:
         raise ValueError(f"pruning must begin with one of {', '.join(MODES)}, not {mode[:40]!r}")

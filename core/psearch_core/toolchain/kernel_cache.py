@@ -98,8 +98,7 @@ _root: str | None = None
 
 
 def root() -> str:
-    """Return the absolute path of the cache, which does not change while the program runs. Raises KernelError for a
-    user without a home folder."""
+    """Return the absolute path of the cache, fixed while the program runs. Raises KernelError without a home folder."""
     global _root
     if _root is None:
         chosen = os.path.expanduser(os.environ.get("PSEARCH_CACHE_DIR", ""))
@@ -238,8 +237,7 @@ def write_sealed(folder: str, name: str, content: bytes) -> None:
 
 
 def read_sealed(folder: str, name: str) -> bytes | None:
-    """Return the content of a file that `write_sealed` wrote, and mark it as used; None if it is missing or cannot be
-    trusted."""
+    """Return what `write_sealed` wrote, and mark the file as used; None if it is missing or cannot be trusted."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # do not wait for the writer of a named pipe
     try:
         with open(os.open(os.path.join(folder, name), flags), "rb") as file:

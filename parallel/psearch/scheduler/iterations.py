@@ -252,8 +252,7 @@ def _next_depth(ctx, wk, score):
 
 @kernel(i64(Context, Worker))
 def root_finished(ctx, wk):
-    """Handle the value of a root: report it, then search again (a wider window, the next line, or one ply deeper) or
-    end."""
+    """Handle the value of a root: report it, then search a wider window, the next line or one ply deeper, or end."""
     hd = header_of(ctx)
     stack = stack_of(ctx, wk.stack)
     main = wk.stack == _MAIN_ROOT

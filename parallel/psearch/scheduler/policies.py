@@ -87,8 +87,7 @@ def calibrated_may_open(ctx, node):
 
 @kernel(i64(Node))
 def garms_priority(node):
-    """Return a priority by depth, since bigger subtrees keep a helper busy for longer, and then by type, since ALL
-    nodes expect no cutoff."""
+    """Return a priority by depth, so that helpers stay busy longer, then by type: ALL nodes expect no cutoff."""
     return 2 * node.depth + (1 if node.split_type == ALL_NODE else 0)
 
 

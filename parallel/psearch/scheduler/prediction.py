@@ -78,8 +78,7 @@ def _prior_cut_in_step(expected_type, step):
 
 @kernel(i64(Node))
 def bound_class(node):
-    """Return the bound of the table entry found at entry, which hints at the node's type; an exact one counts as
-    none."""
+    """Return the bound of the table entry found at entry, a hint at the node's type; an exact one counts as none."""
     return node.tt_bound if node.tt_bound != BOUND_EXACT else BOUND_NONE
 
 
@@ -116,8 +115,7 @@ def p_taken_move_needed(ctx, node):
 
 @kernel(i64(Context, Node))
 def subtree_size(ctx, node):
-    """Return the expected number of nodes of the node's next move, which includes the effects of reductions and of the
-    table."""
+    """Return the expected nodes of the node's next move, including the effects of reductions and of the table."""
     depth = min(max(np.int64(node.depth), 0), DEPTHS - 1)
     step = progress_step(np.int64(node.moves_done))
     return np.int64(header_of(ctx).prediction.move_size[node.split_type, depth, step])

@@ -157,8 +157,7 @@ def _asks_again(stack, score, bound):
 
 @kernel(boolean(Stack, i64, i64))
 def searches_again(stack, score, bound):
-    """Tell whether the root must be searched again at this depth after a search with this result; if so, set the next
-    window."""
+    """Tell whether a root must be searched again at this depth after this result; if so, set the next window."""
     if proves(stack):
         return _asks_again(stack, score, bound)
     if bound == BOUND_EXACT:

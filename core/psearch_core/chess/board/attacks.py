@@ -204,8 +204,7 @@ def _ray(square, occupied_bb, file_step, rank_step, stop_before_edge):
 
 @kernel(u64(i64, u64, i64, i64))
 def slow_slider(square, occupied_bb, is_rook, stop_before_edge):
-    """Return rook or bishop attacks by walking the rays, or with `stop_before_edge` the squares whose occupation
-    matters."""
+    """Return rook or bishop attacks by walking the rays; with `stop_before_edge` only squares that can block."""
     if is_rook:
         return (
             _ray(square, occupied_bb, 1, 0, stop_before_edge)

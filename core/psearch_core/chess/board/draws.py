@@ -11,8 +11,7 @@ from psearch_core.views import Context, Frame, Stack, Worker, boolean, header_of
 
 @kernel(boolean(Context, Stack, u64, i64, i64))
 def repeats(ctx, st, key, reversible, ply):
-    """Tell whether a position at this ply, after `reversible` reversible plies, has occurred before in this search, or
-    twice before in the game."""
+    """Tell whether a position at this ply has occurred before in this search, or twice before in the game."""
     hd = header_of(ctx)
     limit = min(reversible, ply + hd.history_count)
     seen = 0

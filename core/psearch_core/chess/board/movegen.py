@@ -53,8 +53,7 @@ _LAST_KIND = KIND_PROMOTE + QUEEN - KNIGHT
 
 @kernel(u64(Tables, Position))
 def check_mask(tb, pos):
-    """Return the squares to which pieces other than the king may go: all, answers to a check, or none in double
-    check."""
+    """Return the squares to which pieces may go, without the king: all, answers to a check, or none in double check."""
     checkers_bb = pos.checkers
     if checkers_bb == U0:
         return ALL_BB

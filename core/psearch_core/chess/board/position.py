@@ -167,8 +167,7 @@ def _castle(tb, pos, king_from, rook_from):
 
 @kernel(u64(Tables, Position, i64))
 def likely_key(tb, pos, move):
-    """Return the key after a move, ignoring castling rights, en passant and promotion. It is a hint that is available
-    before the move is made."""
+    """Return the key after a move as a hint, ignoring castling rights, en passant and promotion."""
     code = code_on(pos, move_from(move))
     to = move_to(move)
     captured = code_on(pos, to)

@@ -165,8 +165,7 @@ def _without_pawns(pos, own_bb, own_strength, enemy_strength):
 
 @kernel(boolean(Position, i64, u64, i64))
 def _rook_pawn_draw(pos, strong, own_bb, enemy_king):
-    """Tell whether a side has only pawns on one rook file and bishops of the wrong colour, and the enemy king holds the
-    corner."""
+    """Tell whether a side has only pawns on a rook file and wrong bishops, and the enemy king holds the corner."""
     own_pawns_bb = pos.piece_bb[PAWN] & own_bb
     if own_pawns_bb & ~FILE_A_BB != U0 and own_pawns_bb & ~_FILE_H_BB != U0:
         return False
@@ -289,8 +288,7 @@ def _pawn_wins(tb, pos, strong):
 
 @kernel(boolean(Position, u64))
 def _can_mate(pos, own_bb):
-    """Tell whether a side can mate a bare king: with a rook or queen, bishops of both colours, bishop and knight, or
-    three knights."""
+    """Tell whether a side can mate a bare king: with rook, queen, two bishops, bishop and knight, or three knights."""
     if (pos.piece_bb[ROOK] | pos.piece_bb[QUEEN]) & own_bb != U0:
         return True
     bishops_bb = pos.piece_bb[BISHOP] & own_bb

@@ -48,8 +48,7 @@ def captured_value(pos, move):
 
 @kernel(boolean(Tables, Position, i64, u64, i64))
 def _exchange(tb, pos, to, occupied_bb, balance):
-    """Tell whether the mover wins the captures on `to`, least valuable piece first; the opponent begins, with
-    `balance` < 0."""
+    """Tell whether the mover wins the captures on `to`; the opponent begins, with `balance` < 0."""
     diagonal_bb = pos.piece_bb[BISHOP] | pos.piece_bb[QUEEN]
     straight_bb = pos.piece_bb[ROOK] | pos.piece_bb[QUEEN]
     attackers_bb = attackers_to(tb, pos, to, occupied_bb) & occupied_bb

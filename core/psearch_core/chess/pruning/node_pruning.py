@@ -225,8 +225,7 @@ def prune_node(wk, pruning, tb, pos, node, came_by):
 
 @kernel(boolean(PruningRecord, Position, Node))
 def needs_verification(pruning, pos, node):
-    """Tell whether a null move that failed high must be verified: zugzwang is likely with one piece left, and an error
-    is costly at high depth."""
+    """Tell whether to verify a null move that failed high: at high depth, or if zugzwang is likely."""
     if not pruning.null_verify:
         return False
     return node.depth >= pruning.null_verify_depth or _officers(pos, pos.side) <= 1
@@ -262,8 +261,7 @@ def wants_probcut(pruning, node):
 
 @kernel(boolean(PruningRecord, Node))
 def wants_singular(pruning, node):
-    """Tell whether to test by a singular pass that the table's move, which failed high at nearly this depth, is the
-    only good one."""
+    """Tell whether to test by a singular pass that the table's move, which failed high, is the only good one."""
     return (
         pruning.singular != 0
         and node.depth >= pruning.singular_depth

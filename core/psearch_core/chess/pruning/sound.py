@@ -60,8 +60,7 @@ def _phase_after(tb, pos, move):
 
 @kernel(i64(Tables, Position, i64, i64))
 def material_after(tb, pos, move, gates):
-    """Return M of the position after a legal move, for the side that makes it; exactly equal to the incremental
-    sums."""
+    """Return M after a legal move, for the side that makes it; exactly equal to the incremental sums."""
     side = pos.side
     origin = move_from(move)
     to = move_to(move)

@@ -105,8 +105,7 @@ def may_extend(ctx, wk):
 
 @kernel(i64(Context, Worker, Frame, Node))
 def child_depth(ctx, wk, frame, node):
-    """Return the depth, extended or reduced, for the visit's move, already made. The depth without reduction goes into
-    the visit."""
+    """Return the depth, extended or reduced, for the visit's move, already made; set the depth without reduction."""
     child = above(frame)
     # step 9: search it, first of all: how deep
     gives = child.position.checkers != U0

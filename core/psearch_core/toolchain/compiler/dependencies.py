@@ -75,8 +75,7 @@ def closure(entries: Iterable[Kernel], replaced: Mapping[str, str] | None = None
 
 
 def circle(members: Mapping[str, Kernel], replaced: Mapping[str, str]) -> list[Kernel]:
-    """Return a cycle of calls in a closure: each kernel calls the next one, the last one the first. Empty if there is
-    none."""
+    """Return kernels of a closure each of which calls the next, and the last one the first; empty without a cycle."""
     sorter = TopologicalSorter(dict.fromkeys(members, ()))
     for symbol, kernel in members.items():
         for called in called_by(kernel):
