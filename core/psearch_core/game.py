@@ -161,7 +161,7 @@ def finish(ctx, wk, frame):
 def is_exhausted(ctx, frame):
     """Tell whether a root's value, found with an open window, is that of the whole game, so that no deeper iteration is
     needed. No other worker is inside."""
-    return False  # chess is not
+    return False  # chess never is
 
 
 # -- without depth --------------------------------------------------------------------------------------------------

@@ -136,16 +136,16 @@ def _compile(folder: str, recipes: Mapping[str, Recipe], most_processes: int, pr
                 else:
                     raise _failure(text, errors)
             if importing and silent_s > _IMPORT_S:
-                raise PlugInError(f"{importing}: to import it takes more than {_IMPORT_S:.0f} s")
+                raise PlugInError(f"{importing}: importing it takes more than {_IMPORT_S:.0f} s")
             if silent_s > _PATIENCE_S:
-                raise KernelError(f"compiling the kernels failed: the compiler does nothing for {_PATIENCE_S:.0f} s")
+                raise KernelError(f"compiling the kernels failed: no message from the compiler for {_PATIENCE_S:.0f} s")
     if importing:
         raise PlugInError(f"{importing}: it ended the process that imported it")
     if process.returncode < 0:
         raise _Killed(f"the compiler was ended by signal {-process.returncode}; perhaps there is too little memory")
     if process.returncode:
         words = errors.decode(errors="replace").strip().rpartition("\n")[2]
-        raise _failure(f"compiling the kernels failed: {words or 'the compiler ended without a word'}", errors)
+        raise _failure(f"compiling the kernels failed: {words or 'the compiler ended without a message'}", errors)
 
 
 def _start(folder: str, recipes: Mapping[str, Recipe], most_processes: int) -> subprocess.Popen[bytes]:

@@ -181,9 +181,9 @@ def _compile(groups: Sequence[Group], progress: Progress | None) -> None:
         for members in by_plug_in.values():
             compile_groups(folder, {group.name: group.recipe for group in members}, progress)
             for group in members:
-                found = _kept(group, folder, None)  # even if source files have been edited meanwhile
+                found = _kept(group, folder, None)  # valid even if source files have been edited meanwhile
                 if found is None:
-                    raise kernel_cache.refusal(folder, f"the kernels of {group.name} have gone")
+                    raise kernel_cache.refusal(folder, f"the kernels of {group.name} have disappeared")
                 group._take(found)
     if missing:
         kernel_cache.prune()

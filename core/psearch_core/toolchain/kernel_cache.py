@@ -111,7 +111,7 @@ def root() -> str:
                 raise RuntimeError  # some versions of platformdirs raise it themselves
             _root = os.path.abspath(chosen)
         except RuntimeError:
-            text = "there is no home to keep compiled kernels in: PSEARCH_CACHE_DIR must name a folder"
+            text = "there is no home folder for compiled kernels: PSEARCH_CACHE_DIR must name a folder"
             raise KernelError(text) from None
         except OSError as error:  # the working folder has been removed
             raise refusal(chosen, error) from error
@@ -131,9 +131,9 @@ def open_folder(key: str, make: bool = False) -> str:
             return path  # nothing will be found in it
         raise refusal(path, error) from error
     if not stat.S_ISDIR(status.st_mode):
-        raise refusal(path, "it is no folder")
+        raise refusal(path, "it is not a folder")
     if not _is_own(status):
-        raise refusal(path, "it belongs to somebody else, or others can write to it")
+        raise refusal(path, "it belongs to another user, or other users can write to it")
     return path
 
 

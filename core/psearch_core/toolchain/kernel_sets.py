@@ -85,7 +85,7 @@ def read_plug_in(file: str) -> bytes:
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         with open(descriptor, "rb", closefd=False) as source:
             content = source.read(_MOST_BYTES + 1)
     finally:

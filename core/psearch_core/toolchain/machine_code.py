@@ -173,7 +173,7 @@ def place_by_llvm(code: bytes, names: Iterable[str]) -> dict[str, int]:
         if index or name in ("", _OFFSETS):
             continue
         if not hasattr(libc, name) and not binding.address_of_symbol(name):  # LLVM would call address 0
-            raise KernelError(f"the kernels cannot be loaded: they need {name}, which is nowhere")
+            raise KernelError(f"the kernels cannot be loaded: they need {name}, which does not exist")
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     machine = binding.Target.from_default_triple().create_target_machine()

@@ -54,10 +54,10 @@ class EvaluationNetwork:
 def decoded(data: bytes, path: str) -> EvaluationNetwork:
     """Return the network of a file with these bytes. Raises NetworkError."""
     if len(data) < HEAD.size + _DIGEST_BYTES or not data.startswith(MAGIC):
-        raise NetworkError("it is no psearch network")
+        raise NetworkError("it is not a psearch network")
     _, version, *sizes, unit, notes_bytes = HEAD.unpack_from(data)
     if version != VERSION:
-        raise NetworkError(f"it is of version {version}; this program reads version {VERSION}")
+        raise NetworkError(f"it has version {version}; this program reads version {VERSION}")
     if sizes != [NETWORK_FEATURES, NETWORK_HIDDEN, NETWORK_BUCKETS]:
         wanted = f"{NETWORK_FEATURES} inputs, {NETWORK_HIDDEN} hidden units and {NETWORK_BUCKETS} outputs"
         raise NetworkError(f"it has {sizes[0]} inputs, {sizes[1]} hidden units and {sizes[2]} outputs, not {wanted}")
@@ -65,14 +65,14 @@ def decoded(data: bytes, path: str) -> EvaluationNetwork:
     begin = HEAD.size + notes_bytes
     end = begin + sum(record[name].nbytes for name in WEIGHTS)
     if len(data) != end + _DIGEST_BYTES:
-        raise NetworkError(f"it has {len(data):,} bytes, not {end + _DIGEST_BYTES:,}: it is torn")
+        raise NetworkError(f"it has {len(data):,} bytes, not {end + _DIGEST_BYTES:,}: it is damaged")
     digest = hashlib.sha256(data[:end])
     if digest.digest() != data[end:]:
         raise NetworkError("its checksum is wrong: it is damaged")
     try:
         notes = json.loads(data[HEAD.size : begin])
     except (ValueError, RecursionError):
-        raise NetworkError("its notes are no JSON") from None
+        raise NetworkError("its notes are not JSON") from None
     for name in WEIGHTS:
         place = record[name]
         place[:] = np.frombuffer(data, place.dtype.newbyteorder("<"), place.size, begin).reshape(place.shape)
@@ -103,13 +103,13 @@ def read_network(path: str | os.PathLike[str]) -> EvaluationNetwork:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise NetworkError("it is no file")
+                raise NetworkError("it is not a regular file")
             if status.st_size > MOST_BYTES:
                 raise NetworkError(f"it has {status.st_size:,} bytes; {MOST_BYTES:,} are the most")
             return decoded(file.read(MOST_BYTES + 1), os.path.abspath(path))
     except OSError as error:
         raise NetworkError(f"cannot read the network {shown}: {error.strerror or error}") from None
-    except ValueError as error:  # also of a path with a null character
+    except ValueError as error:  # a path with a null character raises it, too
         raise NetworkError(f"cannot use the network {shown}: {error}") from None
 
 

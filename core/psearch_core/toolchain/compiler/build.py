@@ -179,7 +179,7 @@ class Build:
         for name in map(self.bitcode_name, sorted(self.closures[group])):
             bitcodes.append(kernel_cache.read_sealed(self.folder, name))
             if bitcodes[-1] is None:
-                raise kernel_cache.refusal(self.folder, f"{name} has gone")
+                raise kernel_cache.refusal(self.folder, f"{name} has disappeared")
         code = object_code(filter(None, bitcodes), entries, self.replaced[group])
         made = Object(self.object_name(group), counts, code)
         if self.loaded is not None:
