@@ -182,17 +182,17 @@ def processor() -> str:
 
     The description comes from the system, since loading LLVM takes long.
     """
-    said = [os.uname().machine]
+    parts = [os.uname().machine]
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         for line in file.read(_ENOUGH).partition("\n\n")[0].splitlines():  # only the first core
             name, _, value = line.partition(":")
             if _PROCESSOR_FIELDS.fullmatch(name.strip()):
-                said.append(value.strip())
-    if len(said) == 1:
+                parts.append(value.strip())
+    if len(parts) == 1:
         from llvmlite import binding
 
-        said += [binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()]
-    return "\n".join(said)
+        parts += [binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()]
+    return "\n".join(parts)
 
 
 def environment_key(processor: str) -> str:

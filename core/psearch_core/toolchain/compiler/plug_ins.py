@@ -222,23 +222,23 @@ def _forbidden(kernel: Kernel, words: int) -> tuple[int, str] | None:
     None if there is none. words: size of the file's memory."""
     tree, first = _tree(kernel)
     for node in ast.walk(tree):
-        said = ""
+        message = ""
         if isinstance(node, ast.Raise | ast.Assert):
-            said = "a kernel cannot raise exceptions"
+            message = "a kernel cannot raise exceptions"
         elif isinstance(node, ast.Return) and kernel.limits is not None:
             least, most = kernel.limits
             ends = (node.value.body, node.value.orelse) if isinstance(node.value, ast.IfExp) else (node.value,)
             beyond = [number for number in map(_number, ends) if number is not None and not least <= number <= most]
-            said = f"it returns {beyond[0]}: {kernel.limits_text}" if beyond else ""
+            message = f"it returns {beyond[0]}: {kernel.limits_text}" if beyond else ""
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             called = kernel.py_func.__globals__.get(node.func.id)
             number = _number(node.args[1]) if getattr(called, "is_memory", False) and len(node.args) > 1 else None
             if node.func.id == "print":
-                said = "a kernel cannot print"
+                message = "a kernel cannot print"
             elif number is not None and not 0 <= number < words:
-                said = f"there is no word {number}: WORDS = {words} are numbered from 0"
-        if said and isinstance(node, ast.stmt | ast.expr):
-            return first + node.lineno - 1, said
+                message = f"there is no word {number}: WORDS = {words} are numbered from 0"
+        if message and isinstance(node, ast.stmt | ast.expr):
+            return first + node.lineno - 1, message
     return None
 
 
