@@ -141,7 +141,7 @@ def test_games_at_random_end_with_the_compiler() -> None:
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("gone.py", "No such file or directory"), (".", "it is no regular file"), ("a\0b", "embedded .*")],
+    [("gone.py", "No such file or directory"), (".", "it is not a regular file"), ("a\0b", "embedded .*")],
 )
 def test_what_is_no_file_is_one_line(name: str, reason: str) -> None:
     with pytest.raises(PsearchError, match=f"cannot read the game .*: {reason}"):

@@ -239,8 +239,8 @@ def test_studies_search_with_what_they_have_read(tmp_path: Path) -> None:
     ("policy", "wanted"),
     [
         ("gone.py", "cannot read the policy 'gone.py': No such file or directory"),
-        ("/", "cannot read the policy '/': it is no regular file"),
-        ("/dev/zero", "cannot read the policy '/dev/zero': it is no regular file"),
+        ("/", "cannot read the policy '/': it is not a regular file"),
+        ("/dev/zero", "cannot read the policy '/dev/zero': it is not a regular file"),
         ("nosuch", "policy must be one of serial, "),
         ("two\nlines.py", "the path of a policy must have only printable characters, not 'two\\nlines.py'"),
     ],

@@ -423,7 +423,7 @@ def test_a_process_that_fails_reports_it_and_one_that_is_killed_hangs_nobody(don
             raise ValueError("no such kernel")
 
     with pytest.raises(ProcessEnded) as raised, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "_tell", lambda report, error: (done / "said").write_text(str(error)))
+        patch.setattr(build, "_report_error", lambda report, error: (done / "said").write_text(str(error)))
         share(fail)
     assert not raised.value.is_killed
     assert (done / "said").read_text() == "no such kernel"
