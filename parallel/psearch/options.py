@@ -242,7 +242,7 @@ class SearchOptions(SearchSettings):
         return replace(self, policy=policy, with_="", own=None)
 
     def proves(self, workers: int, lines: int) -> bool:
-        """Tell whether the search finds the value of the root by null windows (docs/decisions/032). `auto` does so for
+        """Tell whether the search finds the value of the root by null windows (docs/decisions/033). `auto` does so for
         one line and many workers that share a search."""
         if self.driver == "auto":
             return workers >= PROVING_WORKERS and lines == 1 and self.policy not in ("serial", "lazy", "abdada")

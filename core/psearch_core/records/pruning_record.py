@@ -2,7 +2,7 @@
 
 `chess/pruning` has the techniques; the values beside the defaults here say which mode uses which. Values of Heinz's
 techniques are from his papers (`ael`). The others began as common values of today's engines and were tuned by games
-(docs/decisions/017, 028 and 031 with the network; 010 for the mating nets). Modes:
+(docs/decisions/trials.md). Modes:
 
 - plain: full width to the nominal depth, nothing is pruned.
 - sound: pruning that cannot change the value of any root move: sound futility at frontier nodes and in quiescence.

@@ -41,7 +41,7 @@ _LONG_LAG_S = 0.05
 _ROUNDING_S = 0.002
 """Rounding error of a clock that is given in milliseconds."""
 
-# each number of the distribution was measured in games (docs/decisions/023-time-use.md)
+# each number of the distribution was measured in games (docs/decisions/trials.md)
 _MOVES_AHEAD = 30
 """Moves to which the rest of the clock is distributed, unless the rules say how many are left."""
 _INCREMENT_SHARE = 0.75

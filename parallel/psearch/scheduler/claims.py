@@ -3,7 +3,7 @@
 A worker that is about to enter a position that another one is searching defers the move and takes the next one. Later
 the transposition table probably has the result (ABDADA, Weill 1996; the separate table of claims is Kerrigan's
 simplification, 2013). The table is only a hint: a lost or stale claim costs time, never correctness. Any policy can use
-it (option `defer_depth`); docs/decisions/007 says why the others do not.
+it (option `defer_depth`); docs/decisions/trials.md says why the others do not.
 
 Locks: none for claims. A claim is one word, read and written atomically. If two workers take one slot, one claim is
 lost. A move of an open node is deferred under the node's lock.

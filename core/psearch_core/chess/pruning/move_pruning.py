@@ -92,7 +92,7 @@ def expected_cutoffs(pruning, cutoffs, under_way):
     """Return the number of children that a single worker would have seen cut off by now.
 
     It would have finished the moves that other workers are searching. Only a part of them counts, since many children
-    fail high without a move (docs/decisions/025).
+    fail high without a move (docs/decisions/004).
     """
     return cutoffs + (under_way * pruning.lmr_under_way + 50) // 100
 

@@ -137,7 +137,7 @@ def null_reduction(pruning, pos, node):
 def _is_netted(tb, pos):
     """Tell whether the king of the side to move has at most one free square, and two or more around it are attacked.
 
-    In such a mating net the evaluation of material is unreliable. It takes at least two pieces (docs/decisions/010).
+    In such a mating net the evaluation of material is unreliable. It takes at least two pieces (docs/decisions/trials.md).
     """
     side = pos.side
     if _officers(pos, 1 - side) < 2:
@@ -160,7 +160,7 @@ def _is_netted(tb, pos):
 
 @kernel(boolean(Worker, PruningRecord, Tables, Position, i64))
 def _mates(wk, pruning, tb, pos, side):
-    """Tell whether a side could mate in one, so that material does not count (docs/decisions/015)."""
+    """Tell whether a side could mate in one, so that material does not count (docs/decisions/trials.md)."""
     if not pruning.mate_in_one:
         return False
     count_tried(wk, MATE_IN_ONE)
