@@ -1,6 +1,6 @@
-"""Small arithmetic that kernels of all rooms share: scores of mates, random numbers that are the same everywhere.
+"""Small functions that kernels of all packages share: mate scores, and random numbers that are the same everywhere.
 
-Random numbers are those of splitmix64 (Steele, Lea, Flood 2014). A generator is one word. For each number:
+Random numbers come from splitmix64 (Steele, Lea, Flood 2014). The state of a generator is one word. For each number:
 `state += SPLITMIX_STEP`, then `splitmix64(state)`.
 """
 
@@ -21,13 +21,13 @@ def is_mate_bound(score):
 
 @kernel(i64(i64))
 def clear_of_mates(score):
-    """Return the nearest score that is no mate: for sums with margins, which a user may choose as wide as he likes."""
+    """Return the nearest score that is no mate. Sums with margins need it, since a user may choose any margin."""
     return max(1 - MATE_IN_MAX_PLY, min(score, MATE_IN_MAX_PLY - 1))
 
 
 @kernel(i64(i64, i64))
 def score_to_table(score, ply):
-    """Return a score for the table: mates are stored as distance from the node, not from the root."""
+    """Return a score as the table stores it: a mate as the distance from the node, not from the root."""
     if score >= MATE_IN_MAX_PLY:
         return score + ply
     return score - ply if score <= -MATE_IN_MAX_PLY else score
@@ -35,19 +35,19 @@ def score_to_table(score, ply):
 
 @kernel(i64(i64, i64))
 def score_from_table(score, ply):
-    """Return a stored score as seen from the root; ply: of the node that it is for."""
+    """Return a stored score as seen from the root. ply: ply of the node that the score belongs to."""
     if score >= MATE_IN_MAX_PLY:
         return score - ply
     return score + ply if score <= -MATE_IN_MAX_PLY else score
 
 
 SPLITMIX_STEP = np.uint64(0x9E3779B97F4A7C15)
-"""2**64 over the golden ratio."""
+"""Step of the generator's state: 2**64 divided by the golden ratio."""
 
 
 @kernel(u64(u64))
 def splitmix64(state):
-    """Return the number that belongs to a state."""
+    """Return the random number for a state of the generator."""
     z = state
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

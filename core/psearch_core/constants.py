@@ -1,6 +1,6 @@
-"""The numbers that names stand for: colours, pieces, squares, moves, scores, node types, states.
+"""Numbers of colours, pieces, squares, moves, scores, node types and states.
 
-Bitboards and keys meet only uint64 constants: in numba `uint64 op int64` is silently signed.
+Bitboards and keys must be combined only with uint64 constants: in numba `uint64 op int64` is silently signed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KIND_DOUBLE = 1
 KIND_EP = 2
 KIND_CASTLE = 3
 KIND_PROMOTE = 4
-"""4 + piece type - KNIGHT: 4 knight, 5 bishop, 6 rook, 7 queen"""
+"""First kind of promotion: 4 knight, 5 bishop, 6 rook, 7 queen (4 + piece type - KNIGHT)."""
 NO_MOVE = 0
 NULL_MOVE = 65
 MOVE_MASK = 0xFFFF
@@ -37,32 +37,32 @@ MOVE_MASK = 0xFFFF
 # Scores are centipawns for the side to move; a mate in n plies is MATE - n.
 MATE = 32000
 MATE_IN_MAX_PLY = MATE - 256
-"""From here on a score is a mate."""
+"""Lowest score that is a mate."""
 INFINITE = 32001
 NO_SCORE = -32002
 DRAW = 0
 QUIESCENCE_BUDGET = 1 << 14
-"""Positions that a quiescence search looks at on a crowded board, if none of them can be left out: the first iteration
-takes some 10 ms then."""
+"""Greatest number of positions in a quiescence search on a crowded board, unless some can be pruned. The first
+iteration then takes about 10 ms."""
 UNLIMITED = 1 << 62
 
 CLUSTER_BYTES = 64
-"""Size of a cluster of the transposition table: a cache line with four entries."""
+"""Size in bytes of a cluster of the transposition table: a cache line with four entries."""
 ENTRY_BYTES = 16
-"""Size of an entry of the transposition table."""
+"""Size in bytes of an entry of the transposition table."""
 AGES = 64
-"""Of table entries: searches are numbered modulo this."""
+"""Number of ages of table entries: searches are numbered modulo this."""
 
 BOUND_NONE, BOUND_UPPER, BOUND_LOWER, BOUND_EXACT = 0, 1, 2, 3
 
-# Expected node types (Knuth and Moore 1975: types 1, 2, 3)
+# Expected node types: types 1, 2, 3 of Knuth and Moore 1975
 PV_NODE, CUT_NODE, ALL_NODE = 0, 1, 2
 TYPE_NAMES = ("PV", "CUT", "ALL")
 
 CLOSED_CUTOFF = 1
-"""A move failed high: the node's value stands, its unfinished moves do not matter."""
+"""State of an open node after a cutoff: its value is final, its unfinished moves do not matter."""
 CLOSED_ABORTED = 2
-"""A node above was cut off, or the search was stopped: the node has no value."""
+"""State of an open node after a cutoff above it or a stop: it has no value."""
 
 # Worker states: which handler runs next
 STATE_IDLE, STATE_ENTER, STATE_NEXT, STATE_CHILD = 0, 1, 2, 3
@@ -76,13 +76,13 @@ STACK_NAMES = ("free", "active", "parked")
 # Which search a visit is waiting for
 VISIT_NULL, VISIT_SCOUT, VISIT_FULL, VISIT_REDUCED = 0, 1, 2, 3
 
-# Passes over the moves of a node; it goes through some of these in this order
+# Passes over the moves of a node, in the order in which a node makes some of them
 PASS_ENTRY, PASS_VERIFY, PASS_IID, PASS_PROBCUT, PASS_SINGULAR, PASS_MAIN = range(6)
 
-# Which moves the picker leaves out
+# Which moves the picker skips
 SKIP_NOTHING = 0
 SKIP_QUIETS = 1
-"""Quiet moves, but for checks where these are exempt from futility."""
+"""Skip quiet moves, except checks if these are exempt from futility."""
 SKIP_ALL_QUIETS = 2
 
 # What a handler of a node wants next

@@ -1,36 +1,37 @@
-"""The evaluation's terms: a name, a place in the table of weights, and what is counted.
+"""Terms of the handcrafted evaluation: name, place in the table of weights, and what is counted.
 
 Every weight is a pair (middle game, end game) in centipawns. The kernels read `tb.terms[NAME + i]`, `weights.py` has
-the values under the same names, and `bench/tuning/tune.py` fits them; this list is what the three agree on. A term is
-counted for each side and enters as own minus the opponent's.
+the values under the same names, and `bench/tuning/tune.py` fits them; all three use this list. A term is counted for
+each side, and the opponent's count is subtracted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 PAIR_SHIFT = 16
-"""Middle game and end game values travel as one integer: mg above, eg, which may be negative, in the low bits."""
+"""Bits of the end game value, which may be negative, in the integer that holds a pair; the middle game is above."""
 REST_BOUND = 1000
-"""B, centipawns: the most that terms other than material and piece-square tables may add up to. `rest_bound` in the
-tables, which the kernels read, is filled with it."""
+"""Bound B of soundness.md, in centipawns: the most that all terms except material and piece-square tables may add up
+to. Kernels read it as `rest_bound` in the tables."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A run of weights."""
+    """A run of weights in the table."""
 
     name: str
     first: int
-    """index of the first weight"""
+    """Index of the first weight."""
     count: int
     note: str
-    """what one unit of it is"""
+    """Description of one unit of the term."""
 
 
 TERMS: list[Term] = []
 UNITS: list[Term] = []
-"""What makes a king's danger: whole numbers that are added up and looked up in DANGER, no pairs."""
+"""Units of danger to a king: integers, not pairs, whose sum is looked up in DANGER."""
 
 
 def _add(to: list[Term], name: str, count: int, note: str) -> int:
@@ -39,13 +40,7 @@ def _add(to: list[Term], name: str, count: int, note: str) -> int:
     return first
 
 
-def _term(name: str, count: int, note: str) -> int:
-    return _add(TERMS, name, count, note)
-
-
-def _unit(name: str, count: int, note: str) -> int:
-    return _add(UNITS, name, count, note)
-
+_term, _unit = partial(_add, TERMS), partial(_add, UNITS)
 
 # -- pawns and kings: kept in the pawn hash --------------------------------------------------------------------------
 
@@ -69,7 +64,7 @@ PASSED_ENEMY_KING = _term("PASSED_ENEMY_KING", 4, "the same for the enemy king")
 SHELTER = _term(
     "SHELTER",
     28,
-    "three files at the king: rank of the nearest own pawn not behind him, 0 none, 2 to 7; files a/h, b/g, c/f, d/e",
+    "three files at the king: rank of the nearest own pawn not behind it, 0 none, 2 to 7; files a/h, b/g, c/f, d/e",
 )
 STORM = _term(
     "STORM", 14, "the same for the nearest enemy pawn; free to advance, then right in front of the nearest own pawn"
@@ -142,13 +137,13 @@ DANGER_CHECK = _unit(
     "DANGER_CHECK", 4, "a square from which a knight, bishop, rook, queen can safely give check; 2 at most"
 )
 DANGER_UNSAFE_CHECK = _unit("DANGER_UNSAFE_CHECK", 1, "a square from which a piece can give check, at some risk")
-DANGER_FLANK = _unit("DANGER_FLANK", 1, "an attacked square on the king's flank and his half of the board")
+DANGER_FLANK = _unit("DANGER_FLANK", 1, "an attacked square on the king's flank and own half of the board")
 DANGER_FLANK_DEFENCE = _unit("DANGER_FLANK_DEFENCE", 1, "a square there that the defender attacks")
 DANGER_KNIGHT_DEFENCE = _unit("DANGER_KNIGHT_DEFENCE", 1, "a knight of the defender attacks the ring")
-DANGER_OPEN_FILE = _unit("DANGER_OPEN_FILE", 1, "one of the three files at the king without a pawn of his in front")
+DANGER_OPEN_FILE = _unit("DANGER_OPEN_FILE", 1, "one of the three files at the king without an own pawn in front")
 DANGER_PAWN_RING = _unit("DANGER_PAWN_RING", 1, "a square of the ring that a pawn attacks")
 
 UNIT_COUNT = UNITS[-1].first + UNITS[-1].count
 DANGER_STEP = 8
-"""Units to a step of the DANGER table."""
+"""Number of units of danger for one step of the DANGER table."""
 DANGER_STEPS = 64

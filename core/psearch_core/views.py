@@ -1,4 +1,4 @@
-"""Records as kernels see them: their numba types, and views of them at an address.
+"""Numba types of the records, and views of records at an address, for kernels.
 
 Kernels must never *return* a record: numba would copy it whole.
 """
@@ -66,21 +66,21 @@ lock_at = view(Lock)
 trace_event_at = view(TraceEvent)
 trace_log_at = view(TraceLog)
 
-# Fields of an open node that may be read without its lock: whoever holds it may be writing them
+# Fields of an open node that may be read without its lock, while the holder of the lock may be writing them
 racing_alpha = racing_read(Node, "alpha")
 racing_tt_move = racing_read(Node, "tt_move")
 racing_killer_1 = racing_read(Node, "killer_1")
 racing_killer_2 = racing_read(Node, "killer_2")
 racing_priority = racing_read(Node, "priority")
 
-# Records that belong to a context: by number, or the only one of their kind
+# Records of a context: by number, or the only one of their type
 frame_of = element_of(Context, "frames", Frame)
-"""By number: stack * MAX_PLY + ply."""
+"""Intrinsic that gives a frame by its number, stack * MAX_PLY + ply."""
 stack_of = element_of(Context, "stacks", Stack)
 worker_of = element_of(Context, "workers", Worker)
 header_of = target_of(Context, "header", Header)
 tables_of = target_of(Context, "tables", Tables)
 
 above = neighbour(Frame, 1)
-"""The frame of the next ply on the same stack."""
+"""Intrinsic that gives the frame of the next ply on the same stack."""
 below = neighbour(Frame, -1)

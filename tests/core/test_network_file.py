@@ -87,8 +87,8 @@ def test_weights_are_rounded(good: bytes) -> None:
         (5, 0, "unit is 0"),
         (5, -290, "unit is -290"),
         (5, 1_000_000, "unit is 1000000"),
-        (6, 0, "it is torn"),
-        (6, 2**32 - 1, "it is torn"),
+        (6, 0, "it is damaged"),
+        (6, 2**32 - 1, "it is damaged"),
     ],
 )
 def test_sizes_are_checked_before_anything_is_read(good: bytes, place: int, value: int, words: str) -> None:
@@ -134,11 +134,11 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     torn.write_bytes(Path(default_network().path).read_bytes()[:-5])
     for path, words in (
         (tmp_path / "missing", "No such file"),
-        (tmp_path, "director|no file"),
+        (tmp_path, "director|regular file"),
         (large, "are the most"),
-        (pipe, "no file"),
+        (pipe, "regular file"),
         (torn, "torn"),
-        (Path("/dev/zero"), "no file"),
+        (Path("/dev/zero"), "regular file"),
     ):
         with pytest.raises(NetworkError, match=words) as caught:
             read_network(path)

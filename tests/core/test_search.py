@@ -108,7 +108,7 @@ def test_mates_at_their_exact_distance(arena: Arena, name: str, moves: int, dept
 
 
 def test_quiet_mates_in_2_need_few_nodes(arena: Arena) -> None:
-    """The defender's node is cut neither by reverse futility nor by the null move (docs/decisions/015)."""
+    """The defender's node is cut neither by reverse futility nor by the null move (docs/decisions/trials.md)."""
     cases = mates(QUIET_MATES) + mates(MATES_IN_2)
     assert len(cases) == 176
     for board, operations in cases:

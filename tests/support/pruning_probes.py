@@ -59,7 +59,7 @@ MARGINS_BY_HAND = {
     "move_futility_base": 100,
     "move_futility_margin": 100,
 }
-"""Margins tuned for the handcrafted evaluation (docs/decisions/028, 031)."""
+"""Margins tuned for the handcrafted evaluation (docs/decisions/trials.md)."""
 
 
 def with_only(**values: int) -> Pruning:

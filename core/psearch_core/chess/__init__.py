@@ -1,5 +1,5 @@
-"""The game, and what happens inside one node of its search.
+"""Chess, and the search inside one node.
 
 Begin with `board`; then `evaluation`, `ordering`, `pruning`, and `search`, which uses them all. `tables` and
-`fill_tables` make what every kernel reads; `chess_entries` is what Python calls.
+`fill_tables` make the tables that every kernel reads; `chess_entries` lists the kernels that Python calls.
 """

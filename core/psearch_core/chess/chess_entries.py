@@ -1,4 +1,4 @@
-"""Names what Python calls of the chess kernels, in machine code; numba is not needed for it."""
+"""Chess kernels that Python calls as machine code, without numba."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes the tables that depend on chess alone: attacks, Zobrist keys, king and pawn against king."""
+"""Computes the tables that depend only on the rules of chess: attacks, Zobrist keys, king and pawn against king."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def fill_zobrist(tb):
 
 @entry(void(i64), CHESS)
 def fill_tables(tables):
-    """Compute the attack tables, Zobrist keys and the bits of king and pawn against king at an address."""
+    """Compute the attack tables, Zobrist keys and the table of king and pawn against king at an address."""
     tb = tables_at(tables)
     fill_attack_tables(tb)
     fill_zobrist(tb)

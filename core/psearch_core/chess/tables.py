@@ -1,4 +1,4 @@
-"""Fills the tables that every kernel reads: attacks, Zobrist keys, an ending, evaluation weights."""
+"""Fills the tables that every kernel reads: attacks, Zobrist keys, king and pawn against king, weights."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ from psearch_core.terms import PAIR_SHIFT, REST_BOUND, TERMS, UNITS, Term
 
 
 def term_pairs(term: Term) -> tuple[tuple[int, int], ...]:
-    """Return the weights of a term, middle game and end game; a new term counts nothing until the tuner has fitted
-    it."""
+    """Return the weights of a term, as pairs of middle game and end game; 0 for a new term that is not fitted yet."""
     return weights.TERM_VALUES.get(term.name, ((0, 0),) * term.count)
 
 
 def fill_weights(tb: np.ndarray) -> None:
-    """Copy the evaluation weights into the tables.
-
-    tb: array of one `tables_dtype` record.
-    """
+    """Copy the evaluation weights into the tables, an array of one `tables_dtype` record."""
     record = tb[0]
     for piece in range(6):
         for square in range(64):
@@ -44,9 +40,9 @@ def fill_weights(tb: np.ndarray) -> None:
 
 
 def make_tables(tb: np.ndarray | None = None, network: EvaluationNetwork | None = None) -> np.ndarray:
-    """Fill an array of one `tables_dtype` record, in shared memory or else in memory of its own; returns it.
+    """Fill an array of one `tables_dtype` record and return it; without `tb` a new array is made.
 
-    network: None is that of the package. Raises NetworkError when that is not there.
+    network: None for the package's network. Raises NetworkError if that cannot be read.
     """
     if tb is None:
         tb = np.zeros(1, tables_dtype)

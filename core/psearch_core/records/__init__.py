@@ -1,12 +1,12 @@
 """The layout of everything in memory: every field with its unit and its writer.
 
-Records are C structs; Python sees them through numpy, kernels through `psearch_core.views` at an address. "Owner" of a
-frame means the worker that runs the stack the frame is on; for a frame whose node is open, the fields of the node
-belong to whoever holds its lock. A frame is known by its number, stack * MAX_PLY + ply.
+Records are C structs; Python accesses them through numpy, kernels by address through `psearch_core.views`. The owner of
+a frame is the worker that runs the frame's stack; the fields of an open node belong to the holder of its lock. A frame
+is identified by its number, stack * MAX_PLY + ply.
 
-One file a subject, all of whose names can be had from here: `layout` (sizes), `chess` (position, tables, evaluation),
-`node_record` (stacks with their nodes), `worker_record`, `header` (what all share), `pruning_record` (selective search,
-its modes), `simulation` (virtual time).
+All names can be imported from here. `layout` has the sizes, `chess` position, tables and evaluation, `node_record`
+stacks and nodes, `worker_record` workers, `header` what all workers share, `pruning_record` parameters and modes of
+selective search, `simulation` virtual time.
 """
 
 # ruff: noqa: F403

@@ -1,6 +1,6 @@
-"""A position, and the tables that every kernel reads, the network among them; what evaluation needs beside them.
+"""Records of a chess position, of the tables that every kernel reads (with the network), and of the evaluation.
 
-Another game has its own position in the memory of one of chess: in its first 128 bytes, with `key` behind them.
+Another game keeps its own position in the first 128 bytes of a chess position, before `key`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from psearch_core.records.layout import (
 from psearch_core.terms import TERM_COUNT, UNIT_COUNT
 
 ROW_ONE = 255
-"""Stands for 1.0 in a row, and in the sum that a hidden unit is cut off at."""
+"""Integer for 1.0 in a row and in a hidden unit, which is clipped at this."""
 OUT_ONE = 64
-"""Stands for 1.0 in an output weight."""
+"""Integer for 1.0 in an output weight."""
 
 network_dtype = record(
     [
-        ("rows", "i2", (NETWORK_FEATURES, NETWORK_HIDDEN)),  # by input: whose piece, which, on which square; 1/ROW_ONE
+        ("rows", "i2", (NETWORK_FEATURES, NETWORK_HIDDEN)),  # by input: whose piece, type, square; 1/ROW_ONE
         ("bias", "i2", (NETWORK_HIDDEN,)),  # 1/ROW_ONE
         ("out", "i2", (NETWORK_BUCKETS, 2, NETWORK_HIDDEN)),  # by number of men; the mover's units first; 1/OUT_ONE
         ("out_bias", "i4", (NETWORK_BUCKETS,)),  # 1 / (ROW_ONE * ROW_ONE * OUT_ONE)
@@ -36,9 +36,9 @@ network_dtype = record(
 
 accumulator_dtype = record(
     [
-        ("board", "u1", (64,)),  # the position that the sums are of, as `position_dtype` has it
-        ("sums", "i2", (2, NETWORK_HIDDEN)),  # of the hidden units, bias included, from White's side and from Black's
-        ("views", "i8", (2,)),  # how each side sees the board, `_view`; 0 nothing has been summed up
+        ("board", "u1", (64,)),  # board of the position that the sums belong to, as in `position_dtype`
+        ("sums", "i2", (2, NETWORK_HIDDEN)),  # hidden units with bias, from White's side and from Black's
+        ("views", "i8", (2,)),  # how each side sees the board, see `_view`; 0 before the first sum
         ("pad", "u1", (48,)),  # to a cache line
     ]
 )
@@ -46,7 +46,7 @@ accumulator_dtype = record(
 network_scratch_dtype = record(
     [
         ("accumulators", accumulator_dtype, (ACCUMULATORS,)),  # by ply
-        ("added", "i8", (64,)),  # addresses of rows: to be added, and to be taken off
+        ("added", "i8", (64,)),  # addresses of rows to be added (below: to be subtracted)
         ("removed", "i8", (64,)),
     ]
 )
@@ -69,7 +69,7 @@ pawn_entry_dtype = record(
 
 evaluation_dtype = record(
     [
-        # scratch: attack maps of the position being evaluated, by side
+        # scratch memory: attack maps of the position being evaluated, by side
         ("by_piece", "u8", (2, 6)),
         ("attacked", "u8", (2,)),
         ("twice", "u8", (2,)),
@@ -80,7 +80,7 @@ evaluation_dtype = record(
         ("queen_straight", "u8", (2,)),
         ("pad", "u1", (48,)),  # to a cache line
         ("network", network_scratch_dtype),
-        ("pawns", pawn_entry_dtype, (PAWN_ENTRIES,)),  # private to a worker: no races, and the same on every run
+        ("pawns", pawn_entry_dtype, (PAWN_ENTRIES,)),  # private to a worker: no races, and reproducible
     ]
 )
 
@@ -97,17 +97,17 @@ position_dtype = record(
         ("psq_mg", "i4"),  # material and piece-square sum, centipawns, White minus Black, middle game
         ("psq_eg", "i4"),  # the same, end game
         ("phase", "i2"),  # sum of PHASE over the pieces on the board, 24 at the start, more after promotions
-        ("ep", "i2"),  # square a pawn may capture to en passant, legally; -1 none
+        ("ep", "i2"),  # square to which a pawn can legally capture en passant; -1 none
         ("side", "i4"),  # 0 White, 1 Black to move
         ("rule50", "i4"),  # plies since the last capture or pawn move
-        # plies since the last irreversible or null move: how far back a repetition can lie
+        # plies since the last irreversible or null move: the range of repetitions
         ("reversible", "i4"),
     ]
 )
 
 tables_dtype = record(
     [
-        ("network", network_dtype),  # first, for its rows are to begin cache lines
+        ("network", network_dtype),  # comes first so that its rows begin cache lines
         ("slider", "u8", (107648,)),  # rook and bishop attacks, indexed by pext or magic
         ("rook_offset", "i8", (64,)),
         ("bishop_offset", "i8", (64,)),
@@ -118,9 +118,9 @@ tables_dtype = record(
         ("pawn", "u8", (2, 64)),  # squares attacked by a pawn of that colour
         ("between", "u8", (4096,)),  # from * 64 + to: squares strictly between, on a line
         ("line", "u8", (4096,)),  # from * 64 + to: the whole line through both, edge to edge
-        # own and neighbour files in front: no enemy pawn there makes a passed pawn
+        # squares in front on the own and the neighbour files: a pawn without enemy pawns there is passed
         ("passed", "u8", (2, 64)),
-        ("front", "u8", (2, 64)),  # own file in front
+        ("front", "u8", (2, 64)),  # squares in front on the own file
         ("neighbours", "u8", (8,)),  # the files beside a file
         ("zobrist_piece", "u8", (16, 64)),
         ("zobrist_castling", "u8", (64,)),
@@ -131,7 +131,7 @@ tables_dtype = record(
         ("phase", "i4", (16,)),
         ("terms", "i4", (TERM_COUNT,)),  # weights of psearch_core/terms.py: middle game * 65536 + end game, centipawns
         ("units", "i4", (UNIT_COUNT,)),  # of danger to a king
-        ("rest_bound", "i8"),  # B: what terms beside material and piece-square tables may add up to, centipawns
-        ("kpk", "u8", (KPK_WORDS,)),  # king and pawn against king, a bit for each position that is won
+        ("rest_bound", "i8"),  # bound on the sum of all terms except material and piece-square tables, centipawns
+        ("kpk", "u8", (KPK_WORDS,)),  # king and pawn against king: one bit for each won position
     ]
 )

@@ -1,4 +1,4 @@
-"""The program's side of compiling: one program compiles at a time, in a process that writes files into the cache."""
+"""Starts the compiler, a process that writes files into the cache, and waits for it. One program compiles at a time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from psearch_core.toolchain.kernel_cache import KernelError, PlugInError, Progre
 
 
 class NotPython(Exception):
-    """`sys.executable` is the program itself, or nothing; the text is its name, quoted."""
+    """`sys.executable` is not a Python interpreter; the text is its quoted name."""
 
 
 def python_command(mark: str) -> list[str]:
-    """Return this Python with the flags it was started with: an isolated one stays isolated.
+    """Return the command that starts this Python interpreter with the same flags; an isolated one stays isolated.
 
-    mark: the environment variable that is set in what is started, so that a program that is started in the place of
-    an interpreter does not start itself again. Raises NotPython there, in a frozen program, and in one that embeds
-    Python.
+    mark: the environment variable that the caller sets in the new process. If it is already set, `sys.executable` is no
+    interpreter but this program, which must not start itself again. Raises NotPython then, in a frozen program, and in
+    one that embeds Python.
     """
     name = os.path.basename(sys.executable or "")
     if mark in os.environ or getattr(sys, "frozen", False) or "py" not in name.lower():
@@ -37,29 +37,29 @@ _PROGRAM = (
     "raise SystemExit(main({folder!r}, {recipes!r}, {most_processes}, {parent}))"
 )
 _STARTED_BY = "PSEARCH_COMPILING"
-"""Set in the compiler's environment: where the interpreter is the program itself, it must not start another."""
+"""Environment variable set for the compiler; see `python_command`."""
 _MOST_PROCESSES = 16
 _POLL_S = 0.2
 _PATIENCE_S = 300.0
-"""Longest time without a report. One group takes some 10 s on a core of 2020."""
+"""Longest wait for a message, in seconds. One group takes about 10 s on a processor of 2020."""
 _IMPORT_S = 30.0
-"""Longest time for the import of a user's file."""
+"""Longest time that the import of a user's file may take, in seconds."""
 _LOCK_PATIENCE_S = 30.0
-"""A holder that compiles shows it sooner. File systems of a network may show it many seconds late."""
+"""Longest wait for a sign that another program is compiling, in seconds. Network file systems may show it late."""
 _MOST_WORDS = 400
 _MOST_ERRORS = 1 << 16
 
 
 class _Killed(Exception):
-    """The compiler was killed, or one of its processes: perhaps memory was short."""
+    """The compiler or one of its processes was killed, perhaps because memory was short."""
 
 
 @contextlib.contextmanager
 def compile_turn(folder: str, progress: Progress | None = None) -> Iterator[None]:
     """Wait for the turn to compile into a folder.
 
-    The lock is gone with the program that holds it. One that is stopped keeps it: so whoever sees nothing happen in the
-    folder for long goes on without it, as every program does where locks do not work.
+    The lock disappears with the program that holds it, but a program that is stopped keeps it. So if nothing happens in
+    the folder for long, we continue without the lock, and also where locks do not work.
     """
     from filelock import FileLock, Timeout
 
@@ -69,7 +69,7 @@ def compile_turn(folder: str, progress: Progress | None = None) -> Iterator[None
         try:
             lock.acquire(timeout=0 if seen is None else _LOCK_PATIENCE_S)
         except Timeout:
-            # compared with itself, not with a clock: that of a file server may be another
+            # compare the time with its earlier value: the clock of a file server may differ from ours
             before, seen = seen, os.stat(folder).st_mtime_ns
             if before == seen:
                 break
@@ -84,22 +84,22 @@ def compile_turn(folder: str, progress: Progress | None = None) -> Iterator[None
 
 
 def compile_groups(folder: str, recipes: Mapping[str, Recipe], progress: Progress | None) -> None:
-    """Compile groups, by name, into a folder of the cache; all of them with the same user's file, or with none.
+    """Compile groups (by name) into a folder of the cache; all have the same user's file, or none.
 
-    Raises KernelError, PlugInError where a user's file is to blame.
+    Raises PlugInError for a mistake in the user's file, KernelError for anything else.
     """
     try:
         try:
             _compile(folder, recipes, _MOST_PROCESSES, progress)
         except _Killed:
-            # alone it needs less memory, and what was done is kept
+            # a single process needs less memory, and finished parts are kept
             _compile(folder, recipes, 1, progress)
     except _Killed as error:
         raise KernelError(f"compiling the kernels failed: {error}") from error
 
 
 def _compile(folder: str, recipes: Mapping[str, Recipe], most_processes: int, progress: Progress | None) -> None:
-    """Have a process compile. Raises KernelError, and _Killed when another try may help."""
+    """Compile in another process. Raises KernelError, or _Killed when another try may help."""
     start = time.monotonic()
     process = _start(folder, recipes, most_processes)
     assert process.stdout is not None and process.stderr is not None
@@ -111,11 +111,11 @@ def _compile(folder: str, recipes: Mapping[str, Recipe], most_processes: int, pr
         stack.enter_context(process)
         stack.callback(process.kill)
         while process.returncode is None:
-            # not to the ends of the pipes: what the user's file has started may hold them
+            # do not read to the ends of the pipes: processes that the user's file has started may hold them open
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_POLL_S)
             with contextlib.suppress(OSError):
-                os.utime(folder)  # for those who wait for their turn
+                os.utime(folder)  # shows other programs that this one is compiling
             silent_s += _POLL_S
             *lines, report = (report + (process.stdout.read() or b"")).split(b"\n")
             errors = (errors + (process.stderr.read() or b""))[-_MOST_ERRORS:]
@@ -136,16 +136,16 @@ def _compile(folder: str, recipes: Mapping[str, Recipe], most_processes: int, pr
                 else:
                     raise _failure(text, errors)
             if importing and silent_s > _IMPORT_S:
-                raise PlugInError(f"{importing}: to import it takes more than {_IMPORT_S:.0f} s")
+                raise PlugInError(f"{importing}: importing it takes more than {_IMPORT_S:.0f} s")
             if silent_s > _PATIENCE_S:
-                raise KernelError(f"compiling the kernels failed: the compiler does nothing for {_PATIENCE_S:.0f} s")
+                raise KernelError(f"compiling the kernels failed: no message from the compiler for {_PATIENCE_S:.0f} s")
     if importing:
         raise PlugInError(f"{importing}: it ended the process that imported it")
     if process.returncode < 0:
         raise _Killed(f"the compiler was ended by signal {-process.returncode}; perhaps there is too little memory")
     if process.returncode:
         words = errors.decode(errors="replace").strip().rpartition("\n")[2]
-        raise _failure(f"compiling the kernels failed: {words or 'the compiler ended without a word'}", errors)
+        raise _failure(f"compiling the kernels failed: {words or 'the compiler ended without a message'}", errors)
 
 
 def _start(folder: str, recipes: Mapping[str, Recipe], most_processes: int) -> subprocess.Popen[bytes]:
@@ -154,19 +154,19 @@ def _start(folder: str, recipes: Mapping[str, Recipe], most_processes: int) -> s
     except NotPython as other:
         text = f"the kernels need a Python interpreter to compile them, and sys.executable is {other}"
         raise KernelError(text) from None
-    # the compiler works in another folder
+    # absolute paths, since the compiler runs in another folder
     path = [os.path.abspath(place) if not place or os.path.exists(place) else place for place in sys.path]
     program = _PROGRAM.format(
         path=path, folder=folder, recipes=dict(recipes), most_processes=most_processes, parent=os.getpid()
     )
-    # numba's own switches are for the host program: some change the machine code, some break it
+    # numba's environment variables are meant for the host program; some would change or break the machine code
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    environment["OPENBLAS_NUM_THREADS"] = "1"  # numpy starts no threads in a process that forks
+    environment["OPENBLAS_NUM_THREADS"] = "1"  # a process that forks must not have threads of numpy
     environment[_STARTED_BY] = "1"
     try:
         process = subprocess.Popen(
             [*python, "-c", program],
-            cwd="/",  # numba reads a file of settings in the working folder
+            cwd="/",  # numba would read a settings file in the working folder
             env=environment,
             bufsize=0,
             stdin=subprocess.DEVNULL,

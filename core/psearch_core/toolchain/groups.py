@@ -1,13 +1,13 @@
-"""Compiled kernels as Python calls them: loaded from the cache in milliseconds, compiled when there are none.
+"""Groups of kernels that Python calls: loaded from the cache in milliseconds, or else compiled.
 
 Python calls an `Entry`; entries that are used together make a `Group`, whose machine code is one object file. A group
-is declared beside those who call it (`*_entries.py` of a room) and names the modules that hold its kernels; nobody has
-to import these, or numba, to call it. The first call of an entry loads its group; `load` does it for several groups,
-and says what is going on.
+is declared next to its callers (in the `*_entries.py` of a package) and names the modules that hold its kernels. To
+call it, neither these modules nor numba are imported. The first call of an entry loads its group; `load` loads several
+groups and reports progress.
 
-An entry takes and returns 64-bit integers and is called through ctypes, which lets go of Python's global lock
-meanwhile. Compiling is done by a process of its own (`psearch_core.toolchain.compiler`, started by
-`compiler_client.py`), placing an object in memory by `machine_code.py`.
+An entry takes and returns 64-bit integers and is called through ctypes, which releases Python's global lock. Another
+process compiles (`psearch_core.toolchain.compiler`, started by `compiler_client.py`); `machine_code.py` places objects
+in memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _groups: dict[str, Group] = {}
 
 
 class Entry:
-    """A compiled function that takes and returns 64-bit integers; loads its group when it is first called."""
+    """A compiled function that takes and returns 64-bit integers. The first call loads its group."""
 
     def __init__(self, group: Group, name: str) -> None:
         self.group = group
@@ -44,11 +44,11 @@ class Entry:
 
 
 class Group:
-    """Kernels that are compiled, kept and loaded together.
+    """Kernels that are compiled, cached and loaded together.
 
-    name: of the object file; modules: those that define its entries; replaced: kernels of which this group has
-    another version, symbol by symbol, for studies, and for tests of what calls them. A stand-in may call the kernel
-    that it replaces. plug_in: a user's file that replaces some, too; adapter: see `Recipe`.
+    name: name of the object file; modules: modules that define the entries; replaced: symbols of kernels, and of those
+    that stand in for them, for studies and tests. A stand-in may call the kernel that it replaces. plug_in: a user's
+    file that replaces kernels, too; adapter: see `Recipe`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Group:
         self.recipe = Recipe(modules, dict(replaced or {}), adapter, plug_in)
         self._functions: dict[str, Any] = {}
         self._object: Object | None = None
-        """with a user's file, which another process may not find as it was"""
+        """The group's object, kept only if a user's file is in it: another process may find the file changed."""
         _groups[name] = self
 
     @property
@@ -73,27 +73,27 @@ class Group:
         return bool(self._functions)
 
     def entry(self, name: str) -> Entry:
-        """Return one of its functions, which need not be there yet."""
+        """Return an entry of this group, which need not be loaded yet."""
         return Entry(self, name)
 
     def function(self, name: str) -> Any:
-        """Return the machine code of an entry; loads, or compiles, the group."""
+        """Return the machine code of an entry; loads or compiles the group first."""
         if not self._functions:
             load(self)
         return self._functions[name]
 
     def packed(self) -> bytes:
-        """Return what `take_packed` takes, of a group that is loaded; empty without a user's file: every process has
-        the package's own kernels."""
+        """Return a loaded group for `take_packed` in another process; empty without a user's file, since every process
+        has the package's own kernels."""
         return b"" if self._object is None else kernel_cache.packed(self._object)
 
     def take_packed(self, content: bytes) -> None:
-        """Load what another process of this program has packed. Raises KernelError when the system refuses."""
+        """Load the group that another process of this program has packed. Raises KernelError if the system refuses."""
         if not self._functions:
             self._take(kernel_cache.unpacked(self.name, content))
 
     def _take(self, found: Object) -> None:
-        """Place its machine code. Raises KernelError when the system refuses."""
+        """Place the group's machine code in memory. Raises KernelError if the system refuses."""
         functions = functions_of(found)
         if self.recipe.plug_in is not None:
             self._object = found
@@ -101,7 +101,7 @@ class Group:
 
 
 def functions_of(found: Object) -> dict[str, Any]:
-    """Place machine code in this process; returns its entries. Raises KernelError when the system refuses."""
+    """Place machine code in this process and return its entries by name. Raises KernelError if the system refuses."""
     try:
         addresses = machine_code.place(found.code, [f"entry_{name}" for name in found.entries])
     except OSError as error:
@@ -114,13 +114,13 @@ def functions_of(found: Object) -> dict[str, Any]:
 
 
 def group_of(module: str) -> Group:
-    """Return the group of a module that belongs to no other."""
+    """Return the group of a module that belongs to no other group."""
     return _groups[module] if module in _groups else Group(module, module)
 
 
 @cache
 def key() -> str:
-    """Return the key of this program's folder in the cache; the same to its end."""
+    """Return the key of this program's folder in the cache, which does not change while the program runs."""
     return kernel_cache.environment_key(kernel_cache.processor())
 
 
@@ -130,10 +130,10 @@ def cache_environment() -> dict[str, str]:
 
 
 def load(*groups: Group, progress: Progress | None = None) -> float:
-    """Make the entries of these groups callable; compile those that are not in the cache. Returns seconds.
+    """Load these groups, compiling those that are not in the cache. Returns the seconds that it took.
 
-    Safe when several programs start at once: one compiles, the others wait and then load. Safe in several threads, too.
-    `progress` gets one line at a time while compiling, and nothing when all is loaded. Raises KernelError.
+    Several programs may start at once: one compiles, the others wait and then load. Threads may call this, too.
+    `progress` is called with a line for each compiled part, and not at all if nothing is compiled. Raises KernelError.
     """
     start = time.perf_counter()
     with _lock:
@@ -144,8 +144,8 @@ def load(*groups: Group, progress: Progress | None = None) -> float:
 
 
 def cached(group: Group, hashes: dict[str, str] | None = None) -> Object | None:
-    """Return the group's machine code from the cache, if none of its files has changed. hashes: found already, by path;
-    filled on the way. Raises KernelError for a cache that cannot be trusted."""
+    """Return the group's machine code from the cache if none of its source files has changed, else None. hashes: known
+    hashes of files by path; more are added. Raises KernelError for a cache that cannot be trusted."""
     return _kept(group, kernel_cache.open_folder(key()), {} if hashes is None else hashes)
 
 
@@ -155,7 +155,7 @@ def _kept(group: Group, folder: str, hashes: dict[str, str] | None) -> Object | 
 
 
 def _not_in_cache(groups: Sequence[Group]) -> list[Group]:
-    """Load what there is; what is left."""
+    """Load the groups that are in the cache; return the others."""
     hashes: dict[str, str] = {}
     missing = []
     for group in groups:
@@ -168,8 +168,8 @@ def _not_in_cache(groups: Sequence[Group]) -> list[Group]:
 
 
 def _compile(groups: Sequence[Group], progress: Progress | None) -> None:
-    """In another process: this one may have threads, and need not carry numba with it."""
-    from psearch_core.toolchain.compiler_client import compile_groups, compile_turn  # a warm start does without
+    """Compile groups in another process, since this one may have threads and should not import numba; load them."""
+    from psearch_core.toolchain.compiler_client import compile_groups, compile_turn  # a warm start needs neither
 
     folder = kernel_cache.open_folder(key(), make=True)
     with compile_turn(folder, progress):
@@ -177,13 +177,13 @@ def _compile(groups: Sequence[Group], progress: Progress | None) -> None:
         by_plug_in: dict[PlugIn | None, list[Group]] = {}
         for group in missing:
             by_plug_in.setdefault(group.recipe.plug_in, []).append(group)
-        # a process for each user's file: what it imports, and what it does, is its own affair
+        # one process for each user's file: it may import and do anything
         for members in by_plug_in.values():
             compile_groups(folder, {group.name: group.recipe for group in members}, progress)
             for group in members:
-                found = _kept(group, folder, None)  # also where somebody has edited files meanwhile
+                found = _kept(group, folder, None)  # valid even if source files have been edited meanwhile
                 if found is None:
-                    raise kernel_cache.refusal(folder, f"the kernels of {group.name} have gone")
+                    raise kernel_cache.refusal(folder, f"the kernels of {group.name} have disappeared")
                 group._take(found)
     if missing:
         kernel_cache.prune()

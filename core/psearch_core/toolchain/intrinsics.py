@@ -1,15 +1,15 @@
-"""What numba lacks: views of records at an address, atomic words, a few instructions, vectors of small integers.
+"""Operations that numba lacks: views of records at an address, atomic words, a few instructions, vectors of integers.
 
-A record that a kernel holds is a pointer, so passing one on costs a register. Records are reached by address
-(`view`), because everything that workers share lives in one mapped block, at another address in each process.
-Kernels must never *return* a record: numba would copy it whole.
+A kernel holds a record as a pointer, so passing one on costs one register. Records are accessed by address (`view`),
+because everything that workers share lives in one mapped block, at a different address in each process. Kernels must
+never *return* a record: numba would copy it whole.
 
-Words that several processes write are touched only through the atomic operations here. Loads acquire, stores
-release, read-modify-write is sequentially consistent. A plain load in a loop may be hoisted out of it.
+Words that several processes write are accessed only by the atomic operations here. Loads acquire, stores release,
+read-modify-write is sequentially consistent. The compiler may hoist a plain load out of a loop.
 
-A group is compiled without vectorisation of loops, and numba widens every product of 16 bits to 64; so the network's
-sums and its output are written out here, 16 lanes at a time. LLVM makes of them what the processor has: AVX2, AVX-512,
-SSE2, NEON. Addresses are int64; arrays lie one element behind the other, of any alignment that their type allows.
+Groups are compiled without loop vectorisation, and numba widens each product of 16-bit integers to 64 bits. So the sums
+and the output of the network are written here as vectors of 16 lanes, which LLVM maps to AVX2, AVX-512, SSE2 or NEON.
+Addresses are int64; arrays are contiguous and have any alignment that their type allows.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ HAS_PEXT = bool(llvmlite.binding.get_host_cpu_features().get("bmi2")) and not os
 
 
 def process_triple() -> str:
-    """The target that kernels are compiled for."""
+    """Return LLVM's name of the target for which kernels are compiled."""
     return str(llvmlite.binding.get_process_triple())
 
 
 def emitted(signature: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that makes an intrinsic of a function which writes its code and returns its value, if any.
+    """Return a decorator that makes an intrinsic from a function which emits its code and returns its value, if any.
 
-    The function gets LLVM's builder, and the values of the signature's arguments. A record goes in and out as its
-    address; no other type of record is taken for it.
+    The function gets LLVM's builder and the values of the arguments. A record is passed and returned as its address;
+    another type of record is a type error.
     """
 
     def decorate(emit: Callable[..., Any]) -> Any:
-        @wraps(emit)  # numba reads names and number of the arguments
+        @wraps(emit)  # numba reads the names of the arguments
         def typed(typing_context: Any, *given: Any) -> Any:
             pairs = list(zip(signature.args, given, strict=True))
             if any(isinstance(wanted, types.Record) and wanted != kind for wanted, kind in pairs):
@@ -71,7 +71,7 @@ def emitted(signature: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _word_at(builder: Any, where: Any, offset: int = 0) -> Any:
-    """The pointer to the word at an address, or so many bytes behind it."""
+    """Return a pointer to the word `offset` bytes after an address."""
     return builder.inttoptr(builder.add(where, ir.Constant(_I64, offset)) if offset else where, _I64.as_pointer())
 
 
@@ -81,8 +81,8 @@ def view(record: types.Record) -> Any:
 
 
 def element_of(parent: types.Record, base: str, record: types.Record) -> Any:
-    """An intrinsic `of(parent, number: int64)`: the record of that number in the array whose address is in the field
-    `base` of the parent."""
+    """Return an intrinsic `of(parent, number: int64)` that gives a record, by its number in the array whose address is
+    in the field `base` of the parent."""
     offset = parent.offset(base)
 
     @emitted(record(parent, types.int64))
@@ -94,19 +94,19 @@ def element_of(parent: types.Record, base: str, record: types.Record) -> Any:
 
 
 def target_of(parent: types.Record, name: str, record: types.Record) -> Any:
-    """Return an intrinsic `of(parent)`: the record whose address is in a field of the parent."""
+    """Return an intrinsic `of(parent)` that gives the record whose address is in a field of the parent."""
     offset = parent.offset(name)
     return emitted(record(parent))(lambda builder, owner: builder.load(_word_at(builder, owner, offset)))
 
 
 def neighbour(record: types.Record, step: int) -> Any:
-    """Return an intrinsic `of(record)`: the record `step` places further on in the array that it lies in."""
+    """Return an intrinsic `of(record)` that gives the record `step` places further on in the same array."""
     distance = ir.Constant(_I64, step * record.size)
     return emitted(record(record))(lambda builder, instance: builder.add(instance, distance))
 
 
 def field_address(record: types.Record, name: str) -> Any:
-    """An intrinsic that gives the address of a field, for the atomic operations."""
+    """Return an intrinsic that gives the address of a field, for the atomic operations."""
     offset = record.offset(name)
 
     @emitted(types.int64(record))
@@ -118,7 +118,7 @@ def field_address(record: types.Record, name: str) -> Any:
 
 @intrinsic
 def address(typing_context: Any, instance: Any) -> Any:
-    """The address of a record."""
+    """Return the address of a record."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ptrtoint(args[0], _I64)
@@ -128,7 +128,7 @@ def address(typing_context: Any, instance: Any) -> Any:
 
 @intrinsic
 def copy_record(typing_context: Any, target: Any, source: Any) -> Any:
-    """memcpy between two records of the same type (an assignment of records goes through one huge value)."""
+    """Copy a record to another of the same type by memcpy; an assignment would load the record as one huge value."""
     if not isinstance(target, types.Record) or target != source:
         return None
 
@@ -145,7 +145,7 @@ def copy_record(typing_context: Any, target: Any, source: Any) -> Any:
 
 @intrinsic
 def clear_record(typing_context: Any, target: Any) -> Any:
-    """All fields of a record to zero."""
+    """Set all fields of a record to zero."""
     if not isinstance(target, types.Record):
         return None
 
@@ -159,20 +159,20 @@ def clear_record(typing_context: Any, target: Any) -> Any:
 
 @emitted(types.void(types.int64, types.int64, types.int64))
 def copy_bytes(builder: Any, target: Any, source: Any, size: Any) -> None:
-    """memcpy(target address, source address, bytes); both aligned to 8."""
+    """Copy `size` bytes from one address to another, both of them multiples of 8."""
     to, origin = (builder.inttoptr(where, _I8.as_pointer()) for where in (target, source))
     cgutils.raw_memcpy(builder, to, origin, size, 1, align=8)
 
 
 def _load(ordering: str, result: types.Integer) -> Any:
-    """Return an intrinsic that reads a word as one."""
+    """Return an intrinsic that reads a word atomically."""
     return emitted(result(types.int64))(
         lambda builder, where: builder.load_atomic(_word_at(builder, where), ordering, 8)
     )
 
 
 def _store(ordering: str, kind: types.Integer) -> Any:
-    """An intrinsic that writes a word as one."""
+    """Return an intrinsic that writes a word atomically."""
 
     @emitted(types.void(types.int64, kind))
     def store(builder: Any, where: Any, value: Any) -> None:
@@ -184,12 +184,12 @@ def _store(ordering: str, kind: types.Integer) -> Any:
 atomic_load = _load("acquire", types.int64)
 atomic_store = _store("release", types.int64)
 relaxed_load_u64 = _load("monotonic", types.uint64)
-"""Untorn, with no ordering: for the transposition table, which validates what it reads."""
+"""Read a word untorn but without ordering. The transposition table needs no more: it validates what it reads."""
 relaxed_store_u64 = _store("monotonic", types.uint64)
 
 
 def racing_read(record: types.Record, name: str) -> Any:
-    """An intrinsic that reads a signed field which another worker may be writing: once, untorn, with no ordering."""
+    """Return an intrinsic that reads a signed field once, untorn and without ordering; others may be writing it."""
     offset = record.offset(name)
     kind: Any = record.typeof(name)
     if kind not in (types.int32, types.int64):
@@ -211,51 +211,51 @@ def _read_modify_write(operation: str) -> Any:
 
 
 atomic_add = _read_modify_write("add")
-"""Add to a word; returns what was there before."""
+"""Add to a word, and return its old value."""
 atomic_or = _read_modify_write("or")
 atomic_and = _read_modify_write("and")
 
 
 @emitted(types.boolean(types.int64, types.int64, types.int64))
 def compare_and_swap(builder: Any, where: Any, expected: Any, new: Any) -> Any:
-    """True when the word held `expected` and now holds `new`."""
+    """Replace `expected` by `new` in a word. Returns whether the word held `expected`."""
     pair = builder.cmpxchg(_word_at(builder, where), expected, new, "seq_cst", "seq_cst")
     return builder.extract_value(pair, 1)
 
 
 @emitted(types.int64(types.uint64))
 def popcount(builder: Any, word: Any) -> Any:
-    """The number of set bits."""
+    """Return the number of set bits."""
     return builder.ctpop(word)
 
 
 @emitted(types.int64(types.uint64))
 def lowest_bit(builder: Any, word: Any) -> Any:
-    """Index of the lowest set bit; undefined for 0."""
+    """Return the index of the lowest set bit; undefined for 0."""
     return builder.cttz(word, ir.Constant(ir.IntType(1), 1))
 
 
 def _called(builder: Any, name: str, result: Any, *args: Any) -> Any:
-    """The call of one of LLVM's own functions."""
+    """Emit a call of a function of LLVM or libc."""
     function_type = ir.FunctionType(result, [arg.type for arg in args])
     return builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), args)
 
 
 @emitted(types.int64(types.uint64, types.uint64))
 def pext(builder: Any, word: Any, mask: Any) -> Any:
-    """Parallel bit extract (BMI2). Only where `HAS_PEXT`."""
+    """Extract the bits of a word under a mask (the BMI2 instruction). Only for processors with `HAS_PEXT`."""
     return _called(builder, "llvm.x86.bmi.pext.64", _I64, word, mask)
 
 
 @emitted(types.uint64(types.uint64))
 def byte_swap(builder: Any, word: Any) -> Any:
-    """The bytes of a word in reverse order: a bitboard seen from the other side."""
+    """Reverse the bytes of a word: a bitboard as seen by the other side."""
     return _called(builder, "llvm.bswap.i64", _I64, word)
 
 
 @emitted(types.int64(types.uint64, types.uint64))
 def high_product(builder: Any, a: Any, b: Any) -> Any:
-    """The upper 64 bits of the 128-bit product: maps a key onto 0 .. b - 1 without a division."""
+    """Return the upper 64 bits of the 128-bit product, which maps a key to 0 .. b - 1 without a division."""
     wide = ir.IntType(128)
     product = builder.mul(builder.zext(a, wide), builder.zext(b, wide))
     return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), _I64)
@@ -263,36 +263,36 @@ def high_product(builder: Any, a: Any, b: Any) -> Any:
 
 @emitted(types.void(types.int64))
 def prefetch(builder: Any, where: Any) -> None:
-    """Begin to load the cache line at an address; never faults."""
+    """Start loading the cache line at an address; never faults."""
     how = [ir.Constant(_I32, number) for number in (0, 3, 1)]
     _called(builder, "llvm.prefetch.p0", _VOID, builder.inttoptr(where, _I8.as_pointer()), *how)
 
 
 @emitted(types.void())
 def pause(builder: Any) -> None:
-    """A hint to the processor: this is a spin loop; nothing on others than these."""
+    """Hint to an x86-64 or ARM processor that it is in a spin loop; do nothing on others."""
     if process_triple().startswith("x86_64"):
         _called(builder, "llvm.x86.sse2.pause", _VOID)
     elif process_triple().startswith("aarch64"):
-        # `isb` takes about as long as `pause` does; `yield` is no more than a `nop` on most processors
+        # `isb` takes about as long as `pause`; on most processors `yield` is a `nop`
         _called(builder, "llvm.aarch64.isb", _VOID, ir.Constant(_I32, 15))
 
 
 @emitted(types.int64())
 def cycle_counter(builder: Any) -> Any:
-    """The time stamp counter: for shares of time, never for decisions of the search."""
+    """Return the time stamp counter. It is for measuring shares of time, never for decisions of the search."""
     if process_triple().startswith("aarch64"):
-        # LLVM's own intrinsic reads a counter that Linux does not let programs read, before LLVM 18
+        # before LLVM 18 its intrinsic reads a counter that Linux does not let programs read
         return _called(builder, "llvm.read_volatile_register.i64", _I64, builder.module.add_metadata(["cntvct_el0"]))
     return _called(builder, "llvm.readcyclecounter", _I64)
 
 
 @intrinsic(prefer_literal=True)
 def check(typing_context: Any, condition: Any, message: Any) -> Any:
-    """Assert what must be so; message: a literal. Costs nothing but in a build with checks (`jit.CHECK`).
+    """Assert a condition; the message must be a literal. Costs nothing except in a build with checks (`jit.CHECK`).
 
-    There a false condition writes `psearch: check failed: MESSAGE` to stderr and aborts the process. A condition must
-    have no effect of its own, and no atomic operation in it: these are not dropped.
+    In such a build a false condition writes `psearch: check failed: MESSAGE` to stderr and aborts the process. A
+    condition must have no side effect and no atomic operation: other builds would still execute them.
     """
     if not isinstance(message, types.StringLiteral):
         return None
@@ -306,7 +306,7 @@ def check(typing_context: Any, condition: Any, message: Any) -> Any:
 
 
 def abort_unless(builder: Any, condition: Any, message: str) -> None:
-    """Code that ends the process, with a line to stderr, where the condition is false. By libc's functions."""
+    """Emit code that writes a line to stderr and aborts the process if the condition is false."""
     text = f"psearch: check failed: {message}\n".encode()
     with builder.if_then(builder.not_(condition), likely=False):
         constant = cgutils.global_constant(builder, "check", cgutils.make_bytearray(text))
@@ -317,22 +317,22 @@ def abort_unless(builder: Any, condition: Any, message: str) -> None:
         builder.position_at_end(builder.append_basic_block())
 
 
-# by libc name, so that the calling kernel can be cached
+# called by libc name, so that the machine code of the calling kernel can be cached
 sched_yield = types.ExternalFunction("sched_yield", types.int32())
 usleep = types.ExternalFunction("usleep", types.int32(types.uint32))
 
 
 LANES = 16
-"""16-bit integers of a vector: 32 bytes, a register of AVX2, two of SSE2 and NEON."""
+"""Number of 16-bit integers in a vector: 32 bytes, one register of AVX2, two of SSE2 or NEON."""
 _CHUNK = 8
-"""Vectors that `add_rows` holds in registers at a time: half of those of AVX2."""
+"""Number of vectors that `row_adder` keeps in registers: half of the registers of AVX2."""
 _I16 = ir.IntType(16)
 _ROW, _WIDE = ir.VectorType(_I16, LANES), ir.VectorType(_I32, LANES)
 _BOARD = ir.VectorType(_I8, 64)
 
 
 def _row_at(builder: Any, where: Any, index: int) -> Any:
-    """The pointer to a vector, so many vectors behind an address."""
+    """Return a pointer to the vector with this index in the array at an address."""
     offset = ir.Constant(_I64, index * LANES * 2)
     return builder.inttoptr(builder.add(where, offset), _ROW.as_pointer())
 
@@ -342,10 +342,10 @@ def _load_row(builder: Any, where: Any, index: int) -> Any:
 
 
 def row_adder(size: int) -> Any:
-    """Make an intrinsic `add(target, source, added, added_count, removed, removed_count)`: rows of `size` int16 each.
+    """Return an intrinsic `add(target, source, added, added_count, removed, removed_count)` for rows of `size` int16.
 
-    target becomes source plus the rows whose addresses stand at `added`, minus those at `removed` (int64 each). target
-    may be source. Sums wrap; who makes the rows sees to it that they do not.
+    It sets target to source plus the rows whose addresses (int64) are in the array `added`, minus those in `removed`.
+    target may be source. Sums wrap; the rows must be so small that they do not.
     """
     if size % LANES:
         raise AssertionError(f"rows of {size} are no multiple of {LANES}")
@@ -373,8 +373,8 @@ def row_adder(size: int) -> Any:
 
 
 def square_dot(size: int, top: int) -> Any:
-    """Make an intrinsic `dot(units, weights)`: the sum of weight * c * c over `size` int16 units, c being the unit
-    between 0 and `top`. A weight times `top` must fit into 16 bits, and the sum into 32."""
+    """Return an intrinsic `dot(units, weights)`: the sum of weight * c * c over `size` int16 units, where c is the unit
+    clipped to 0 .. `top`. A weight times `top` must fit into 16 bits, and the sum into 32."""
     if size % LANES:
         raise AssertionError(f"{size} units are no multiple of {LANES}")
 
@@ -387,7 +387,7 @@ def square_dot(size: int, top: int) -> Any:
             clipped = builder.select(builder.icmp_signed(">", clipped, zero), clipped, zero)
             clipped = builder.select(builder.icmp_signed("<", clipped, most), clipped, most)
             product = builder.mul(clipped, _load_row(builder, weights, index))  # in 16 bits
-            # of this LLVM makes one multiplication and addition of pairs (pmaddwd, smlal)
+            # LLVM compiles this to one instruction that multiplies and adds pairs (pmaddwd, smlal)
             total = builder.add(total, builder.mul(builder.sext(product, _WIDE), builder.sext(clipped, _WIDE)))
         name = f"llvm.vector.reduce.add.v{LANES}i32"
         reduce = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_I32, [_WIDE]), name)
@@ -398,6 +398,6 @@ def square_dot(size: int, top: int) -> Any:
 
 @emitted(types.uint64(types.int64, types.int64))
 def differing_bytes(builder: Any, first: Any, second: Any) -> Any:
-    """Which of 64 bytes at two addresses differ: a bit for each, the first byte's lowest."""
+    """Compare 64 bytes at two addresses; return a word with a bit for each byte that differs, the first the lowest."""
     one, other = (builder.load(builder.inttoptr(where, _BOARD.as_pointer()), align=1) for where in (first, second))
     return builder.bitcast(builder.icmp_unsigned("!=", one, other), _I64)

@@ -1,11 +1,12 @@
-"""The decorators of kernels; they own all of numba's options.
+"""Decorators of kernels, and the only place that sets numba's options.
 
 - `@kernel(signature)` marks a compiled function that only other kernels call.
-- `@entry(signature)` marks one that Python calls, too; it takes and returns integers only (addresses are int64).
-- `@hook(signature)` marks a kernel that a user's file may replace: by one marked `@replaces(hook)`, of its signature.
+- `@entry(signature)` marks one that Python calls, too; it takes and returns only integers (addresses are int64).
+- `@hook(signature)` marks a kernel that a user's file may replace by one marked `@replaces(hook)`, which has the
+  signature of the hook.
 
-All have exactly one signature. How they become machine code: `psearch_core.toolchain.compiler`; how Python calls
-it: `groups.py`.
+Each kernel has exactly one signature. `psearch_core.toolchain.compiler` turns kernels into machine code; `groups.py`
+lets Python call it.
 """
 
 from __future__ import annotations
@@ -22,33 +23,33 @@ from psearch_core.toolchain.groups import Entry, Group, group_of
 from psearch_core.toolchain.kernel_cache import PlugInError
 
 CHECK = bool(os.environ.get("PSEARCH_CHECK"))
-"""A build with the assertions of kernels (`intrinsics.check`) and with array bounds checked."""
+"""Whether kernels are compiled with their assertions (`intrinsics.check`) and with checks of array bounds."""
 YIELDS = bool(os.environ.get("PSEARCH_YIELDS"))
-"""A build in which a worker now and then loses its core between two steps that others can see."""
+"""Whether kernels are compiled so that a worker sometimes yields its core between two steps that others can see."""
 
 # error_model="numpy": an integer division needs no zero check and half the code.
 # nogil: a worker inside a kernel must not block the other threads of a program that embeds us.
 _OPTIONS: dict[str, Any] = {"nopython": True, "error_model": "numpy", "nogil": True}
 
 registry: dict[str, Kernel] = {}
-"""All kernels imported so far, by symbol."""
+"""Kernels of all imported modules, by symbol."""
 
 
 class External(NamedTuple):
-    """How a kernel is called by another that is being compiled without it."""
+    """The interface of a kernel to other kernels that are compiled separately."""
 
     template: Any
-    """numba's typing template: the one signature"""
+    """numba's typing template, with one signature."""
     pysignature: Any
     key: Any
-    """of its lowering in the target context"""
+    """Key of the call's implementation in numba's target context."""
 
 
 class Kernel(CPUDispatcher):
-    """A function with one signature.
+    """A compiled function with one signature.
 
-    It is compiled by `psearch_core.toolchain.compiler`, which sets `external` while other kernels call it. It is an
-    ordinary numba function, too: tests and fits call kernels from functions that numba compiles as they come.
+    `psearch_core.toolchain.compiler` compiles it, and sets `external` so that other kernels can call it. It is also an
+    ordinary numba function: tests and tuning call kernels from functions that numba compiles when they are called.
     """
 
     def __init__(
@@ -57,27 +58,26 @@ class Kernel(CPUDispatcher):
         super().__init__(function, targetoptions=_OPTIONS)
         self.arguments, self.result = sigutils.normalize_signature(signature)
         self.symbol = f"{function.__module__}.{function.__name__}"
-        """its name in machine code"""
+        """Name of the function in machine code."""
         self.external: External | None = None
         self.is_hook = is_hook
-        """whether a user's file may replace it"""
+        """Whether a user's file may replace the kernel."""
         self.is_memory = is_memory
-        """whether it gives memory that a user's file has to ask for"""
+        """Whether the kernel gives memory that a user's file must reserve (`WORDS = N`)."""
         self.answers: tuple[int, int] | None = None
-        """least and most that a stand-in for this hook may return"""
+        """Least and greatest value that a stand-in for this hook may return; None without limits."""
         self.writes: frozenset[tuple[Any, str]] = frozenset()
-        """record types, and the field of each, that a stand-in for this hook may assign to"""
+        """Fields that a stand-in for this hook may write, as record type and name."""
         self.stands_in_for: Kernel | None = None
 
     @property
     def limits(self) -> tuple[int, int] | None:
-        """Least and most that it may return, if it stands in for a hook that has such."""
+        """Least and greatest value that this stand-in may return; None without limits."""
         return None if self.stands_in_for is None else self.stands_in_for.answers
 
     @property
     def limits_text(self) -> str:
-        """The same in words."""
-        # asked of those alone that have limits
+        """The limits as a message; only for a kernel that has limits."""
         hook, (least, most) = self.stands_in_for.py_func.__name__, self.limits  # type: ignore[union-attr, misc]
         return f"{hook} must answer with a number from {least} to {most}"
 
@@ -86,7 +86,7 @@ class Kernel(CPUDispatcher):
             return self.external.template, self.external.pysignature, args, kws
         if not self.overloads:
             self.compile(self.result(*self.arguments))
-            # a call with other types is an error or a conversion, not a second copy
+            # a call with other types is an error or a conversion, never a second version
             self.disable_compile()
         return super().get_call_template(args, kws)
 
@@ -95,7 +95,7 @@ class Kernel(CPUDispatcher):
 
 
 class EntryKernel(Kernel):
-    """A kernel that Python calls: as machine code from its group's object."""
+    """A kernel that Python can call; the machine code is that of its group's object."""
 
     def __init__(self, function: Callable[..., Any], signature: Any, group: Group) -> None:
         super().__init__(function, signature)
@@ -111,37 +111,37 @@ def _registered(made: Kernel) -> Kernel:
 
 
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a compiled function for other kernels, with exactly one signature."""
+    """Return a decorator that makes a kernel with this signature."""
     return lambda function: _registered(Kernel(function, signature))
 
 
 def hook(signature: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a kernel that a user's file may replace."""
+    """Return a decorator that makes a kernel which a user's file may replace."""
     return lambda function: _registered(Kernel(function, signature, is_hook=True))
 
 
 def limit_answers(least: int, most: int, *hooks: Any) -> None:
-    """Have what stand-ins for these hooks return brought within limits; a build with checks ends with a line instead.
-    The package's own kernels need no such code."""
+    """Clamp what stand-ins for these hooks return to limits; a build with checks aborts with a message instead. The
+    package's own kernels are compiled without this."""
     for each in hooks:
         each.answers = least, most
 
 
 def allow_writing(record: Any, field: str, *hooks: Any) -> None:
-    """Let stand-ins for these hooks assign to a field of a record. All others only read."""
+    """Let stand-ins for these hooks write a field of a record. They may only read everything else."""
     for each in hooks:
         each.writes |= {(record, field)}
 
 
 def memory(signature: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a kernel that gives a user's file memory of its own: as much as its line `WORDS = N` says."""
+    """Return a decorator for a kernel that gives a user's file its memory: the N words of its line `WORDS = N`."""
     return lambda function: _registered(Kernel(function, signature, is_memory=True))
 
 
 def replaces(original: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return a kernel that stands in for a hook, with its signature, in searches that have the kernel's file.
+    """Return a decorator for a kernel that stands in for a hook in searches with the kernel's file.
 
-    It may call the original. Raises PlugInError for what is no hook, and for a function of other arguments.
+    The stand-in may call the original. Raises PlugInError if `original` is no hook or has other arguments.
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -162,7 +162,7 @@ def replaces(original: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def line_of(function: Callable[..., Any]) -> int:
-    """Return the line of a function's `def`, below its decorators."""
+    """Return the number of the line with a function's `def`, below its decorators."""
     try:
         lines, first = inspect.getsourcelines(function)
     except OSError:  # made by `exec`
@@ -171,8 +171,8 @@ def line_of(function: Callable[..., Any]) -> int:
 
 
 def entry(signature: Any, group: Group | None = None) -> Callable[[Callable[..., Any]], Any]:
-    """Return a compiled function that Python calls; takes and returns integers only.
+    """Return a decorator for a kernel that Python can call, which takes and returns only integers.
 
-    group: names the function's module among its modules; None: a group of that module alone.
+    group: a group that has the function's module among its modules; None for a group of that module alone.
     """
     return lambda function: _registered(EntryKernel(function, signature, group or group_of(function.__module__)))

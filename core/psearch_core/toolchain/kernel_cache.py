@@ -1,20 +1,20 @@
-"""Where machine code is kept, and when it may be used. Needs neither numba nor LLVM.
+"""The cache of machine code: where it is kept, and when it may be used. Needs neither numba nor LLVM.
 
-The cache is the folder that `PSEARCH_CACHE_DIR` names, or this user's folder for caches. A folder in it is named by all
-that changes machine code beside the kernels themselves: versions, the processor, switches. In that lie
+The cache is the folder that `PSEARCH_CACHE_DIR` names, or the user's cache folder. Each folder in it is named by
+everything except the kernels that machine code depends on: versions, the processor, switches. It contains
 
-- `NAME-DIGEST.o`: the machine code of a group of kernels; the digest covers the text of every function in it, without
+- `NAME-DIGEST.o`: the machine code of a group of kernels. The digest covers the text of every function in it, without
   comments and docstrings, and the value of every constant that is frozen into it.
-- `DIGEST.bc`: one kernel as LLVM's bitcode before optimisation. A change of one kernel compiles that kernel only.
-- `NAME-DIGEST.json`: the files that a group was made from, with a hash of each, and its object. The digest covers the
-  installation and the group's recipe. While all files are the same nothing has to be imported to know which object is
-  right.
+- `DIGEST.bc`: one kernel as LLVM bitcode, not optimised. If one kernel changes, only that kernel is compiled again.
+- `NAME-DIGEST.json`: the name of a group's object, and the source files that it was made from, each with a hash. The
+  digest covers the installation and the group's recipe. If no file has changed, the object is valid, and nothing has to
+  be imported to find that out.
 
-Every file is sealed with a checksum and replaced as a whole: one that is torn, cut short, emptied by a power cut or of
-another make is as good as none, and is made again. Nothing is unpickled.
+Every file is sealed with a checksum and replaced as a whole. A file that is torn, truncated, emptied by a power cut or
+of another format counts as missing and is made again. Nothing is unpickled.
 
-Whoever can write there can have other code run. So the folder and each file in it must belong to this user, or to root,
-and nobody else may be able to write to them; anything else is refused.
+Whoever can write to the cache can run code in our processes. So the folder and its files must belong to this user or to
+root, and nobody else may have write permission; anything else is refused.
 """
 
 from __future__ import annotations
@@ -35,49 +35,49 @@ from typing import Any, NamedTuple
 Progress = Callable[[str], None]
 
 SWITCHES = ("PSEARCH_NO_PEXT", "PSEARCH_CHECK", "PSEARCH_YIELDS")
-"""Environment variables that change machine code."""
+"""Environment variables that machine code depends on."""
 MOST_BYTES = 512 << 20
-"""Size of the whole cache: some hundred versions, processors and switches."""
+"""Greatest size of the whole cache, in bytes: about a hundred combinations of version, processor and switches."""
 _FORMAT = b"psearch kernels 1\n"
 _NOT_TOUCHED_S = 3600.0
-"""A file's time of last use is written at most this often, not at every start of a program."""
+"""Seconds for which a file's time of last use is not written again: not every start of a program should write it."""
 _SPARED_S = 86400.0
-"""A file that was used this recently stays, however full the cache is: it may be in use."""
+"""Seconds after its last use for which a file stays in a full cache, since a program may still need it."""
 _FILE = re.compile(r"[\w.-]+-[0-9a-f]{32}\.o|[0-9a-f]{32}\.bc|[\w.-]+-[0-9a-f]{12}\.json|\.new-\w+")
 _NEW = ".new-"
-"""Begins the name of a file that is being written; one that stays was left by a program that was killed."""
+"""Prefix of the name of a file that is being written. An old one was left by a program that was killed."""
 
 
 class KernelError(Exception):
-    """Kernels cannot be had; the text is one line."""
+    """Kernels cannot be loaded or compiled; the text is one line."""
 
 
 class PlugInError(KernelError):
-    """A user's file of kernels has a mistake; the text begins with the file, and the line where there is one."""
+    """A user's file of kernels has a mistake; the text begins with the file and, if known, the line."""
 
 
 class PlugIn(NamedTuple):
     """A user's file whose kernels stand in for hooks."""
 
     file: str
-    """absolute path"""
+    """Absolute path of the file."""
     module: str
-    """by which it is imported; empty: it is no module of a package"""
+    """Name under which the file is imported; empty if it is no module of a package."""
     digest: str
-    """`content_hash` of the file"""
+    """Hash of the file, by `content_hash`."""
     beside: tuple[str, ...] = ()
-    """file, module and digest of a second file, whose kernels stand in for other hooks: a game's policy"""
+    """File, module and digest of a second file, whose kernels stand in for other hooks: a game's policy."""
 
 
 class Recipe(NamedTuple):
-    """Says from what a group is compiled."""
+    """Description of what a group is compiled from."""
 
     modules: tuple[str, ...]
-    """those that define its entries"""
+    """Modules that define the entries."""
     replaced: Mapping[str, str] = {}
-    """kernels of which it has another version, by symbol; a user's file does not replace these"""
+    """Symbols of kernels, and of those that stand in for them; a user's file does not replace these."""
     adapter: str = ""
-    """the module that makes kernels of a user's plain functions, by `adapt`, and tries them out, by `try_out`"""
+    """Module that makes kernels from a user's plain functions (`adapt`) and tries them out (`try_out`)."""
     plug_in: PlugIn | None = None
 
 
@@ -85,11 +85,11 @@ class Object(NamedTuple):
     """The machine code of a group."""
 
     name: str
-    """of its file"""
+    """Name of the object's file in the cache."""
     entries: dict[str, int]
-    """name and number of arguments of each function that Python calls"""
+    """Number of arguments of each function that Python calls, by name."""
     code: bytes
-    """an object file"""
+    """Content of the object file."""
 
 
 # -- the folder ----------------------------------------------------------------------------------------------------
@@ -98,8 +98,7 @@ _root: str | None = None
 
 
 def root() -> str:
-    """Return the folder of the cache: absolute, and the same to the program's end. Raises KernelError for a user who
-    has none."""
+    """Return the absolute path of the cache, fixed while the program runs. Raises KernelError without a home folder."""
     global _root
     if _root is None:
         chosen = os.path.expanduser(os.environ.get("PSEARCH_CACHE_DIR", ""))
@@ -109,10 +108,10 @@ def root() -> str:
 
                 chosen = user_cache_dir("psearch")
             if chosen.startswith("~"):
-                raise RuntimeError  # as some versions of platformdirs do
+                raise RuntimeError  # some versions of platformdirs raise it themselves
             _root = os.path.abspath(chosen)
         except RuntimeError:
-            text = "there is no home to keep compiled kernels in: PSEARCH_CACHE_DIR must name a folder"
+            text = "there is no home folder for compiled kernels: PSEARCH_CACHE_DIR must name a folder"
             raise KernelError(text) from None
         except OSError as error:  # the working folder has been removed
             raise refusal(chosen, error) from error
@@ -120,8 +119,8 @@ def root() -> str:
 
 
 def open_folder(key: str, make: bool = False) -> str:
-    """Return the path of this key's folder. make: if there is none. Raises KernelError for one that cannot be had, or
-    that others can write to."""
+    """Return the path of this key's folder. make: create a missing folder. Raises KernelError for one that cannot be
+    used, or that others can write to."""
     path = os.path.join(root(), f"kernels-{key}")
     try:
         if make:
@@ -129,31 +128,31 @@ def open_folder(key: str, make: bool = False) -> str:
         status = os.lstat(path)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and not make:
-            return path  # in which nothing is found
+            return path  # nothing will be found in it
         raise refusal(path, error) from error
     if not stat.S_ISDIR(status.st_mode):
-        raise refusal(path, "it is no folder")
+        raise refusal(path, "it is not a folder")
     if not _is_own(status):
-        raise refusal(path, "it belongs to somebody else, or others can write to it")
+        raise refusal(path, "it belongs to another user, or other users can write to it")
     return path
 
 
 def refusal(path: str, reason: OSError | str) -> KernelError:
-    """Return what is said where the cache cannot be used."""
+    """Return the error for a cache that cannot be used."""
     text = (reason.strerror or str(reason)) if isinstance(reason, OSError) else reason
     return KernelError(f"kernels cannot be kept in {path}: {text} (PSEARCH_CACHE_DIR may name another folder)")
 
 
 def _is_own(status: os.stat_result) -> bool:
-    """Whether nobody but root and this user can write there."""
+    """Tell whether only root and this user have write permission."""
     return status.st_uid in (0, os.geteuid()) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def prune() -> None:
-    """Drop the least recently used files of the cache beyond its size.
+    """Delete the least recently used files until the cache has at most its greatest size.
 
-    What has another name than the files of the cache is left alone. Other programs may use the cache meanwhile, and
-    prune it too; what cannot be done is left.
+    Files with other names are left alone. Other programs may use and prune the cache at the same time, so errors are
+    ignored.
     """
     files = []
     for path in Path(root()).glob("kernels-" + "[0-9a-f]" * 24 + "/*"):
@@ -179,25 +178,25 @@ _ENOUGH = 1 << 16
 
 
 def processor() -> str:
-    """Return what kind of processor this is, with all that it can do: machine code is made for it.
+    """Return a description of this processor and its features, for which machine code is made.
 
-    As the system tells it, for to ask LLVM one has to load it.
+    The description comes from the system, since loading LLVM takes long.
     """
-    said = [os.uname().machine]
+    parts = [os.uname().machine]
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-        for line in file.read(_ENOUGH).partition("\n\n")[0].splitlines():  # the first one stands for all
+        for line in file.read(_ENOUGH).partition("\n\n")[0].splitlines():  # only the first core
             name, _, value = line.partition(":")
             if _PROCESSOR_FIELDS.fullmatch(name.strip()):
-                said.append(value.strip())
-    if len(said) == 1:
+                parts.append(value.strip())
+    if len(parts) == 1:
         from llvmlite import binding
 
-        said += [binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()]
-    return "\n".join(said)
+        parts += [binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()]
+    return "\n".join(parts)
 
 
 def environment_key(processor: str) -> str:
-    """Return the key of a folder. processor: see `processor`."""
+    """Return the key of the folder for a processor, as `processor` describes it, and this environment."""
     digest = hashlib.sha256(_FORMAT)
     for part in (sys.version, processor, *(os.environ.get(name, "") for name in SWITCHES)):
         digest.update(part.encode() + b"\0")
@@ -207,7 +206,7 @@ def environment_key(processor: str) -> str:
 
 
 def _version_file(package: str) -> bytes:
-    """The text that says a package's version, without importing the package: that may take long."""
+    """Return the source text that has a package's version; importing the package would take long."""
     found = find_spec(package)
     if found is None or found.origin is None:
         return b""
@@ -222,9 +221,9 @@ def _version_file(package: str) -> bytes:
 
 
 def write_sealed(folder: str, name: str, content: bytes) -> None:
-    """Replace a file as a whole: who reads it gets the old content or the new. Raises KernelError.
+    """Replace a file atomically: readers get the old content or the new. Raises KernelError.
 
-    Not forced to the disk: what a power cut leaves half written is not believed.
+    The file is not synced to disk; if a power cut leaves it incomplete, its checksum is wrong.
     """
     new = os.path.join(folder, f"{_NEW}{os.urandom(8).hex()}")
     try:
@@ -238,9 +237,8 @@ def write_sealed(folder: str, name: str, content: bytes) -> None:
 
 
 def read_sealed(folder: str, name: str) -> bytes | None:
-    """Return the content of a file that `write_sealed` wrote, which counts as used now; None when there is none, or
-    none that can be trusted."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a named pipe has perhaps no writer
+    """Return what `write_sealed` wrote, and mark the file as used; None if it is missing or cannot be trusted."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # do not wait for the writer of a named pipe
     try:
         with open(os.open(os.path.join(folder, name), flags), "rb") as file:
             status = os.fstat(file.fileno())
@@ -258,7 +256,7 @@ def read_sealed(folder: str, name: str) -> bytes | None:
 
 
 def _digest(name: str, content: bytes) -> bytes:
-    """Return the digest of a file under its own name: one that was copied over another is not the other."""
+    """Return the digest of a file's name and content, so that a file copied to another name is not valid."""
     return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 
@@ -266,8 +264,8 @@ def _digest(name: str, content: bytes) -> bytes:
 
 
 def _record_name(group: str, recipe: Recipe) -> str:
-    """Two installations may share a cache, and the objects in it: each has a record of its own. And another program may
-    mean other kernels by the same name."""
+    """Return the name of a group's record. Installations that share a cache have different records, and so have
+    programs that use one name for different kernels."""
     made_of = recipe.modules, sorted(recipe.replaced.items()), recipe.adapter, recipe.plug_in
     return f"{group}-{content_hash(f'{__file__}{made_of}'.encode())[:12]}.json"
 
@@ -286,15 +284,15 @@ def file_hash(path: str) -> str:
 
 
 def write_record(folder: str, group: str, recipe: Recipe, files: Mapping[str, str], object_name: str) -> None:
-    """Note that the group is `object_name` while these files have these hashes."""
+    """Record that `object_name` is the group's object as long as these files have these hashes."""
     record = json.dumps({"files": dict(files), "object": object_name})
     write_sealed(folder, _record_name(group, recipe), record.encode())
 
 
 def recorded_object(folder: str, group: str, recipe: Recipe, known: dict[str, str] | None) -> str | None:
-    """Return the name of the group's object, if none of the files that it was made from has changed.
+    """Return the name of the group's object if none of its source files has changed, else None.
 
-    known: hashes found already, by path; filled on the way. None: whatever has changed.
+    known: known hashes of files by path; more are added. None: do not look at the files.
     """
     content = read_sealed(folder, _record_name(group, recipe))
     if content is None:
@@ -310,17 +308,17 @@ def recorded_object(folder: str, group: str, recipe: Recipe, known: dict[str, st
 
 
 def read_object(folder: str, name: str) -> Object | None:
-    """Return the machine code of a group; None when there is no such object, or it is damaged."""
+    """Return an object of the cache; None if it is missing or damaged."""
     content = read_sealed(folder, name)
     return None if content is None else unpacked(name, content)
 
 
 def packed(found: Object) -> bytes:
-    """Return entries and code, for a file or another process."""
+    """Return entries and code as bytes, for a file or another process."""
     return json.dumps(found.entries).encode() + b"\n" + found.code
 
 
 def unpacked(name: str, content: bytes) -> Object:
-    """Return what `packed` has packed."""
+    """Return the object that `packed` turned into bytes."""
     entries, _, code = content.partition(b"\n")
     return Object(name, json.loads(entries), code)

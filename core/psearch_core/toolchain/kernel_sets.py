@@ -1,9 +1,8 @@
-"""Kernel sets: which kernels a search runs, as a value that travels with its memory and workers; reading a user's file.
+"""Kernel sets, which say what kernels a search runs, and functions that read a user's file of kernels.
 
-A set is the package's own, or the same with hooks (`jit.hook`) replaced by the kernels of one file, or of a game's and
-a policy's. What has such a set asks it for the group to call in place of one of the package's. A file is known by its
-path and a hash of its content: one that has been edited is another set, and no process runs another than the one that
-was asked for. The program that names a file reads it here, and so does the compiler that runs it.
+A set has the kernels of the package, or has hooks (`jit.hook`) replaced by the kernels of a user's file: a policy, a
+game, or both. `KernelSet.group` gives the group to call in place of one of the package's. A file is identified by its
+path and a hash of its content: an edited file is another set, so every process runs the version that was asked for.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from psearch_core.toolchain.kernel_cache import PlugIn, PlugInError
 _MARK_DIGITS, _MOST_LETTERS = 12, 32
 _MOST_BYTES = 1 << 20
 _MOST_WORDS = 1 << 17
-"""Words of memory that a file may have: a mebibyte."""
+"""Greatest number of 64-bit words of memory that a file may have: one mebibyte."""
 _WORDS = re.compile(rb"^WORDS\b[^=\n]*=[ \t]*([^#\r\n]*)", re.MULTILINE)
 _lock = threading.Lock()
 _groups: dict[tuple[str, PlugIn, str], Group] = {}
@@ -34,31 +33,31 @@ _groups: dict[tuple[str, PlugIn, str], Group] = {}
 
 @dataclass(frozen=True)
 class KernelSet:
-    """The kernels of the package, or with those of a file in place of some."""
+    """The kernels of the package, some of which a user's file may replace."""
 
     file: str = ""
-    """absolute path; empty: nothing is replaced"""
+    """Absolute path of the user's file; empty if nothing is replaced."""
     module: str = ""
-    """by which the file is imported; empty: it is no module of a package"""
+    """Name under which the file is imported; empty if it is no module of a package."""
     digest: str = ""
-    """hash of the file's content"""
+    """Hash of the file's content."""
     words: int = 0
-    """of 64 bits, in the memory that all workers share, for the file's kernels alone"""
+    """Number of 64-bit words in shared memory that only the file's kernels use."""
     hooks: str = ""
-    """names of the hooks that the file replaces, as its text has them, with spaces between"""
+    """Names of the hooks that the file replaces, separated by spaces."""
     adapter: str = ""
-    """the module that makes kernels of the file, where it is one of plain functions: it names, as `REPLACED` and
-    `MODULES`, what every group has in its kernels' place, and besides; see `Recipe`"""
+    """Module that makes kernels from a file of plain functions (see `Recipe`); empty for a file of kernels. Its
+    `REPLACED` names kernels that it replaces in every group, its `MODULES` modules that it adds to every group."""
     beside: tuple[str, ...] = ()
-    """see `PlugIn`"""
+    """A second file; see `PlugIn`."""
 
     @property
     def brings_game(self) -> bool:
-        """Whether the file says what is searched: the package's own kernels cannot search it then."""
+        """Whether the file defines a game, which the package's own kernels cannot search."""
         return bool(self.adapter)
 
     def group(self, base: Group) -> Group:
-        """Return the group with this set's kernels; `base` itself where nothing is replaced."""
+        """Return the group with this set's kernels; `base` itself if nothing is replaced."""
         if not self.file:
             return base
         plug_in = PlugIn(self.file, self.module, self.digest, self.beside)
@@ -81,12 +80,12 @@ STANDARD = KernelSet()
 
 
 def read_plug_in(file: str) -> bytes:
-    """Return the content of a file. Raises OSError, also for what is no regular file of a mebibyte at most."""
-    # a pipe without a writer is not waited for
+    """Return the content of a file. Raises OSError, also unless it is a regular file of at most one mebibyte."""
+    # O_NONBLOCK: do not wait for the writer of a named pipe
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         with open(descriptor, "rb", closefd=False) as source:
             content = source.read(_MOST_BYTES + 1)
     finally:
@@ -97,8 +96,8 @@ def read_plug_in(file: str) -> bytes:
 
 
 def compiled(source: bytes, file: str) -> CodeType:
-    """Return Python's code of a file. Raises SyntaxError, and PlugInError for null bytes, which are a ValueError before
-    Python 3.11.4."""
+    """Compile the source text of a file to Python code. Raises SyntaxError, and PlugInError for null bytes, for which
+    Python before 3.11.4 raises ValueError."""
     try:
         return compile(source, file, "exec", dont_inherit=True)
     except ValueError as error:
@@ -106,14 +105,14 @@ def compiled(source: bytes, file: str) -> CodeType:
 
 
 def syntax_mistake(error: SyntaxError, file: str) -> PlugInError:
-    """Return what a user is told of a text that is no Python: that of the file, or of one that it imports."""
+    """Return the error message for a syntax error in a user's file, or in a file that it imports."""
     place = (error.filename or file) if error.lineno is None else f"{error.filename}:{error.lineno}"
     return PlugInError(f"{place}: {error.msg}")
 
 
 def hooks_of(content: bytes) -> str:
-    """Return the names that a file replaces with `@replaces(NAME)`, as its text has them, with spaces between; nothing
-    of the file is run. A text that is no Python replaces nothing, which its compiler will tell."""
+    """Return the names that a file replaces with `@replaces(NAME)`, separated by spaces, without running the file. A
+    file with a syntax error replaces nothing; the compiler reports the error later."""
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -136,12 +135,12 @@ def hooks_of(content: bytes) -> str:
 
 
 def _last_name(node: ast.expr) -> str:
-    """`c` of `a.b.c`; empty for what is no name."""
+    """Return `c` for `a.b.c`; empty for anything but names."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def words_of(file: str, content: bytes) -> int:
-    """Return N of the line `WORDS = N`, 0 if there is none. Raises PlugInError for another N than one that will do."""
+    """Return N of the line `WORDS = N`, 0 without such a line. Raises PlugInError if N is no number or too big."""
     words = 0
     for found in _WORDS.finditer(content):
         number = found[1].strip()

@@ -1,10 +1,9 @@
-"""Places the machine code of an object file into this process's memory.
+"""Places the machine code of an object file in this process's memory.
 
-LLVM has a loader for that (`llvmlite.binding`), but to import it takes longer than anything else that a warm start
-needs: a library of 180 MB is mapped and relocated. What the compiler leaves is simple: code and constants, which refer
-to each other relative to where they lie, and a handful of functions of libc. So on x86-64 the object is placed here.
-Anything else (another processor, a relocation that is not expected, a system without anonymous files) is left to
-LLVM's loader.
+LLVM has a loader for that (`llvmlite.binding`), but importing it takes longer than everything else at a warm start: a
+library of 180 MB is mapped and relocated. The compiler's object files are simple: code and constants that refer to each
+other by relative address, and a few functions of libc. So on x86-64 this module places them itself. Everything else
+(another processor, an unexpected relocation, a system without anonymous files) is left to LLVM's loader.
 
 Source: System V Application Binary Interface, AMD64 Architecture Processor Supplement, section 4.4 (relocation types).
 """
@@ -16,8 +15,9 @@ import errno
 import fcntl
 import os
 import struct
+from collections import namedtuple
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from psearch_core.toolchain.kernel_cache import KernelError
 
@@ -25,43 +25,33 @@ from psearch_core.toolchain.kernel_cache import KernelError
 _ALLOC, _WRITE = 2, 1
 _SYMBOLS, _RELOCATIONS, _NOBITS, _UNWIND = 2, 4, 8, 0x70000001
 _RELATIVE = {2, 4}
-"""R_X86_64_PC32, R_X86_64_PLT32: distance from the place, 32 bits."""
+"""Types of relocations by 32-bit distance: R_X86_64_PC32 and R_X86_64_PLT32."""
 _X86_64 = 62
 _RELOCATABLE = 1
 _STUB = b"\xff\x25\x00\x00\x00\x00"
-"""jmp to the address that follows"""
+"""Instruction that jumps to the address that follows it."""
 _STUB_BYTES = 16
 _OFFSETS = "_GLOBAL_OFFSET_TABLE_"
-"""Made by the loader."""
+"""Symbol that the loader defines."""
 _READ_EXECUTE, _MAP_PRIVATE = 5, 2
 _MFD_CLOEXEC, _MFD_ALLOW_SEALING, _MFD_NOEXEC_SEAL = 1, 2, 8
 _ADD_SEALS, _ALL_SEALS = 1033, 15
-"""Numbers of the kernel; Python has names only for what the machine had that built it."""
+"""Constants of Linux, for which Python has names only if it was built on a system that had them."""
 
 _kept: list[Any] = []
-"""Holds the memory of all that was placed, which lives as long as the process."""
+"""LLVM's engines, which own the memory of the machine code until the process ends."""
 
 
 class NotSimple(Exception):
-    """The object needs a real loader."""
+    """The object must be placed by LLVM's loader."""
 
 
-class _Section(NamedTuple):
-    name: int
-    type: int
-    flags: int
-    address: int
-    offset: int
-    size: int
-    link: int
-    info: int
-    align: int
-    entry_size: int
+_Section = namedtuple("_Section", "name type flags address offset size link info align entry_size")
 
 
 def place(code: bytes, names: Iterable[str]) -> dict[str, int]:
-    """Place an object file; returns the addresses of these functions of it. Raises KernelError for functions that are
-    nowhere, OSError where no memory for it can be had."""
+    """Place an object file in memory and return the addresses of these functions. Raises KernelError for functions that
+    do not exist, OSError if no memory is available."""
     try:
         found = place_simple(code)
     except NotSimple:
@@ -70,7 +60,7 @@ def place(code: bytes, names: Iterable[str]) -> dict[str, int]:
 
 
 def place_simple(code: bytes) -> dict[str, int]:
-    """Return addresses of all functions of an object file, by name. Raises NotSimple, OSError."""
+    """Place an object file in memory and return the addresses of its functions by name. Raises NotSimple, OSError."""
     if struct.unpack_from("<H", code, 18)[0] != _X86_64 or os.uname().machine != "x86_64":
         raise NotSimple("another processor")
     sections = _sections(code)
@@ -85,7 +75,7 @@ def place_simple(code: bytes) -> dict[str, int]:
     stubs = {}
     libc = ctypes.CDLL(None)
     for number, name in enumerate(outside):
-        # a function of libc may lie further away than 32 bits reach
+        # a function of libc may be too far away for a 32-bit distance
         stubs[name] = size + _STUB_BYTES * number
         if not hasattr(libc, name):
             raise NotSimple(f"{name} is not in libc")
@@ -104,10 +94,10 @@ def place_simple(code: bytes) -> dict[str, int]:
 
 
 def _make_executable(image: bytearray) -> int:
-    """Return the address of a copy that can be executed; no page of it is ever writable and executable.
+    """Return the address of an executable copy; no page of it is ever both writable and executable.
 
-    It lies in an anonymous file that is sealed before it is mapped, which also works where no memory may become
-    executable (`MemoryDenyWriteExecute` of systemd). Raises NotSimple where there are no such files, OSError.
+    The copy is an anonymous file that is sealed before it is mapped. That also works where memory may not be made
+    executable (`MemoryDenyWriteExecute` of systemd). Raises NotSimple if the system has no such files, OSError.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "memfd_create"):
@@ -118,8 +108,11 @@ def _make_executable(image: bytearray) -> int:
     if descriptor < 0:
         raise NotSimple(os.strerror(ctypes.get_errno()))
     with open(descriptor, "wb") as file:
-        file.write(image)
-        file.flush()
+        try:
+            file.write(image)
+            file.flush()
+        except OSError as error:  # a limit of the size of files
+            raise NotSimple(str(error)) from error
         fcntl.fcntl(descriptor, _ADD_SEALS, _ALL_SEALS)
         libc.mmap.restype = ctypes.c_void_p
         size, begin = ctypes.c_size_t(len(image)), ctypes.c_long(0)
@@ -138,7 +131,7 @@ def _sections(code: bytes) -> list[_Section]:
 
 
 def _lay_out(sections: list[_Section]) -> tuple[dict[int, int], int]:
-    """Where each section that is part of the image begins, and where all of them end."""
+    """Return the offset of each section of the image by number, and the size of the image."""
     places = {}
     end = 0
     for number, section in enumerate(sections):
@@ -152,7 +145,7 @@ def _lay_out(sections: list[_Section]) -> tuple[dict[int, int], int]:
 
 
 def _symbols(code: bytes, sections: list[_Section]) -> list[tuple[str, int, int]]:
-    """Name, section and value of each symbol."""
+    """Return name, section and value of each symbol."""
     table = next((section for section in sections if section.type == _SYMBOLS), None)
     if table is None:
         raise NotSimple("no symbols")
@@ -175,15 +168,15 @@ def _relocate(memory: bytearray, code: bytes, table: _Section, start: int, where
 
 
 def place_by_llvm(code: bytes, names: Iterable[str]) -> dict[str, int]:
-    """Place an object as `place_simple` does, by LLVM's loader. Raises KernelError for functions that are nowhere."""
+    """Place an object in memory by LLVM's loader, like `place`. Raises KernelError for functions that do not exist."""
     from llvmlite import binding
 
     libc = ctypes.CDLL(None)
     for name, index, _ in _symbols(code, _sections(code)):
         if index or name in ("", _OFFSETS):
             continue
-        if not hasattr(libc, name) and not binding.address_of_symbol(name):  # a call of it would be one of address 0
-            raise KernelError(f"the kernels cannot be loaded: they need {name}, which is nowhere")
+        if not hasattr(libc, name) and not binding.address_of_symbol(name):  # LLVM would call address 0
+            raise KernelError(f"the kernels cannot be loaded: they need {name}, which does not exist")
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     machine = binding.Target.from_default_triple().create_target_machine()

@@ -1,12 +1,12 @@
-"""Claims, for ABDADA: a small shared table of the positions being searched keeps workers apart without splitting.
+"""Claims, for ABDADA: a small shared table of the positions being searched lets workers divide work without splitting.
 
-A worker that is about to enter a position that another one is searching defers the move and takes the next one; when
-it comes back the transposition table is likely to hold the result (ABDADA, Weill 1996; the table of claims beside the
-search is Kerrigan's simplification, 2013). The table is a hint: a lost or stale claim costs time, never correctness.
-Any policy can use it (option `defer_depth`); docs/decisions/007 says why the others do not.
+A worker that is about to enter a position that another one is searching defers the move and takes the next one. Later
+the transposition table probably has the result (ABDADA, Weill 1996; the separate table of claims is Kerrigan's
+simplification, 2013). The table is only a hint: a lost or stale claim costs time, never correctness. Any policy can use
+it (option `defer_depth`); docs/decisions/trials.md says why the others do not.
 
-Locks: none for claims. A claim is one word, read and written atomically; two workers may take one slot, and one claim
-is lost. A move is put off under the lock of its node, if that is open.
+Locks: none for claims. A claim is one word, read and written atomically. If two workers take one slot, one claim is
+lost. A move of an open node is deferred under the node's lock.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ _WORKER_MASK = np.uint64(MAX_WORKERS - 1)
 
 @kernel(void(Context))
 def clear_claims(ctx):
-    """Clear the claims: no position is being searched. The part of the table in use is small for few workers, to stay
-    in their caches."""
+    """Clear all claims. Few workers use only a small part of the table, which stays in their caches."""
     hd = header_of(ctx)
     slots = np.int64(_LEAST_SLOTS)
     while slots < CLAIM_SLOTS and slots < _SLOTS_OF_A_WORKER * hd.worker_count:
@@ -56,10 +55,10 @@ def clear_claims(ctx):
 
 @kernel(u64(Worker, u64))
 def _claim_of(wk, key):
-    """Return what the worker writes into the table for a position: the key, with its own number at the low end.
+    """Return the worker's claim of a position: the key, with the worker's number in the low bits.
 
-    0, which means no claim, only for worker 1,023, whose number is 0 here, and a key without any bit above: such a
-    position is never claimed.
+    It is 0, which means no claim, only for worker 1,023, whose number is 0 here, and a key whose other bits are all 0;
+    that position is never claimed.
     """
     return (key & ~_WORKER_MASK) | np.uint64((wk.index + 1) & (MAX_WORKERS - 1))
 
@@ -74,7 +73,7 @@ def _group(ctx, claim):
 
 @kernel(boolean(Context, u64))
 def _is_claimed_by_another(ctx, claim):
-    """Tell whether another worker than the one this claim would belong to is searching the position."""
+    """Tell whether a worker other than the owner of this claim is searching the position."""
     group = _group(ctx, claim)
     for way in range(_WAYS):
         held = np.uint64(atomic_load(group + 8 * way))
@@ -85,7 +84,7 @@ def _is_claimed_by_another(ctx, claim):
 
 @kernel(void(Context, u64))
 def _take_claim(ctx, claim):
-    """Claim the position that this worker searches from now on; a full group loses its first entry."""
+    """Claim a position that this worker is about to search; a full group loses its first entry."""
     group = _group(ctx, claim)
     for way in range(_WAYS):
         held = atomic_load(group + 8 * way)
@@ -99,7 +98,7 @@ def _take_claim(ctx, claim):
 
 @kernel(i64(Context, Worker, Frame))
 def _put_off(ctx, wk, frame):
-    """Put the move of the visit off and go for the next one; `STATE_ENTER` if it has to be searched now."""
+    """Defer the visit's move and return the next state; `STATE_ENTER` if the move must be searched now."""
     visit = frame.visit
     node = frame_of(ctx, visit.home).node
     is_open = atomic_load(open_of(node)) != 0
@@ -115,8 +114,8 @@ def _put_off(ctx, wk, frame):
 
 @kernel(i64(Context, Worker, Frame, i64))
 def begin_move(ctx, wk, frame, depth):
-    """Claim the position after the visit's move, already made, to be searched this deep. Returns `STATE_ENTER`, or the
-    state to go on in when another worker is searching the position and the move is put off."""
+    """Claim the position after the visit's move, already made, for a search of this depth. Returns `STATE_ENTER`, or
+    another state if another worker is searching the position and the move is deferred."""
     visit = frame.visit
     least = header_of(ctx).claim_depth
     if not 0 < least <= depth:
@@ -134,7 +133,7 @@ def begin_move(ctx, wk, frame, depth):
 
 @kernel(void(Context, Visit))
 def end_move(ctx, visit):
-    """Give up what the visit claims, if anything: its move has been searched, or is not any more."""
+    """Release the visit's claim, if any, after its move was searched or aborted."""
     if visit.claim != np.uint64(0):
         group = _group(ctx, visit.claim)
         for way in range(_WAYS):

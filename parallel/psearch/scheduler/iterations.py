@@ -1,17 +1,16 @@
-"""Iterative deepening, run by whichever worker finishes a root; its windows are those of `root_windows.py`.
+"""Iterative deepening, run by the worker that finishes a root; `root_windows.py` sets the windows.
 
-The supervisor writes what is to be searched. Who has a root is asked of the policy by worker 0, for a policy may be a
-user's, and none of its kernels runs in the program. No worker waits for the supervisor between iterations: the worker
-that has just finished the root reports to a ring in the header and sets up the next search itself. There is no clock
-here; the supervisor decides when to stop.
+The supervisor writes the search into the header. Worker 0 asks the policy which workers have a root, since a user's
+policy runs only in worker processes. No worker waits for the supervisor between iterations: the worker that finishes
+the root writes a report into a ring in the header and sets up the next search itself. The supervisor has the clock and
+decides when to stop.
 
-A search that splits has one root or several, on stacks 0, 1 .., at depths of their own; workers without a root join
-the open nodes of all of them. In a search that splits nothing (Lazy SMP, ABDADA) every worker has a root. Only the root
-on stack 0 reports, and when it ends it stops the others. If it was stopped, all roots vote on the answer
-(`thread_vote.py`).
+A search that splits has one or several roots, on stacks 0, 1 .., at separate depths; workers without a root join open
+nodes of all of them. In a search that does not split (Lazy SMP, ABDADA) every worker has a root. Only the root on stack
+0 reports, and when it ends it stops the others. If it was stopped, all roots vote on the answer (`thread_vote.py`).
 
-Locks: none. What a root's stack holds is written by the worker that runs the stack, the answer in the header by the one
-that runs stack 0, after a vote by the last worker. The words of `words.py` change atomically.
+Locks: none. A root's stack is written by the worker that runs it, the answer in the header by the worker that runs
+stack 0, or after a vote by the last worker. The words of `words.py` change atomically.
 """
 
 from __future__ import annotations
@@ -66,12 +65,12 @@ from psearch_core.toolchain.jit import entry, kernel
 from psearch_core.views import Context, Worker, context_at, frame_of, header_of, i64, stack_of, void, worker_of
 
 _MAIN_ROOT = 0
-"""The stack whose root reports, and gives the answer where no vote does."""
+"""Number of the stack whose root reports, and whose answer counts without a vote."""
 
 
 @kernel(i64(Context, Worker))
 def _enter_root(ctx, wk):
-    """Start a search of this worker's root with the window on its stack."""
+    """Start a search of this worker's root with the window of its stack."""
     stack = stack_of(ctx, wk.stack)
     node = frame_of(ctx, wk.stack * MAX_PLY).node
     node.alpha = stack.root_alpha
@@ -92,7 +91,7 @@ def _enter_root(ctx, wk):
 
 @kernel(void(Context, i64))
 def _publish(ctx, count):
-    """Add what all workers have done to the report of this number, and show it to the supervisor."""
+    """Add the work of all workers to the report with this number, and publish it to the supervisor."""
     hd = header_of(ctx)
     total = np.int64(0)
     deepest = np.int64(0)
@@ -108,7 +107,7 @@ def _publish(ctx, count):
 
 @kernel(void(Context, i64, i64))
 def _report(ctx, score, bound):
-    """Append to the ring what the supervisor shows: depth, score, nodes and line of the main root."""
+    """Append a report to the ring: depth, score, nodes and line of the main root."""
     hd = header_of(ctx)
     node = frame_of(ctx, _MAIN_ROOT * MAX_PLY).node
     count = atomic_load(info_count_of(hd))
@@ -121,7 +120,7 @@ def _report(ctx, score, bound):
     for i in range(node.pv_length):
         info.pv[i] = node.pv[i]
     if node.pv_length == 0:
-        # a bound without a line: at least the move tried first
+        # a bound without a line: report at least the first move
         stack = stack_of(ctx, _MAIN_ROOT)
         info.pv[0] = hd.best_move if stack.root_line == 0 else stack.root_moves[stack.root_line]
         info.pv_length = 1
@@ -130,7 +129,7 @@ def _report(ctx, score, bound):
 
 @kernel(void(Context, i64, i64))
 def _bring_to_front(ctx, stack_index, move):
-    """Make a root move the first of those that have no line yet, the others keep their order."""
+    """Make a root move the first of those without a line (MultiPV); the others keep their order."""
     stack = stack_of(ctx, stack_index)
     carried = np.int64(move)
     for i in range(stack.root_line, header_of(ctx).root_count):
@@ -148,7 +147,7 @@ def _take_best_move(ctx, wk, score):
     if move != NO_MOVE:
         _bring_to_front(ctx, wk.stack, move)
         line = stack_of(ctx, wk.stack).root_line
-        # a later line may turn out better than the first
+        # a later line may be better than the first
         if wk.stack == _MAIN_ROOT and (line == 0 or score > hd.score):
             hd.best_move = move
             hd.score = score
@@ -156,8 +155,7 @@ def _take_best_move(ctx, wk, score):
 
 @kernel(void(Context, Worker, i64, i64))
 def _keep_answer(ctx, wk, score, bound):
-    """Keep what the root on this worker's stack has shown, for the vote: the line of the move, or as much of it as is
-    known."""
+    """Keep the result of the root on this worker's stack for the vote, with as much of its line as is known."""
     if header_of(ctx).first_roots == 1:
         return
     stack = stack_of(ctx, wk.stack)
@@ -169,7 +167,7 @@ def _keep_answer(ctx, wk, score, bound):
     if bound == BOUND_EXACT:
         stack.finished_depth = stack.root_depth
     if bound == BOUND_UPPER or node.best_move == NO_MOVE:
-        return  # nothing is known to be better than the line before
+        return  # the previous line is still the best known
     if node.pv_length > 0 and node.pv[0] == node.best_move:
         answer.pv_length = node.pv_length
         for i in range(node.pv_length):
@@ -181,7 +179,7 @@ def _keep_answer(ctx, wk, score, bound):
 
 @kernel(void(Context))
 def _hold_vote(ctx):
-    """Let the roots vote on the answer, once all of them are through, if the main one was stopped."""
+    """Let the roots vote on the answer, after all of them have ended, if the main one was stopped."""
     hd = header_of(ctx)
     if hd.first_roots == 1 or hd.multipv > 1 or hd.exhausted != 0:
         return
@@ -193,7 +191,7 @@ def _hold_vote(ctx):
     answer = stack_of(ctx, winner).answer
     hd.best_move = np.int64(answer.pv[0])
     hd.score = np.int64(answer.score)
-    hd.depth = np.int64(answer.depth)  # `root_depth` may be that of a helper which has taken the stack meanwhile
+    hd.depth = np.int64(answer.depth)  # not `root_depth`: a helper may have taken the stack meanwhile
     count = atomic_load(info_count_of(hd))
     copy_record(hd.infos[count % INFO_RING], answer)
     _publish(ctx, count)
@@ -201,7 +199,7 @@ def _hold_vote(ctx):
 
 @kernel(i64(Context, Worker))
 def _end_search(ctx, wk):
-    """This worker's root is through. The main one ends the search for all; the vote and `done` follow the last."""
+    """End this worker's root. The main root stops all others; the last one to end holds the vote and sets `done`."""
     hd = header_of(ctx)
     check(wk.ply == 0, "a search ends at its root")
     if wk.stack == _MAIN_ROOT:
@@ -217,14 +215,14 @@ def _end_search(ctx, wk):
 
 @kernel(i64(Context, Worker))
 def _deepest(ctx, wk):
-    """Return the depth at which this worker's root ends: the one that was asked for, or the greatest for roots other
-    than the main one, which go on for as long as that takes."""
+    """Return the last depth of this worker's root: that of the limits for the main root, the greatest for all others,
+    which continue until the main root ends."""
     return np.int64(header_of(ctx).max_depth) if wk.stack == _MAIN_ROOT else np.int64(MAX_DEPTH)
 
 
 @kernel(void(Context, Worker))
 def _deepen(ctx, wk):
-    """The next depth of this worker's root."""
+    """Set the next depth of this worker's root."""
     hd = header_of(ctx)
     stack = stack_of(ctx, wk.stack)
     stack.root_depth += 1
@@ -239,7 +237,7 @@ def _deepen(ctx, wk):
 
 @kernel(i64(Context, Worker, i64))
 def _next_depth(ctx, wk, score):
-    """The iteration is through: one ply deeper, or the end."""
+    """After an iteration go one ply deeper, or end the search."""
     hd = header_of(ctx)
     stack = stack_of(ctx, wk.stack)
     stack.root_line = 0
@@ -254,13 +252,12 @@ def _next_depth(ctx, wk, score):
 
 @kernel(i64(Context, Worker))
 def root_finished(ctx, wk):
-    """Go on when the root has a value: report, then search again: a wider window, the next line, or one ply deeper; or
-    end."""
+    """Handle the value of a root: report it, then search a wider window, the next line or one ply deeper, or end."""
     hd = header_of(ctx)
     stack = stack_of(ctx, wk.stack)
     main = wk.stack == _MAIN_ROOT
     check(wk.ply == 0 and abs(wk.value) < INFINITE, "a finished root has a value")
-    score = min(max(wk.value, 1 - MATE), MATE - 1)  # a user's kernel may have written any number
+    score = min(max(wk.value, 1 - MATE), MATE - 1)  # a user's kernel may write any number
     check(0 < stack.root_depth <= _deepest(ctx, wk), "a root is searched to a depth within its limit")
     bound = bound_of(stack.root_alpha, stack.root_beta, score)
     if ctx.trace != 0:
@@ -293,8 +290,8 @@ def root_finished(ctx, wk):
 
 @kernel(i64(Context, Worker))
 def root_aborted(ctx, wk):
-    """End a search that was stopped inside an iteration: a move that has raised alpha by then is the better one, and so
-    is what null windows have proved of one."""
+    """End a search that was stopped during an iteration. A move that has raised alpha in it is better than the last
+    answer, and so is a bound that null windows have proved."""
     stack = stack_of(ctx, wk.stack)
     node = frame_of(ctx, wk.stack * MAX_PLY).node
     if ctx.trace != 0:
@@ -304,19 +301,19 @@ def root_aborted(ctx, wk):
     if wk.stack == _MAIN_ROOT and node.best_move != NO_MOVE:
         score = np.int64(node.alpha)
         _take_best_move(ctx, wk, score)
-        if node.pv_length == 0 or node.pv[0] != node.best_move:  # it failed high: a move without a line
+        if node.pv_length == 0 or node.pv[0] != node.best_move:  # a move that failed high has no line
             node.pv_length = 1
             node.pv[0] = node.best_move
         _report(ctx, score, BOUND_LOWER)
     elif wk.stack == _MAIN_ROOT and has_proof(stack):
-        node.pv_length = 0  # the move is known
+        node.pv_length = 0  # the report takes the known best move
         _report(ctx, np.int64(stack.root_low), BOUND_LOWER)
     return _end_search(ctx, wk)
 
 
 @kernel(void(Worker, i64))
 def _reset_worker(wk, index):
-    """Fresh counters for a search; killers and outcomes are kept from the last one."""
+    """Reset a worker for a new search; killers and outcomes are kept from the last one."""
     wk.index = index
     wk.nodes = 0
     wk.state = STATE_BEGIN
@@ -336,13 +333,13 @@ def _reset_worker(wk, index):
 
 @kernel(i64(Context, Worker))
 def begin_root(ctx, wk):
-    """Begin a search as one of its workers: with a root on the stack of its number, or without work. Worker 0 asks the
-    policy who has a root; until then the others stay in this state, and -1 is returned."""
+    """Begin a search: a worker takes the root on the stack of its number, or is idle. Worker 0 asks the policy how many
+    workers have a root; until then the others stay in this state, and -1 is returned."""
     hd = header_of(ctx)
     if wk.index == 0:
         hd.claim_depth = claim_depth(ctx)
         roots = hd.worker_count if splits_nothing(ctx) else np.int64(hd.options.roots)
-        for number in range(roots):  # before anybody else looks for a free one
+        for number in range(roots):  # before another worker looks for a free stack
             atomic_store(state_of(stack_of(ctx, number)), STACK_ACTIVE)
         atomic_store(roots_of(hd), roots)
         atomic_store(first_roots_of(hd), roots)
@@ -361,7 +358,6 @@ def begin_root(ctx, wk):
 
 @kernel(void(Context, i64))
 def _lay_root(ctx, index):
-    """Lay the root on the stack of this number."""
     hd = header_of(ctx)
     stack = stack_of(ctx, index)
     stack.home = -1
@@ -385,16 +381,16 @@ def _lay_root(ctx, index):
 
 @entry(void(i64), SEARCH)
 def request_stop(context):
-    """Tell all workers to unwind; each notices within one node."""
+    """Stop the search: each worker notices within one node and unwinds."""
     stop_all(context_at(context))
 
 
 @entry(void(i64), SEARCH)
 def begin_search(context):
-    """Have every worker begin the search that is set up in the header.
+    """Let every worker begin the search that is set up in the header.
 
-    No other worker may be running. `root`, `root_moves`, `legal_root_moves`, `history`, `options`, `first_depth`,
-    `max_depth`, `multipv`, `line_scores`, `node_limit` and `age` must have been written.
+    No worker may be running. `root`, `root_moves`, `legal_root_moves`, `history`, `options`, `first_depth`,
+    `max_depth`, `multipv`, `line_scores`, `node_limit` and `age` must be set.
     """
     ctx = context_at(context)
     hd = header_of(ctx)

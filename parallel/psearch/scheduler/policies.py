@@ -1,21 +1,20 @@
-"""The package's policies: the kernels in which they differ. `policy.py` calls them; a file with a policy of the user's
-has kernels of the same kinds: when a node opens, what it is worth, and the type that a child is expected to have.
+"""Kernels of the package's policies, which `policy.py` calls: when a node opens, its priority, the types of children.
 
-- `serial` opens nothing, and `lazy` and `abdada` split nothing: none of them needs a kernel here. Claims (`claims.py`)
-  keep ABDADA's workers apart.
+- `serial` opens no nodes, and `lazy` and `abdada` do not split: they need no kernels here. Claims (`claims.py`) let
+  ABDADA's workers search different positions.
 - `root` and `ybw` (young brothers wait, Feldmann 1993) open the root, or any node, once its first move is done.
-- `knuth` has types by topology alone (Knuth and Moore 1975): the root is PV; the first child of PV is PV, its others
-  CUT; children of CUT are ALL; children of ALL are CUT.
-- `garms` (Onno): as Knuth's, but only the first child of a CUT node is ALL, the further ones are CUT again; a PV child
-  searched with a scout is CUT and becomes PV when it is searched again; after a null move CUT. Nodes that are expected
-  to be ALL open on entry, PV nodes once their first move is done. What other policies leave out is as here.
-- `kannan`: every candidate cutoff move of a CUT node (null move, table move, captures, killers) leads to ALL; once they
-  are exhausted the node has become ALL and its children are CUT. CUT nodes open, too, once their candidates and one
-  move more are done. Under every policy nodes have a type by this rule, `kannan_type`, by which moves are reduced: so
-  all search the same tree.
-- `felten` (Felten and Otto 1988): Kannan's types, but a table entry knows better.
-- `calibrated`: Kannan's types, corrected by what was counted: a node opens when its next move is probably needed and
-  big enough.
+- `knuth` derives types from topology alone (Knuth and Moore 1975): the root is PV; the first child of PV is PV, its
+  other children are CUT; children of CUT are ALL; children of ALL are CUT.
+- `garms` (Onno) is like Knuth's, but only the first child of a CUT node is ALL, the others are CUT; a PV child searched
+  with a scout is CUT and becomes PV when it is searched again; after a null move the child is CUT. Nodes of expected
+  type ALL open on entry, PV nodes once their first move is done. All other policies use these rules as defaults.
+- `kannan`: every candidate cutoff move of a CUT node (null move, table move, captures, killers) leads to ALL; after
+  these the node has become ALL and its children are CUT. A CUT node opens, too, once its candidates and one more move
+  are done. Under every policy nodes also have a type by this rule, `kannan_type`, which steers reductions, so that all
+  policies search the same tree.
+- `felten` (Felten and Otto 1988) has Kannan's types, but a bound in the table overrides them.
+- `calibrated` has Kannan's types, corrected by counted outcomes: a node opens if its next move is probably needed and
+  its subtree is big enough.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from psearch_core.toolchain.jit import kernel
 from psearch_core.views import Context, Node, boolean, header_of, i64
 
 GAIN_BUSY = 64
-"""While all are busy: the expected gain, in joins, from which a node opens."""
+"""Least expected gain, in costs of a join, at which a node opens while all workers are busy."""
 GAIN_IDLE = 2
-"""While a worker is idle: the size of a move, in joins. It has nothing better to do than to join, but the node's owner
-pays, too: for the lock, and for cache lines that the helper has written."""
+"""Least size of a move, in costs of a join, at which a node opens while a worker is idle. A join also costs the node's
+owner time, for the lock and for cache lines that the helper has written."""
 _UNPROVED_SHIFT = 4
-"""A node none of whose moves is finished is offered for 1/16 of its gain. Its first move may still cut, and its
-successors search blind to each other's refutations: a reserve for helpers that find nothing else."""
+"""Shift that reduces the priority of a node without finished moves to 1/16. Its first move may still cut, and parallel
+moves cannot use each other's refutations, so helpers should join it only if they find nothing else."""
 _MAX_PRIORITY = (1 << 30) - 1
 
 # -- when a node opens ----------------------------------------------------------------------------------------------
@@ -53,7 +52,7 @@ def garms_may_open(node):
 
 @kernel(boolean(Node, i64))
 def opens_as(node, expected):
-    """Tell whether a node opens by Kannan's rule if this is its type."""
+    """Tell whether a node of this expected type opens by Kannan's rule."""
     if expected == ALL_NODE:
         return True
     if expected == PV_NODE:
@@ -63,10 +62,10 @@ def opens_as(node, expected):
 
 @kernel(boolean(Context, Node))
 def calibrated_may_open(ctx, node):
-    """Tell whether a node opens: a PV node once its first move is done, any other if its next move is probably needed
-    and worth some joins; less of both while a worker is idle.
+    """Tell whether a node opens: a PV node once its first move is done, any other node if its next move is probably
+    needed and big enough to pay for a join; the conditions are weaker while a worker is idle.
 
-    Whether one is, others write all the time: it is asked only where the answer depends on it.
+    Workers change the number of idle workers all the time, so it is read only if the result depends on it.
     """
     if node.split_type == PV_NODE:
         return node.moves_done >= 1
@@ -74,7 +73,7 @@ def calibrated_may_open(ctx, node):
     join = join_cost(ctx)
     size = subtree_size(ctx, node)
     if size < GAIN_IDLE * join:
-        return False  # so it is with most nodes, and this costs least to see
+        return False  # the cheapest test, and true of most nodes
     p = p_next_move_needed(ctx, node)
     while_idle = p * 100 >= options.open_idle * CERTAIN
     while_busy = p * 100 >= options.open_busy * CERTAIN and size * p >> 16 >= GAIN_BUSY * join
@@ -83,26 +82,25 @@ def calibrated_may_open(ctx, node):
     return while_idle if idle_workers(ctx) > 0 else while_busy
 
 
-# -- what an open node is worth to a helper -------------------------------------------------------------------------
+# -- the priority of an open node -----------------------------------------------------------------------------------
 
 
 @kernel(i64(Node))
 def garms_priority(node):
-    """Return more for bigger subtrees, which keep a helper busy for longer, and among equals for ALL nodes, where no
-    cutoff threatens."""
+    """Return a priority by depth, so that helpers stay busy longer, then by type: ALL nodes expect no cutoff."""
     return 2 * node.depth + (1 if node.split_type == ALL_NODE else 0)
 
 
 @kernel(i64(Context, Node))
 def calibrated_priority(ctx, node):
-    """Return the useful nodes to expect, less while no move is finished."""
+    """Return the expected number of useful nodes, reduced while no move is finished."""
     gain = expected_gain(ctx, node)
     if finished_moves(node) == 0:
         gain >>= _UNPROVED_SHIFT
     return min(max(gain, np.int64(1)), _MAX_PRIORITY)
 
 
-# -- the type of a child, as `child_type_by` of `policy.py` asks for it ---------------------------------------------
+# -- the type of a child, for `child_type_by` of `policy.py` --------------------------------------------------------
 
 
 @kernel(i64(i64, i64))
@@ -133,7 +131,7 @@ def kannan_null_child_type(parent):
 
 @kernel(i64(Node))
 def felten_type(node):
-    """Return CUT for a lower bound found in the table, ALL for an upper one, else the type by the rule."""
+    """Return CUT for a lower bound in the table, ALL for an upper bound, else the type by Kannan's rule."""
     if node.split_type != PV_NODE:
         if node.tt_bound == BOUND_LOWER:
             return CUT_NODE

@@ -1,16 +1,15 @@
-"""What a policy decides: which nodes are opened to helpers, when, and what an open node is worth.
+"""Decisions of a policy: which nodes are opened to helpers, when, and with what priority.
 
-Every policy runs in the same machine with everything else equal. It differs from the others in the kernels here that
-are marked `hook`: the types that nodes are expected to have, the moment a node opens, the priority of an open node,
-whether work is split at all. For the package's own policies each of these asks the option `policy` and calls the kernel
-of that policy (`policies.py`), or of `garms`, which says what the others leave out. A policy in a user's file replaces
-some of them (`psearch.own_policy`).
+Every policy runs in the same state machine. Policies differ only in the kernels marked `hook` here: expected types of
+nodes, when a node opens, the priority of an open node, whether work is split at all. For the package's policies each
+hook reads the option `policy` and calls the kernel of that policy (`policies.py`), by default that of `garms`. A policy
+in a user's file replaces some of the hooks (`psearch.own_policy`).
 
-A node has two types: `split_type`, by the policy, steers when nodes open; `kannan_type`, by Kannan's rule under every
-policy, steers reductions, so that the policies search the same tree. Both are set before a node is entered and only
+A node has two types: `split_type`, by the policy, decides when it opens; `kannan_type`, by Kannan's rule under every
+policy, steers reductions, so that all policies search the same tree. Both are set before a node is entered and only
 read while it is open.
 
-Locks: `may_open` looks at a node that only its owner can reach yet; `open_priority` at an open one, under its lock.
+Locks: `may_open` reads a node that only its owner can reach yet; `open_priority` reads an open node under its lock.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ POLICY_FELTEN = POLICY_NAMES.index("felten")
 POLICY_CALIBRATED = POLICY_NAMES.index("calibrated")
 POLICY_LAZY = POLICY_NAMES.index("lazy")
 POLICY_ABDADA = POLICY_NAMES.index("abdada")
-"""Numbers of the policies; garms needs none, it does what is said last everywhere."""
+"""Number of a policy, as for all names above; garms is the default and needs none."""
 _ABDADA_CLAIM_DEPTH = 3
 _LARGEST_BLOCK = 4
-"""Depths that a root leaves out one after the other, at most."""
+"""Greatest number of consecutive depths that a root skips."""
 
 
 @kernel(i64(Context))
@@ -61,17 +60,17 @@ def _policy(ctx):
 
 @hook(boolean(Context))
 def splits_nothing(ctx):
-    """Tell whether every worker searches a root of its own; then nothing is opened."""
+    """Tell whether every worker searches a separate root; then no node is opened."""
     return _policy(ctx) in (POLICY_LAZY, POLICY_ABDADA)
 
 
 @kernel(boolean(i64, i64))
 def leaves_out(root, depth):
-    """Tell whether a root leaves a depth out, so that several are at different ones: all but the first do so in blocks
-    of 1, 2, 3 .. with all phases.
+    """Tell whether a root skips a depth, so that roots are at different depths: all but the first skip blocks of 1, 2,
+    3 .. depths, in all phases.
 
-    Stockfish has given that up (2019); here roots that search every depth lose 102 +- 108 Elo to these (8 workers of
-    Lazy SMP, 20,000 nodes a move), for all workers learn into the same histories and would search the same tree.
+    Stockfish has dropped this (2019). Here roots that search every depth lose 102 +- 108 Elo (8 workers of Lazy SMP,
+    20,000 nodes for each move), since all workers share the histories and would search the same tree.
     """
     if root == 0:
         return False
@@ -87,36 +86,36 @@ def leaves_out(root, depth):
 
 @hook(boolean(Context, i64, i64))
 def skips_depth(ctx, root, depth):
-    """Tell whether a root leaves this depth out."""
+    """Tell whether a root skips this depth."""
     return _policy(ctx) != POLICY_ABDADA and leaves_out(root, depth)
 
 
 @hook(i64(Context))
 def claim_depth(ctx):
-    """Return the remaining depth of a child from which its position is claimed, and its move put off while another
-    worker searches it; 0: never. Asked once a search."""
+    """Return the least depth of a child at which its position is claimed, and its move deferred while another worker
+    searches it; 0: never. Called once for each search."""
     hd = header_of(ctx)
     policy = _policy(ctx)
     if hd.worker_count == 1 or policy in (POLICY_SERIAL, POLICY_LAZY):
-        return 0  # no other worker to keep out of the way of, or the policy does not
+        return 0  # there is no other worker, or the policy uses no claims
     if hd.options.defer_depth < 0:
         return _ABDADA_CLAIM_DEPTH if policy == POLICY_ABDADA else 0
     return np.int64(hd.options.defer_depth)
 
 
-# -- what a node is expected to be ----------------------------------------------------------------------------------
+# -- expected types of nodes ----------------------------------------------------------------------------------------
 
 
 @kernel(boolean(i64))
 def _follows_kannan(policy):
-    """Whether the policy's types are Kannan's; felten and calibrated refine them."""
+    """Tell whether a policy has Kannan's types; felten and calibrated refine them."""
     return policy in (POLICY_KANNAN, POLICY_FELTEN, POLICY_CALIBRATED)
 
 
 @kernel(i64(i64, i64, i64, i64, i64))
 def child_type_by(policy, parent, index, picked, stage):
-    """Return the type of the child reached by move number `index` (from 0) of a node of type `parent`, searched with a
-    scout or the full window. picked: the stage of the move picker that gave the move."""
+    """Return the type of the child reached by move number `index` (from 0) of a node of type `parent`. picked: stage of
+    the move picker that gave the move; stage: window of the child's search."""
     if _follows_kannan(policy):
         return kannan_child_type(parent, index, picked, stage)
     if policy == POLICY_KNUTH:
@@ -127,7 +126,7 @@ def child_type_by(policy, parent, index, picked, stage):
 @hook(i64(Context, Node, i64, i64, i64))
 def child_type(ctx, node, index, picked, stage):
     """Return the type of the child reached by move number `index` (from 0) of this node: `PV_NODE`, `CUT_NODE` or
-    `ALL_NODE`. picked: the stage of the move picker that gave the move; stage: the window that it is searched with."""
+    `ALL_NODE`. picked: stage of the move picker that gave the move; stage: window of the child's search."""
     return child_type_by(_policy(ctx), np.int64(node.split_type), index, picked, stage)
 
 
@@ -145,7 +144,7 @@ def refined_type(ctx, node):
     return felten_type(node) if _policy(ctx) == POLICY_FELTEN else np.int64(node.split_type)
 
 
-# -- when it opens, and for how much --------------------------------------------------------------------------------
+# -- when a node opens, and with what priority ----------------------------------------------------------------------
 
 
 @hook(boolean(Context, Node, i64))
@@ -165,7 +164,7 @@ def may_open(ctx, node, ply):
 
 @kernel(boolean(Context, Node, i64))
 def opens(ctx, node, ply):
-    """Tell whether a node opens before its next move is taken: if the options allow it, the policy is asked."""
+    """Tell whether a node opens before its next move is taken, by the options and the policy."""
     options = header_of(ctx).options
     if node.depth < options.split_depth or (options.wait and node.moves_done == 0):
         return False
@@ -174,22 +173,22 @@ def opens(ctx, node, ply):
 
 @hook(i64(Context, Node))
 def open_priority(ctx, node):
-    """Return what a helper looks for, bigger is better; at least 1. Under the node's lock."""
+    """Return the priority of an open node, at least 1; helpers join the greatest. Called under the node's lock."""
     if _policy(ctx) == POLICY_CALIBRATED:
         return calibrated_priority(ctx, node)
     return garms_priority(node)
 
 
-# -- what is counted ------------------------------------------------------------------------------------------------
+# -- predictions ----------------------------------------------------------------------------------------------------
 
 
 @entry(void(i64), PREDICTION)
 def merge_now(context):
-    """Bring the predictions up to date for Python, after a search."""
+    """Update the predictions after a search, for Python."""
     merge_outcomes(context_at(context))
 
 
-# here, where a file that replaces a hook has it from: no way of importing it goes round them
+# set in the module of the hooks, so that a user's file cannot import a hook without its limits
 limit_answers(1, 2**31 - 1, open_priority)
 limit_answers(PV_NODE, ALL_NODE, child_type, null_child_type, refined_type)
 limit_answers(0, MAX_DEPTH, claim_depth)

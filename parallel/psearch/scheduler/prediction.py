@@ -1,18 +1,17 @@
-"""How likely a node is to stay without a cutoff: the rule's class, corrected by what happened so far.
+"""Predicts how likely a node is to finish without a cutoff, by its expected type and the outcomes counted so far.
 
-Each worker counts, for every finished node: by expected type, bound of the table entry, depth, and number of moves
-done without a cutoff, how many nodes got that far and how many of those cut after all. Between iterations, while no
-worker searches, the counts of all workers are merged and P(no cutoff) is computed; during an iteration it is fixed,
-so that runs in virtual time are deterministic. With few counts the class decides (a prior worth `_PRIOR_WEIGHT`
-nodes).
+Each worker counts its finished nodes by expected type, bound of the table entry, depth, and number of moves done
+without a cutoff: how many nodes got that far, and how many of them still cut. Between iterations, while no worker
+searches, the counts of all workers are merged and P(no cutoff) is computed. It does not change during an iteration, so
+runs in virtual time are deterministic. With few counts the expected type decides (a prior worth `_PRIOR_WEIGHT` nodes).
 
-The probability that a node is needed at all multiplies down the chain of ancestors: a child is needed if its parent
-is and no earlier move, still being searched by another worker, cuts off (Texel 1.05 does this with fixed numbers;
-Felten and Otto 1988 took the type from the table bound). How likely one move is to cut is counted by the same cells.
-What follows from all this for opening a node: `policy.py`.
+The probability that a node is needed is a product along its ancestors: a child is needed if its parent is needed and no
+earlier move, which another worker is still searching, causes a cutoff (Texel 1.05 does this with fixed numbers; Felten
+and Otto 1988 took the type from the table bound). The probability that one move cuts comes from the same counts.
+`policy.py` uses the predictions to open nodes.
 
-Locks: a worker writes to its own counters only, without one. What is said of an open node is computed under its lock.
-The predictions change in `merge_outcomes` alone, by one worker at a time; workers at other roots may read them then.
+Locks: none for counters, since each worker writes its own. Predictions for an open node are computed under its lock.
+Only `merge_outcomes` changes the tables, in one worker at a time; workers at other roots may read them meanwhile.
 """
 
 from __future__ import annotations
@@ -26,35 +25,35 @@ from psearch_core.toolchain.jit import kernel
 from psearch_core.views import Context, Node, Prediction, Worker, header_of, i64, void, worker_of
 
 RECORD_DEPTH = 1
-"""Quiescence is not counted: nothing is ever opened there."""
+"""Least depth of nodes that are counted; quiescence is not, since its nodes are never opened."""
 _PRIOR_WEIGHT = 16
 _DECAY_SHIFT = 1
-"""What earlier iterations count for is halved at each merge."""
+"""Shift that halves the weight of earlier iterations at each merge."""
 _DEFAULT_JOIN_COST = 4
-"""Nodes, until joins have been measured."""
+"""Cost of a join in nodes, until joins have been measured."""
 _JOINS_TO_MEASURE = 64
 _MOST_JOIN_CYCLES = 1 << 40
 _MOST_CYCLES = 1 << 52
-"""of one worker, three weeks of them: the sum over all fits"""
+"""Greatest number of cycles of one worker (three weeks), so that the sum over all workers fits into 64 bits."""
 _MOST_JOIN_COST = 1000
 _PRIOR_CUT_NODE = np.array([6000, 26000, 36000, 42000, 48000, 54000, 58000, 61000])
 _PRIOR_ALL_NODE = np.array([56000, 59000, 60500, 61500, 62500, 63500, 64000, 64500])
 _MOVES_IN_STEP = np.array([1, 1, 1, 1, 2, 3, 7, 16])
 _MOST_UNDER_WAY = 32
-"""So many earlier moves are taken into account at most: by then P(needed) is small, or hardly falls any more."""
+"""Greatest number of earlier moves that count. Beyond it P(needed) is small already, or hardly falls any more."""
 _MOST_COUNTED = (1 << 31) - 1
-"""What a counter of `ended` holds. A worker reaches it after some hours of a single iteration."""
+"""Greatest value of a counter in `ended`. A worker reaches it after several hours of one iteration."""
 _MOST_JUDGED = 1 << 46
-"""Nodes from which a bin of the reliability curves takes no more: the sums of their predictions fit into 64 bits."""
+"""Greatest number of nodes in a bin of the reliability curves, so that sums of predictions fit into 64 bits."""
 _GROWTH = 2
-"""Times as many nodes as a ply below, at depths that have not been seen."""
+"""Assumed growth of a subtree for each ply, at depths without counts."""
 _MOST_SIZE = 1 << 40
-"""Nodes that a subtree is expected to have at most. Times CERTAIN, that fits into 64 bits."""
+"""Greatest expected number of nodes of a subtree. Its product with CERTAIN fits into 64 bits."""
 
 
 @kernel(i64(i64))
 def progress_step(moves_done):
-    """Return moves done without a cutoff, in eight steps: 0, 1, 2, 3, 4-5, 6-8, 9-15, 16 and more."""
+    """Return the step of a number of moves done without a cutoff: 0, 1, 2, 3, 4-5, 6-8, 9-15, 16 and more."""
     if moves_done < 4:
         return moves_done
     if moves_done < 6:
@@ -66,33 +65,32 @@ def progress_step(moves_done):
 
 @kernel(i64(i64, i64))
 def prior(expected_type, step):
-    """Return P(no cutoff) by class alone."""
+    """Return P(no cutoff) by expected type alone."""
     return _PRIOR_CUT_NODE[step] if expected_type == CUT_NODE else _PRIOR_ALL_NODE[step]
 
 
 @kernel(i64(i64, i64))
 def _prior_cut_in_step(expected_type, step):
-    """P(cutoff by a move of this step | got there) that the prior implies."""
+    """Return P(cutoff by a move of this step | node got there) that follows from the prior."""
     later = prior(expected_type, step + 1) if step + 1 < PROGRESS else np.int64(CERTAIN)
     return CERTAIN - prior(expected_type, step) * CERTAIN // later
 
 
 @kernel(i64(Node))
 def bound_class(node):
-    """Return the bound of the table entry found at entry, as a hint at the node's type: below BOUNDS, exact counts as
-    none."""
+    """Return the bound of the table entry found at entry, a hint at the node's type; an exact one counts as none."""
     return node.tt_bound if node.tt_bound != BOUND_EXACT else BOUND_NONE
 
 
 @kernel(i64(Node))
 def finished_moves(node):
-    """Return moves done and not under way."""
+    """Return the number of moves whose search is finished."""
     return max(np.int64(0), np.int64(node.moves_done) - node.inside)
 
 
 @kernel(i64(Context, Node, i64))
 def _p_needed_after(ctx, node, under_way):
-    """P(needed) of a move before which so many others are under way, the chain above included."""
+    """Return P(needed) of a move, including all ancestors, while `under_way` earlier moves are being searched."""
     depth = min(max(np.int64(node.depth), 0), DEPTHS - 1)
     table = header_of(ctx).prediction.p_pass
     first = finished_moves(node)
@@ -105,21 +103,19 @@ def _p_needed_after(ctx, node, under_way):
 
 @kernel(i64(Context, Node))
 def p_next_move_needed(ctx, node):
-    """Return P(needed) of the move that a helper would take. At a node that is about to open its owner takes one
-    first."""
+    """Return P(needed) of the move that a helper would take. At a node about to open, its owner takes a move first."""
     return _p_needed_after(ctx, node, max(np.int64(node.inside), 1))
 
 
 @kernel(i64(Context, Node))
 def p_taken_move_needed(ctx, node):
-    """Return P(needed) of the move taken last, by one of those inside."""
+    """Return P(needed) of the move that was taken last."""
     return _p_needed_after(ctx, node, np.int64(node.inside) - 1)
 
 
 @kernel(i64(Context, Node))
 def subtree_size(ctx, node):
-    """Return the nodes that the next move of the node will probably take: late moves are reduced, and most small ones
-    are answered by the table."""
+    """Return the expected nodes of the node's next move, including the effects of reductions and of the table."""
     depth = min(max(np.int64(node.depth), 0), DEPTHS - 1)
     step = progress_step(np.int64(node.moves_done))
     return np.int64(header_of(ctx).prediction.move_size[node.split_type, depth, step])
@@ -127,13 +123,13 @@ def subtree_size(ctx, node):
 
 @kernel(i64(Context, Node))
 def expected_gain(ctx, node):
-    """Return nodes of useful work that a helper may expect from one move: P(needed) times size."""
+    """Return the expected useful nodes of a helper's move: P(needed) times size."""
     return subtree_size(ctx, node) * p_next_move_needed(ctx, node) >> 16
 
 
 @kernel(void(Worker, Node, i64))
 def record_outcome(wk, node, cut):
-    """Count a finished node: `cut` 1 if it failed high. One line of memory: every node of depth 1 comes here."""
+    """Count a finished node; cut: 1 if it failed high. Writes to one cache line, since every node comes here."""
     outcomes = wk.outcomes
     depth = min(np.int64(node.depth), DEPTHS - 1)
     last = progress_step(np.int64(node.cut_index) if cut else np.int64(node.moves_done))
@@ -146,7 +142,7 @@ def record_outcome(wk, node, cut):
 
 @kernel(void(Worker, Node, i64, i64))
 def record_size(wk, node, index, nodes):
-    """Count a move that has been searched. index: its number at the node; nodes: what it took."""
+    """Count a move that has been searched. index: its number at the node; nodes: nodes of its search."""
     depth = min(max(np.int64(node.depth), 0), DEPTHS - 1)
     sizes = wk.outcomes.move_sizes[node.split_type, depth, progress_step(index)]
     sizes[0] += 1
@@ -155,21 +151,21 @@ def record_size(wk, node, index, nodes):
 
 @kernel(i64(i64))
 def _bin(p):
-    """Return the bin of a probability, in reliability curves."""
+    """Return the bin of a probability in the reliability curves."""
     check(0 <= p <= CERTAIN, "what is put into a bin is a probability")
     return min(p * BINS // CERTAIN, BINS - 1)
 
 
 @kernel(void(Prediction, i64, i64, i64, i64))
 def _judge(prediction, p, late, seen, no_cut):
-    """Compare the prediction that was in force for a class with what came: for reliability curves and Brier scores."""
+    """Compare a prediction used in the search with its outcomes, for reliability curves and Brier scores."""
     slot = _bin(p)
     if prediction.bin_seen[late, slot] >= _MOST_JUDGED:
         return
     prediction.bin_seen[late, slot] += seen
     prediction.bin_no_cut[late, slot] += no_cut
     prediction.bin_p[late, slot] += p * seen
-    # in units of 1/65536, as whole units and the rest: the product of a count and of a square in full has no room
+    # in units of 1/65536: sum whole units and remainders apart, since count times square would overflow
     cut = seen - no_cut
     square, miss_square = p * p, (CERTAIN - p) * (CERTAIN - p)
     rest = no_cut * (miss_square & 0xFFFF) + cut * (square & 0xFFFF)
@@ -178,19 +174,19 @@ def _judge(prediction, p, late, seen, no_cut):
 
 @kernel(void(Worker, i64))
 def count_shared_move(wk, p):
-    """Count a move that is taken at a node that others are inside, with this P(needed)."""
+    """Count a move with this P(needed) that is taken while others are inside the node."""
     wk.outcomes.needed_seen[_bin(p)] += 1
 
 
 @kernel(void(Worker, i64))
 def count_used_move(wk, p):
-    """Count that the result of such a move was used."""
+    """Count a shared move with this P(needed) whose result was used."""
     wk.outcomes.needed_used[_bin(p)] += 1
 
 
 @kernel(void(Prediction, Worker))
 def _take_outcomes(prediction, wk):
-    """Move what a worker has counted to `fresh`. One sweep through memory that lies in another core's cache."""
+    """Move a worker's counts to `fresh`, in one sweep, since its memory is in another core's cache."""
     outcomes = wk.outcomes
     deepest = np.int64(outcomes.deepest)
     outcomes.deepest = 0
@@ -200,7 +196,7 @@ def _take_outcomes(prediction, wk):
                 for step in range(PROGRESS):
                     for cut in range(2):
                         count = np.int64(outcomes.ended[expected_type, bound, depth, step, cut])
-                        if count != 0:  # most are: write to no line for nothing
+                        if count != 0:  # most are 0, and their cache lines need not be written
                             prediction.fresh[expected_type, bound, depth, step, cut] += count
                             outcomes.ended[expected_type, bound, depth, step, cut] = 0
 
@@ -209,7 +205,7 @@ def _take_outcomes(prediction, wk):
 def _merge_class(prediction, expected_type, bound):
     """Merge the fresh counts of one class into the predictions."""
     for depth in range(DEPTHS):
-        # nodes that ended at a step have passed all before it
+        # nodes that ended at a step have passed all earlier steps
         fresh_seen = np.int64(0)
         fresh_cut = np.int64(0)
         cut_later = np.int64(0)
@@ -240,7 +236,7 @@ def _merge_class(prediction, expected_type, bound):
 
 @kernel(void(Prediction, Worker))
 def _take_sizes(prediction, wk):
-    """Move the sizes that a worker has counted to those of all."""
+    """Move the sizes that a worker has counted to the common table."""
     for expected_type in range(TYPES):
         for depth in range(DEPTHS):
             for step in range(PROGRESS):
@@ -255,7 +251,7 @@ def _take_sizes(prediction, wk):
 
 @kernel(void(Context))
 def _merge_sizes(ctx):
-    """Turn what the workers have counted into the expected sizes of moves."""
+    """Compute the expected sizes of moves from the workers' counts."""
     hd = header_of(ctx)
     prediction = hd.prediction
     for expected_type in range(TYPES):
@@ -277,10 +273,10 @@ def _merge_sizes(ctx):
 
 @kernel(void(Context))
 def _measure_joins(ctx):
-    """What a join costs, in nodes, from the clocks of the workers; virtual workers have none, and keep the default.
+    """Compute the cost of a join, in nodes, from the workers' clocks; virtual workers have none and keep the default.
 
-    Products of counts and cycles pass 64 bits within minutes. So quotients come first, that of cycles and nodes in
-    1/256: this holds for a week of 1,024 workers (2^51 nodes, 2^61 cycles).
+    Products of counts and cycles would exceed 64 bits within minutes. So we divide first, cycles by nodes in units of
+    1/256; this is enough for a week of 1,024 workers (2^51 nodes, 2^61 cycles).
     """
     hd = header_of(ctx)
     joins = np.int64(0)
@@ -301,7 +297,7 @@ def _measure_joins(ctx):
 
 @kernel(i64(Context))
 def join_cost(ctx):
-    """Return nodes that a worker could search in the time a join takes."""
+    """Return the cost of a join: nodes that a worker could search in the same time."""
     hd = header_of(ctx)
     if hd.options.join_cost > 0:
         return np.int64(hd.options.join_cost)
@@ -310,10 +306,10 @@ def join_cost(ctx):
 
 @kernel(void(Context))
 def merge_outcomes(ctx):
-    """Turn what the workers have counted into predictions.
+    """Compute the predictions from the workers' counts.
 
-    Workers at other roots may count on meanwhile: each counter is read once, so no probability leaves its range, and a
-    count that is taken twice moves a mean a little."""
+    Workers at other roots may count meanwhile. Each counter is read once, so no probability leaves its range; a count
+    that is used twice changes a mean a little."""
     hd = header_of(ctx)
     for i in range(hd.worker_count):
         _take_outcomes(hd.prediction, worker_of(ctx, i))

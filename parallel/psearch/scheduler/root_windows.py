@@ -1,16 +1,15 @@
-"""The windows that a root is searched with, one after the other, until its value is known.
+"""Windows with which a root is searched, one after another, until its value is known.
 
-**Principal variation search**: a window around the last value; one that is missed is followed by a wider one.
+**Principal variation search**: the first window is around the last value; after a miss the window is widened.
 
-**Null windows** (MTD(f): Plaat et al. 1996): each search asks whether the value is at least so much. The first asks it
-of the last value, the next ones of values farther and farther away until the answer changes, then in the middle between
-what is proved from below and from above, until both meet. No alpha rises anywhere then, so nothing that others are at
-goes out of date; but a value takes several searches, which live on what the ones before have left in the table. Low
-depths, which one worker is through with at once, have the other way. A search may contradict one before it, for what is
-pruned depends on the window: the value is then what was proved last from below. Mates are searched without a window, so
-that their lines are known.
+**Null windows** (MTD(f): Plaat et al. 1996): each search asks whether the value is at least a given number. The first
+number is the last value, the next ones are farther and farther away until the answer changes, then in the middle
+between the proved bounds, until both meet. No alpha rises during a search, so no work of other workers becomes
+outdated; but a value takes several searches, which rely on results in the table. Low depths, which one worker finishes
+at once, use principal variation search. A search may contradict an earlier one, since pruning depends on the window;
+the value is then the last proved lower bound. Mates are searched without a window, so that their lines are known.
 
-Locks: none; a root's stack is written by the worker that runs it.
+Locks: none; a root's stack is written only by the worker that runs it.
 """
 
 from __future__ import annotations
@@ -33,25 +32,25 @@ from psearch_core.views import Context, Stack, boolean, header_of, i64, stack_of
 
 _FIRST_ASPIRATED_DEPTH = 4
 _WIDENING = 3
-"""A window that was missed is so many times wider the next time,"""
+"""Factor by which a window is widened after the value missed it."""
 _WIDEST_WINDOW = 1000
-"""and beyond this half width it has no bound on that side."""
+"""Greatest half width of a window, in centipawns; a wider one is unbounded on that side."""
 _WIDTHS, _WIDTH_STEP = 8, 5
-"""Of several roots each has another first window, by fifths wider, so that not all miss the value together."""
+"""Number of different first windows of several roots, each wider by a fifth, so that not all miss the value at once."""
 _FIRST_STEP = 4
-"""Centipawns from the first null window to the second; each step is twice as far as the one before."""
+"""Distance from the first null window to the second, in centipawns; each next step is twice as long."""
 
 
 @kernel(boolean(Stack))
 def proves(stack):
-    """Tell whether the root's value is being proved by null windows."""
+    """Tell whether the root is searched with null windows."""
     return stack.root_beta - stack.root_alpha == 1
 
 
 @kernel(boolean(Context, Stack, i64, i64))
 def is_far(ctx, stack, score, bound):
-    """Tell whether a null window is the first at this depth to show that the value leaves the aspiration window around
-    the last one: what principal variation search would tell."""
+    """Tell whether a null window is the first at this depth to show that the value is outside the aspiration window
+    around the last value, which principal variation search would report."""
     hd = header_of(ctx)
     before = np.int64(hd.line_scores[stack.root_line])
     width = np.int64(hd.options.aspiration)
@@ -62,13 +61,13 @@ def is_far(ctx, stack, score, bound):
 
 @kernel(boolean(Stack))
 def has_proof(stack):
-    """Tell whether null windows have proved something from below at this depth."""
+    """Tell whether null windows have proved a lower bound at this depth."""
     return proves(stack) and stack.root_low > -INFINITE
 
 
 @kernel(i64(Stack))
 def expected_type(stack):
-    """Return the type of the root for the policy: whether it will probably fail high, where the window is null."""
+    """Return the expected type of the root; with a null window by whether it will probably fail high."""
     if not proves(stack):
         return PV_NODE
     return ALL_NODE if has_proof(stack) else CUT_NODE
@@ -76,7 +75,6 @@ def expected_type(stack):
 
 @kernel(void(Stack))
 def _open_window(stack):
-    """Search next without bounds."""
     stack.root_window = INFINITE
     stack.root_alpha = -INFINITE
     stack.root_beta = INFINITE
@@ -84,8 +82,8 @@ def _open_window(stack):
 
 @kernel(void(Stack, i64))
 def _ask(stack, value):
-    """Search next whether the root is worth at least `value`; without bounds if that is a mate. Below the root, mate
-    distance pruning answers a question beyond all scores with the question itself: it would be asked for ever."""
+    """Set the next null window to ask whether the root is worth at least `value`; an unbounded one if that is a mate.
+    Mate distance pruning below the root would return a bound beyond all mates as the value, again and again."""
     if is_mate_bound(value):
         _open_window(stack)
         return
@@ -95,9 +93,9 @@ def _ask(stack, value):
 
 @kernel(void(Context, i64, i64))
 def set_window(ctx, stack_index, score):
-    """Set the first window of an iteration. score: of the iteration before.
+    """Set the first window of an iteration. score: score of the iteration before.
 
-    Without null windows it is around the score; or all there is, at low depth, near mate, or with aspiration off.
+    Without null windows it is around the score, or unbounded at low depth, near mate, or with aspiration off.
     """
     stack = stack_of(ctx, stack_index)
     options = header_of(ctx).options
@@ -121,7 +119,7 @@ def set_window(ctx, stack_index, score):
 
 @kernel(i64(i64, i64, i64))
 def bound_of(alpha, beta, score):
-    """Return what a search with this window has shown."""
+    """Return the kind of bound that a score of a search with this window is."""
     if score <= alpha:
         return BOUND_UPPER
     return BOUND_LOWER if score >= beta else BOUND_EXACT
@@ -129,14 +127,14 @@ def bound_of(alpha, beta, score):
 
 @kernel(void(Stack, boolean))
 def take_extent(stack, exhausted):
-    """Take whether the last search rested on the whole of a game. A value proved by null windows does if all of them
-    did; one that was found between its bounds does if that search did."""
+    """Record whether the root's value comes from searching the whole game: with null windows all searches of this depth
+    must have done so, else the last one."""
     stack.root_whole = exhausted and (stack.root_whole != 0 or not proves(stack))
 
 
 @kernel(boolean(Stack, i64, i64))
 def _asks_again(stack, score, bound):
-    """Take what a null window has shown; the next one is set unless the value is known."""
+    """Update the root's bounds by a null window. Returns False if the value is known, else sets the next window."""
     if bound == BOUND_LOWER:
         stack.root_low = max(np.int64(stack.root_low), score)
     else:
@@ -159,8 +157,7 @@ def _asks_again(stack, score, bound):
 
 @kernel(boolean(Stack, i64, i64))
 def searches_again(stack, score, bound):
-    """Tell whether the root has to be searched again at this depth, after a search that has shown this; the window is
-    set then."""
+    """Tell whether a root must be searched again at this depth after this result; if so, set the next window."""
     if proves(stack):
         return _asks_again(stack, score, bound)
     if bound == BOUND_EXACT:

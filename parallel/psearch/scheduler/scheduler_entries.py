@@ -1,4 +1,4 @@
-"""What Python calls of the search, in machine code; numba is not needed for it."""
+"""Kernels of the search that Python calls as machine code, without numba."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ merge_now = PREDICTION.entry("merge_now")
 
 
 def load_kernels(*more: Group, progress: Progress | None = None) -> float:
-    """Load what every search needs, and these groups; returns seconds. See `psearch_core.toolchain.groups.load`.
+    """Load the groups that every search needs, and these; return seconds. See `psearch_core.toolchain.groups.load`.
 
-    Raises PsearchError when they cannot be had.
+    Raises PsearchError if they cannot be loaded.
     """
     try:
         return groups.load(CHESS, SEARCH, *more, progress=progress)

@@ -1,26 +1,26 @@
-"""Sharing a node: open, offer, join, leave, park, adopt, abort.
+"""Shares a node: open, offer, join, leave, park, adopt, abort.
 
-An open node is shared in place: opening copies nothing, and its owner takes moves through the same cursor as
-everyone else. A helper gets a stack of its own, whose base frame holds the node's position and the helper's visit.
-Nobody owns an open node: whoever leaves last finishes it and carries on with the stack it lies in, which its former
-runner may have parked long ago. So no worker ever waits for helpers (DTS, Hyatt 1997).
+An open node is shared in place: opening copies nothing, and all workers take moves through the same cursor. A helper
+gets a separate stack, whose base frame holds the node's position and the helper's visit. No worker owns an open node:
+the last one to leave finishes it and continues on the node's stack, which its former runner may have parked long ago.
+So no worker ever waits for helpers (DTS, Hyatt 1997).
 
-A node is known by the number of its frame, `home`: stack * MAX_PLY + ply.
+A node is identified by the number of its frame, `home`: stack * MAX_PLY + ply.
 
-Locks: a node's lock guards all of an open node. Some of its fields are read without it, on purpose and each read as
-one (`racing_` in `psearch_core.views`): alpha, when a move begins (`_start_move` in `step.py`, `reduction_of`); the
-killers and the table's move, for reductions and extensions; the priority, by workers that look for a node to join. An
-old alpha costs a search again, the others a worse choice. A worker holds one lock at a time.
+Locks: a node's lock protects all of an open node. A few fields are deliberately read without it, each atomically
+(`racing_` in `psearch_core.views`): alpha when a move begins (`_start_move` in `step.py`, `reduction_of`); the killers
+and the table's move for reductions and extensions; the priority by workers that look for a node to join. An outdated
+alpha may cost another search, the other fields a worse choice. A worker holds at most one lock.
 
 Invariants, checked by `validate.py`:
 
 - `open`, `closed`, `inside` and the bit in `open_mask` change only under the node's lock;
 - the bit is set exactly while the node is open, not closed, and not known to be out of moves;
 - a worker inside a node is inside all its open ancestors, so a chain of `open_parent` links never dangles;
-- when the root finishes nobody is left anywhere in the tree.
+- when the root finishes, no worker is left in the tree.
 
 A cutoff closes a node and raises `abort_epoch` if others are inside. Each worker compares the epoch at every node and,
-if it changed, walks up its chain of open ancestors; a closed one means that the worker's subtree is dead. The order
+if it has changed, walks up its chain of open ancestors; a closed one means that the worker's subtree is dead. The order
 matters: `closed` is written before the epoch rises, and a worker that joins always walks its chain once.
 """
 
@@ -100,8 +100,8 @@ _PATH_OFFSET = Stack.offset("path")
 _PATH_ENTRY = path_dtype.itemsize
 _LOOKS_BEFORE_YIELD = 16
 _MOST_PAUSES = 16
-"""Pauses between two looks at a lock, at most: a fraction of a microsecond. Workers that wait look at different moments
-then, so one of them takes a lock that is given back before the others fetch its line (Anderson 1990)."""
+"""Greatest number of pauses between two looks at a lock, a fraction of a microsecond. Waiting workers then look at
+different times, so that one takes a released lock before the others fetch its cache line (Anderson 1990)."""
 _LONGEST_NAP_US = 128
 
 
@@ -110,9 +110,8 @@ _LONGEST_NAP_US = 128
 
 @kernel(void(Context))
 def preemption_point(ctx):
-    """Stands between two steps that other workers can see. Nothing, but in a build with `YIELDS`, where one in eight
-    times another program gets the core, and one in 64 times for a while. Tests put switches of their own in its place.
-    """
+    """Mark a point between two steps that other workers can see. It does nothing except in a build with `YIELDS`, where
+    the worker yields its core one in eight times, and sleeps a while one in 64 times. Tests replace this kernel."""
     if YIELDS:
         draw = np.int64(splitmix64(np.uint64(cycle_counter())) >> np.uint64(1))
         if draw & 63 == 0:
@@ -126,11 +125,11 @@ def preemption_point(ctx):
 
 @kernel(void(Context, Worker, i64))
 def acquire(ctx, wk, home):
-    """Lock the node of this frame. A worker holds one lock at a time, so locks cannot wait for each other in a circle.
+    """Lock the node of this frame. A worker holds one lock at a time, so there are no deadlocks.
 
-    Taking a move under it is a few hundred instructions as a rule, but thousands where moves are generated and sorted,
-    exchanges looked at and moves pruned, or histories updated after a cutoff. Whoever waits spins, and yields the core
-    now and then: workers may outnumber cores.
+    A lock is usually held for a few hundred instructions, but for thousands if moves are generated, sorted or pruned,
+    or histories updated after a cutoff. A waiting worker spins, and yields its core now and then, since workers may
+    outnumber cores.
     """
     check(wk.locks == 0, "a worker holds one lock at a time")
     wk.last_lock = home
@@ -154,7 +153,7 @@ def acquire(ctx, wk, home):
 
 @kernel(boolean(Context, Worker, i64))
 def try_acquire(ctx, wk, home):
-    """Lock the node of this frame if nobody else has it: for helpers, who find other work while somebody is at it."""
+    """Lock the node of this frame unless another worker holds the lock; for helpers, which can find other work."""
     check(wk.locks == 0, "a worker holds one lock at a time")
     preemption_point(ctx)
     if not compare_and_swap(lock_of(frame_of(ctx, home).node), 0, 1):
@@ -168,7 +167,7 @@ def try_acquire(ctx, wk, home):
 
 @kernel(boolean(Context, i64))
 def is_held(ctx, home):
-    """Tell whether some worker has the lock of this node at the moment. Virtual time has a clock's answer instead."""
+    """Tell whether a worker holds the lock of this node now. In virtual time the simulation's clock decides instead."""
     return atomic_load(lock_of(frame_of(ctx, home).node)) != 0
 
 
@@ -195,7 +194,7 @@ def _check_locked(node):
 
 @kernel(i64(Context, Worker))
 def claim_stack(ctx, wk):
-    """Return a free stack, now active; -1 if there is none. Starts looking where this worker last found one."""
+    """Return a free stack, made active; -1 if there is none. The search starts where this worker last found one."""
     hd = header_of(ctx)
     count = hd.stack_count
     start = wk.last_stack % count
@@ -213,14 +212,14 @@ def claim_stack(ctx, wk):
 
 @kernel(i64(Context, Worker))
 def stack_nodes(ctx, wk):
-    """Return the nodes searched on this worker's stack so far, also by those who have run it before."""
+    """Return the nodes searched on this worker's stack so far, including those of its former runners."""
     return wk.nodes + stack_of(ctx, wk.stack).nodes_before_runner
 
 
 @kernel(void(Context, Worker, i64))
 def count_lost(ctx, wk, nodes):
-    """Count nodes of this worker's stack that were searched in vain. They no longer count as the stack's, so a visit
-    further down, which a worker that adopts the stack may give up as well, does not count them again."""
+    """Count nodes of this worker's stack that were searched in vain, and subtract them from the stack's nodes, so that
+    they are not counted again if a visit nearer to the root is aborted, too."""
     wk.counters.aborted_nodes += nodes
     stack_of(ctx, wk.stack).nodes_before_runner -= nodes
 
@@ -233,7 +232,7 @@ def free_stack(ctx, index):
 
 @kernel(void(Context, Worker))
 def become_idle(ctx, wk):
-    """Become idle: this worker has no stack any more."""
+    """Make this worker idle, without a stack."""
     preemption_point(ctx)
     wk.stack = -1
     atomic_add(idle_workers_of(header_of(ctx)), 1)
@@ -243,7 +242,7 @@ def become_idle(ctx, wk):
 
 @kernel(i64(Context, i64))
 def _mask_word(ctx, home):
-    """Return the address of the word in which an open node, whose lock is held, has the bit of its ply."""
+    """Return the address of the mask word with the bit of an open node, whose lock is held."""
     _check_locked(frame_of(ctx, home).node)
     preemption_point(ctx)
     return mask_of(stack_of(ctx, home // MAX_PLY)) + 8 * (home % MAX_PLY >> 6)
@@ -251,22 +250,22 @@ def _mask_word(ctx, home):
 
 @kernel(void(Context, i64))
 def offer(ctx, home):
-    """Set the bit by which idle workers find an open node. Under its lock."""
+    """Set the bit by which idle workers find an open node. Called under its lock."""
     atomic_or(_mask_word(ctx, home), 1 << (home & 63))
 
 
 @kernel(void(Context, i64))
 def withdraw(ctx, home):
-    """Clear the bit: closed, or out of moves. Under the node's lock."""
+    """Clear the bit of a node that is closed or out of moves. Called under its lock."""
     atomic_and(_mask_word(ctx, home), ~(1 << (home & 63)))
 
 
 @kernel(void(Context, Worker, i64))
 def open_node(ctx, wk, home):
-    """Make the node of this worker's own frame a split node, with this worker inside, and keep it locked: the worker
-    takes a move first, then offers the node with the priority that it has behind that move."""
+    """Make the node of this worker's own frame a split node, with this worker inside, and keep it locked. The worker
+    takes a move first, then offers the node with the priority that remains."""
     node = frame_of(ctx, home).node
-    acquire(ctx, wk, home)  # a worker with an old offer may be looking at this frame
+    acquire(ctx, wk, home)  # a worker with an outdated offer may be looking at this frame
     node.joined = 0
     node.inside = 1
     if ctx.trace != 0:
@@ -279,7 +278,7 @@ def open_node(ctx, wk, home):
 
 @kernel(i64(Context, Worker, i64, u64, i64))
 def _best_in_word(ctx, wk, first, mask_bits, best):
-    """The most valuable of the open nodes in one mask word; `best` and results are priority << 32 | frame number."""
+    """Return the best of the open nodes in one mask word; `best` and result are priority << 32 | frame number."""
     while mask_bits != np.uint64(0):
         home = first + lowest_bit(mask_bits)
         mask_bits &= mask_bits - np.uint64(1)
@@ -294,10 +293,10 @@ def _best_in_word(ctx, wk, first, mask_bits, best):
 
 @kernel(i64(Context, Worker))
 def best_offer(ctx, wk):
-    """Return the frame number of the most valuable open node on any stack, -1 if there is none. Takes no lock.
+    """Return the frame number of the open node with the greatest priority, -1 if there is none. Takes no lock.
 
-    Nodes whose lock is held are passed over. All who are idle want the same node; where each waited for its turn, those
-    inside waited behind them with what they had found (docs/decisions/024).
+    Nodes whose lock is held are skipped. All idle workers want the same node; if they waited for its lock, workers
+    inside would have to wait behind them with their results (docs/decisions/024).
     """
     count = header_of(ctx).stack_count
     best = np.int64(0)
@@ -318,9 +317,9 @@ def best_offer(ctx, wk):
 
 @kernel(void(Context, Worker, i64, i64))
 def _copy_line(ctx, wk, stack, home):
-    """Give a helper's stack what leads to the split node `home`, and its position.
+    """Copy the line to the split node `home`, and its position, to a helper's stack.
 
-    The helper counts as inside, so nothing at or below the split node's ply on its stack can change.
+    The helper is inside, so the split node's stack cannot change up to that ply.
     """
     ply = home % MAX_PLY
     own = stack_of(ctx, stack)
@@ -339,10 +338,10 @@ def _copy_line(ctx, wk, stack, home):
 
 @kernel(void(Context, Worker, i64))
 def share_cutoffs(ctx, wk, home):
-    """Make a helper's cutoffs behind the split node `home` those of all, and theirs become the helper's.
+    """Add a helper's counts of cutoffs after the split node `home` to those of its stack, and copy the sums back.
 
-    Later moves are reduced more where many of those before them were cut off (`lmr_cutoffs`), whoever searched them.
-    The node's lock is held, but the one who runs its stack counts without it: an addition may be lost.
+    Later moves are reduced more after many cutoffs (`lmr_cutoffs`), whichever worker found them. The node's lock is
+    held, but the runner of its stack counts without the lock, so an addition may be lost.
     """
     split = home // MAX_PLY
     if split == wk.stack:
@@ -359,9 +358,9 @@ def share_cutoffs(ctx, wk, home):
 
 @kernel(boolean(Context, Worker, i64))
 def join(ctx, wk, home):
-    """Become a helper at an open node, with a move taken: the move is in the visit of the new stack's base frame.
+    """Become a helper at an open node and take a move, which goes into the visit of the new stack's base frame.
 
-    False: there is none, no stack is free, or another worker has the lock at this moment.
+    Returns False if there is no move, no stack is free, or another worker holds the lock.
     """
     began = trace_time(ctx, wk) if ctx.trace != 0 else 0
     stack = claim_stack(ctx, wk)
@@ -423,10 +422,10 @@ def join(ctx, wk, home):
 
 @kernel(i64(Context, Worker, i64))
 def leave(ctx, wk, home):
-    """Leave the open node of frame `home`, whose lock is held; releases it. Returns the worker's next state.
+    """Leave the open node of frame `home`, whose lock is held, and release the lock. Returns the worker's next state.
 
-    The last one out takes over the stack the node lies in: to finish the node, or to unwind further if it was
-    aborted. Anyone else parks that stack (its runner) or frees its own (a helper) and is idle.
+    The last worker takes over the node's stack, to finish the node, or to unwind further if it was aborted. Any other
+    worker parks this stack (its runner) or frees its own (a helper) and becomes idle.
     """
     node = frame_of(ctx, home).node
     helper = wk.stack * MAX_PLY + wk.ply != home
@@ -477,7 +476,7 @@ def leave(ctx, wk, home):
 
 @kernel(boolean(Context, i64))
 def is_dead(ctx, open_parent):
-    """Tell whether the search was stopped, or any open node on the chain that starts here was closed."""
+    """Tell whether the search was stopped, or a node in the chain of open nodes that starts here was closed."""
     if atomic_load(stop_of(header_of(ctx))) != 0:
         return True
     while open_parent >= 0:
@@ -499,17 +498,17 @@ def raise_abort_epoch(ctx):
 
 @kernel(void(Context))
 def stop_all(ctx):
-    """End the search: every worker unwinds, and notices within one node."""
+    """End the search: every worker notices within one node and unwinds."""
     atomic_store(stop_of(header_of(ctx)), 1)
     raise_abort_epoch(ctx)
 
 
 @kernel(i64(Context, Worker))
 def unwind(ctx, wk):
-    """Give up the frame at `wk.ply`, which is dead, and go to its parent. Returns the next state.
+    """Give up the dead frame at `wk.ply` and go to its parent. Returns the next state.
 
-    Stops at a split node: if it was cut off and nothing above it is dead, its value stands and the worker leaves it as
-    usual; otherwise it is marked aborted, so that whoever leaves it last goes on unwinding.
+    At a split node the worker leaves. If the node was cut off and no ancestor is dead, its value is final; otherwise it
+    is marked as aborted, so that the last worker to leave continues to unwind.
     """
     check(wk.ply > 0, "what is unwound has a parent")
     wk.ply -= 1
@@ -524,10 +523,10 @@ def unwind(ctx, wk):
     if dead:
         atomic_store(closed_of(node), CLOSED_ABORTED)
         withdraw(ctx, home)
-    # before the node is left: who leaves the main root last merges the outcomes of all
+    # count before leaving, since the last worker to leave the main root merges all outcomes
     unwinds_on = node.inside == 1 and atomic_load(closed_of(node)) == CLOSED_ABORTED
-    is_stopped = atomic_load(stop_of(header_of(ctx))) != 0  # no cutoff: the work just ends
-    if not unwinds_on and not is_stopped:  # else a visit further up includes these nodes
+    is_stopped = atomic_load(stop_of(header_of(ctx))) != 0  # after a stop no work counts as lost
+    if not unwinds_on and not is_stopped:  # if it unwinds on, a visit nearer to the root includes these nodes
         if ctx.trace != 0:
             trace_abort(ctx, wk, home, lost, 0)
         count_lost(ctx, wk, lost)

@@ -1,12 +1,11 @@
-"""The machine: `step` is the only way a search advances.
+"""The state machine of a worker: only `step` advances a search.
 
-A worker is in one state; each state has one handler, which does a bounded amount of work and names the next state.
-All state lies in the arena, so a worker can stop after any step and be run again later, by another driver or in
-another order: a process of its own (`work.py`), a round robin and virtual time in one process (`psearch.simulation`)
-call the same compiled function.
+Each state has one handler, which does a bounded amount of work and returns the next state. All state is in the arena,
+so a worker can stop after any step and be run again later, by another driver or in another order: worker processes
+(`work.py`), and the round robin and virtual time of a single process (`psearch.simulation`), call the same function.
 
-Locks: where a handler meets a node that is open it takes that node's lock, and gives it back before it ends, by
-`release` or by `leave`. A worker never returns from `step` with a lock held.
+Locks: a handler takes the lock of an open node, and gives it back before it ends, by `release` or `leave`. A worker
+never returns from `step` with a lock held.
 """
 
 from __future__ import annotations
@@ -115,7 +114,7 @@ _FOUND_NOTHING = -1
 
 @kernel(i64(Context, Worker, Frame))
 def _pop(ctx, wk, frame):
-    """Return `wk.value` to the frame below."""
+    """Go back to the frame below with `wk.value`."""
     if wk.ply == 0:
         return STATE_ROOT
     wk.ply -= 1
@@ -124,7 +123,7 @@ def _pop(ctx, wk, frame):
 
 @kernel(void(Context, Worker))
 def _check_node_limit(ctx, wk):
-    """Stop the search when all workers together have searched `node_limit` nodes. Exact with one worker."""
+    """Stop the search after `node_limit` nodes of all workers together. The limit is exact with one worker."""
     hd = header_of(ctx)
     if hd.node_limit == 0:
         wk.next_check = 1 << 62
@@ -184,7 +183,7 @@ def _enter(ctx, wk, frame):
 
 @kernel(i64(Context, Worker, Frame, Node, i64, i64, i64, i64))
 def _descend(ctx, wk, frame, node, stage, alpha, beta, depth):
-    """Enter the child of the visit's move, already made; the window is in the node's view."""
+    """Enter the child of the visit's move, already made, with a window in the node's view."""
     visit = frame.visit
     index, picked = visit.index, visit.picked
     split_type = child_type(ctx, node, index, picked, stage)
@@ -196,7 +195,7 @@ def _descend(ctx, wk, frame, node, stage, alpha, beta, depth):
 
 @kernel(i64(Context, Worker, Frame))
 def _start_move(ctx, wk, frame):
-    """Search the move in the visit: the first move of a PV node with the full window, else with a null window."""
+    """Search the visit's move: with the full window if it is the first of a PV node, else with a null window."""
     # steps 8 and 9: make it, search it
     visit = frame.visit
     node = frame_of(ctx, visit.home).node
@@ -207,7 +206,7 @@ def _start_move(ctx, wk, frame):
     if state != STATE_ENTER:
         return state
     preemption_point(ctx)
-    alpha = racing_alpha(node)  # it may be rising: read it once
+    alpha = racing_alpha(node)  # read it once, since another worker may raise it
     full = visit.index == 0 and node.kannan_type == PV_NODE and node.pass_kind != PASS_SINGULAR
     stage = VISIT_FULL if full else VISIT_REDUCED if depth < visit.new_depth else VISIT_SCOUT
     beta = node.beta if full else alpha + 1
@@ -235,7 +234,7 @@ def _next_move(ctx, wk, frame):
 def _take_move(ctx, wk, frame, node, is_open, is_new):
     """Take the next move of the node, whose lock is held if it is open, and begin it; leave the node if there is none.
 
-    is_new: the node was opened for this, and is offered behind the move.
+    is_new: the node was just opened, and is offered after this move.
     """
     home = frame.visit.home
     frame.visit.claim = np.uint64(0)
@@ -270,7 +269,7 @@ def _take_move(ctx, wk, frame, node, is_open, is_new):
 
 @kernel(void(Context, Worker, Frame, Node, boolean))
 def _count_size(ctx, wk, frame, node, is_finished):
-    """Count the nodes that the visit's move has taken, those of helpers included, for the sizes of moves to come."""
+    """Count the nodes of the visit's move, including those of helpers, to predict the sizes of later moves."""
     visit = frame.visit
     helped = np.int64(above(frame).node.helped_nodes)
     size = stack_nodes(ctx, wk) - visit.nodes_before + helped
@@ -299,7 +298,7 @@ def _after_child(ctx, wk, frame):
             if node.inside > 1 or atomic_load(closed_of(node)) == CLOSED_CUTOFF:
                 if ctx.trace != 0:
                     trace_abort(ctx, wk, home, lost, 1)
-                count_lost(ctx, wk, lost)  # else a visit further up includes these nodes
+                count_lost(ctx, wk, lost)  # else a visit nearer to the root includes these nodes
             return leave(ctx, wk, home)
         share_cutoffs(ctx, wk, home)
     action = after_move(ctx, wk, frame, node, value)
@@ -318,7 +317,7 @@ def _after_child(ctx, wk, frame):
             raise_abort_epoch(ctx)
         return leave(ctx, wk, home)
     if is_open and action != DO_CHILD:
-        return _take_move(ctx, wk, frame, node, True, False)  # under the same lock: each handover costs all who wait
+        return _take_move(ctx, wk, frame, node, True, False)  # keep the lock, since each handover costs time
     if is_open:
         release(ctx, wk, node)
     if action == DO_CHILD:
@@ -342,7 +341,7 @@ def _idle(ctx, wk):
 
 @kernel(i64(Context, Worker, Frame))
 def _finish(ctx, wk, frame):
-    """All moves of the node are done, or one has cut, and no other worker is inside."""
+    """Finish a pass or the node, after all moves are done or one caused a cutoff; no other worker is inside."""
     node = frame.node
     if node.pass_kind != PASS_MAIN:
         return _pop(ctx, wk, frame) if finish_pass(ctx, wk, frame) == DO_RETURN else STATE_NEXT
@@ -354,7 +353,7 @@ def _finish(ctx, wk, frame):
 
 @kernel(i64(Context, Worker))
 def advance(ctx, wk):
-    """Run the handler of the worker's state; returns the next state, or -1 when idle and nothing was found."""
+    """Run the handler of the worker's state. Returns the next state, or -1 if an idle worker found nothing to do."""
     state = wk.state
     if state == STATE_IDLE:
         return _idle(ctx, wk)
@@ -377,7 +376,7 @@ def advance(ctx, wk):
     if state == STATE_FINISH:
         return _finish(ctx, wk, frame)
     if state == STATE_UNWIND:
-        # the node is dead: its value is never needed
+        # the node is dead: its value is not needed
         if wk.ply == 0:
             return root_aborted(ctx, wk)
         end_move(ctx, below(frame).visit)
@@ -387,7 +386,6 @@ def advance(ctx, wk):
 
 @kernel(void(Context, Worker))
 def _check_worker(ctx, wk):
-    """What is so of a worker between two transitions."""
     if CHECK:
         hd = header_of(ctx)
         check(wk.locks == 0, "no lock is held between two transitions")
@@ -405,7 +403,7 @@ def _check_worker(ctx, wk):
 def step(ctx, worker, budget):
     """Advance one worker by at most `budget` transitions.
 
-    Returns the transitions left over: more than 0 when the worker is idle and found nothing to do.
+    Returns the number of unused transitions, which is above 0 if the worker is idle and found nothing to do.
     """
     check(0 <= worker < header_of(ctx).worker_count, "a worker is one of those of the arena")
     wk = worker_of(ctx, worker)

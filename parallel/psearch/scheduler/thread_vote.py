@@ -1,12 +1,12 @@
-"""The vote of several roots on the answer, held when the search was stopped before the main root was through.
+"""Vote of several roots on the answer, held if the search was stopped before the main root ended.
 
-The rule is that of Stockfish since 2026 (`ThreadPool::get_best_thread`). Every root votes for its move with the
-distance of its score from the lowest of all scores; depth has no say. Of the roots for the move with the most votes the
+The rule is that of Stockfish since 2026 (`ThreadPool::get_best_thread`). Every root votes for its move, weighted by the
+distance of its score from the lowest score; depth does not count. Among the roots for the move with the most votes, the
 one with the longest line is elected, and its score and line become the answer. A proved mate decides without votes: the
-shortest mate for the side to move, and otherwise the mate against it that was searched deepest, since a root that has
-not seen it loses as well.
+shortest mate for the side to move, else the mate against it that was searched deepest, since a root that has not seen
+the mate would lose, too.
 
-Locks: none. The vote is held once all roots are through.
+Locks: none, since the vote is held after all roots have ended.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from psearch_core.toolchain.jit import kernel
 from psearch_core.views import Context, Stack, boolean, header_of, i64, stack_of
 
 _LEAST_WEIGHT = 6
-"""Centipawns that the vote of the root with the lowest score weighs, so that it counts too. Stockfish's 14 units."""
+"""Weight of the root with the lowest score, in centipawns, so that its vote counts, too; Stockfish has 14 units."""
 
 
 @kernel(i64(Stack))
 def _mate(root):
-    """Return 1 if this root has proved a mate for the side to move, -1 if one against it, 0 if neither."""
+    """Return 1 if a root has proved a mate for the side to move, -1 if one against it, 0 if neither."""
     answer = root.answer
     if answer.score >= MATE_IN_MAX_PLY and answer.bound != BOUND_UPPER:
         return 1
@@ -34,7 +34,6 @@ def _mate(root):
 
 @kernel(i64(Context, i64, i64))
 def _votes(ctx, move, lowest):
-    """Return the votes for a move."""
     total = np.int64(0)
     for i in range(header_of(ctx).first_roots):
         root = stack_of(ctx, i)
@@ -45,7 +44,7 @@ def _votes(ctx, move, lowest):
 
 @kernel(boolean(Context, Stack, Stack, i64))
 def _goes_before(ctx, root, other, lowest):
-    """Tell whether a root is to be elected rather than another; of equal ones neither."""
+    """Tell whether a root is better than another for the election; False if they are equal."""
     mate = _mate(root)
     others = _mate(other)
     if mate != others:
@@ -64,7 +63,7 @@ def _goes_before(ctx, root, other, lowest):
 
 @kernel(i64(Context))
 def elected(ctx):
-    """Return the number of the root whose answer is taken; 0 if none has finished a depth."""
+    """Return the number of the elected root; 0 if none has finished a depth."""
     count = header_of(ctx).first_roots
     lowest = np.int64(INFINITE)
     for i in range(count):

@@ -1,29 +1,29 @@
-"""The workers' side of a trace: a log of events for each worker, in shared memory.
+"""Logs of events in shared memory, one for each worker, from which a trace is made.
 
-A trace is recorded when the context holds the address of the logs; the search looks at that only where it opens,
-shares, leaves or aborts a node, never at a node that is not shared. Open nodes are many and joined ones few, so an
-opening leaves only a time stamp in the frame, and the event is written by the last one out, if anybody had joined.
+A trace is recorded while the context holds the address of the logs. The search checks this only when it opens, shares,
+leaves or aborts a node, never at nodes that are not shared. Many nodes are opened, but few are joined. So opening a
+node only puts a time stamp into its frame, and the last worker to leave writes the event, if a helper has joined.
 
-A log has room for so many events; what comes later is counted and dropped. An event is counted in the log once it is
-complete, so that the logs of workers that were killed can be read. A log that is a ring (`psearch.lab.watching`) drops
-nothing: the event after `count` others lies at `count` modulo the room, and who copies events while the worker goes on
-takes those for torn that were overwritten meanwhile, by the count after the copy. Rings are for searches that nobody
-asked to slow down, and one node in fifteen may be opened: no time is noted there at nodes that nobody has joined, so
-begin is not known of TRACE_ABORT, whose nodes say how long it was, and TRACE_SPLIT is left out.
+When a log is full, further events are counted and dropped. An event is counted in the log once it is complete, so the
+logs of killed workers can be read. A log that is a ring (`psearch.lab.watching`) drops no events: the event after
+`count` others is at `count` modulo the capacity. A reader that copies events while the worker runs compares the count
+after the copy, and ignores events that may have been overwritten. Rings must not slow a search down, and one node in
+fifteen may be opened, so they store no times at nodes without helpers: TRACE_ABORT then has no begin (its nodes tell
+how long it took), and TRACE_SPLIT is omitted.
 
     event           fields besides kind, time, and the node's split, frame, depth, type, p_needed
-    TRACE_TAKE      this worker runs another stack from now on; the node is the one that stack helps, none for a root
-    TRACE_JOIN      begin, move: it has joined the node, which is that of the stack it runs from now on
-    TRACE_IDLE      it has no stack any more; no node
-    TRACE_ABORT     begin, value, outcome: the work of the worker since then, on a move of the node, is thrown away
+    TRACE_TAKE      the worker runs another stack from now on; the node is the one that the stack helps, none for a root
+    TRACE_JOIN      begin, move: the worker has joined the node and runs a new stack from now on
+    TRACE_IDLE      the worker has no stack any more; no node
+    TRACE_ABORT     begin, value, outcome: the worker's work on a move of the node since begin was in vain
     TRACE_SPLIT     begin, helpers, outcome: the life of an open node that helpers joined
-    TRACE_ROOT      begin, value, move, outcome: one search of a root; helpers: of how many moves that have a line
-                    already (MultiPV) it was without; p_needed is not set
+    TRACE_ROOT      begin, value, move, outcome: one search of a root; helpers: number of moves that already have a line
+                    (MultiPV) and were left out; p_needed is not set
 
-Times are those of the time stamp counter, or of the worker's virtual clock when its turn began; `settle_turn` then
-moves the events of the turn to where they belong.
+Times are those of the time stamp counter, or of the worker's virtual clock at the beginning of its turn; `settle_turn`
+then corrects the times of the turn's events.
 
-Locks: each log is written by its worker alone. A number and times of an open node lie in its frame, under its lock.
+Locks: each log is written only by its worker. Number and times of an open node are in its frame, under its lock.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _count_of = field_address(TraceLog, "count")
 
 @entry(i64(), SEARCH)
 def read_cycles():
-    """Return the time stamp counter, for the parent."""
+    """Return the time stamp counter, for Python."""
     return cycle_counter()
 
 
@@ -74,20 +74,19 @@ def _log_address(ctx, worker):
 
 @kernel(i64(Context, Worker))
 def trace_time(ctx, wk):
-    """Return the time now. Only while a trace is recorded."""
+    """Return the present time. Called only while a trace is recorded."""
     clock = np.int64(trace_log_at(_log_address(ctx, np.int64(wk.index))).clock)
     return clock if clock >= 0 else cycle_counter()
 
 
 @kernel(boolean(Context, Worker))
 def _is_ring(ctx, wk):
-    """Whether only what happened last is kept."""
     return trace_log_at(_log_address(ctx, np.int64(wk.index))).ring != 0
 
 
 @kernel(i64(Context, Worker, i64, i64))
 def _new_event(ctx, wk, kind, time):
-    """Address of the next event, not yet counted, with all other fields unset; 0 when the log is full."""
+    """Return the address of a new event, not counted yet, with kind and time set; 0 if the log is full."""
     where = _log_address(ctx, np.int64(wk.index))
     log = trace_log_at(where)
     place = np.int64(log.count)
@@ -116,7 +115,7 @@ def _count_event(ctx, wk):
 
 @kernel(void(Context, i64, i64))
 def _set_node(ctx, at, home):
-    """The event is about this open node, which cannot go meanwhile."""
+    """Set the fields of an event that describe its open node, which other workers cannot finish meanwhile."""
     event = trace_event_at(at)
     frame = frame_of(ctx, home)
     event.split = frame.trace.split
@@ -128,7 +127,7 @@ def _set_node(ctx, at, home):
 
 @kernel(void(Context, Worker, i64))
 def trace_open(ctx, wk, home):
-    """Note when this worker opened a node, and give it a number. Under the node's lock, before helpers see it."""
+    """Record when this worker opened a node, and number it. Called under the node's lock, before helpers see it."""
     trace = frame_of(ctx, home).trace
     if not _is_ring(ctx, wk):
         trace.opened = trace_time(ctx, wk)
@@ -137,15 +136,14 @@ def trace_open(ctx, wk, home):
 
 @kernel(void(Context, Worker))
 def trace_move(ctx, wk):
-    """Note when this worker took the move in the visit of its frame."""
+    """Record when this worker took the move in the visit of its frame."""
     if not _is_ring(ctx, wk):
         frame_of(ctx, wk.stack * MAX_PLY + wk.ply).trace.began = trace_time(ctx, wk)
 
 
 @kernel(void(Context, Worker, i64, i64))
 def trace_join(ctx, wk, home, begin):
-    """Note that this worker has joined the open node `home`, and has a stack whose frame at that ply holds its
-    visit."""
+    """Record that this worker has joined the open node `home`; the frame at that ply of its stack has its visit."""
     now = trace_time(ctx, wk)
     frame = frame_of(ctx, wk.stack * MAX_PLY + wk.ply)
     frame.trace.began = now
@@ -162,7 +160,7 @@ def trace_join(ctx, wk, home, begin):
 
 @kernel(void(Context, Worker))
 def trace_take(ctx, wk):
-    """Note that this worker runs the stack `wk.stack` from now on, and has not joined it."""
+    """Record that this worker runs the stack `wk.stack` from now on, without a join."""
     at = _new_event(ctx, wk, TRACE_TAKE, trace_time(ctx, wk))
     if at == 0:
         return
@@ -181,10 +179,10 @@ def trace_idle(ctx, wk):
 
 @kernel(void(Context, Worker, i64, i64, i64))
 def trace_abort(ctx, wk, home, nodes, late):
-    """Note that what was done on the move under way in this worker's frame, at the open node `home`, is thrown away.
+    """Record that the work on the current move of this worker's frame, at the open node `home`, was in vain.
 
-    Before the node is left: its frame is somebody else's then. nodes: what it cost this worker, as far as known; late:
-    1 when the move had got a value, but the node was closed by then.
+    Called before the worker leaves the node, since another worker may use the frame afterwards. nodes: nodes of this
+    worker, as far as known; late: 1 if the move has a value, but the node was closed before.
     """
     at = _new_event(ctx, wk, TRACE_ABORT, trace_time(ctx, wk))
     if at == 0:
@@ -200,7 +198,7 @@ def trace_abort(ctx, wk, home, nodes, late):
 
 @kernel(void(Context, Worker, i64, i64))
 def trace_split(ctx, wk, home, outcome):
-    """Note that the last one has left the open node `home`, which had helpers."""
+    """Record that the last worker has left the open node `home`, which had helpers."""
     if _is_ring(ctx, wk):
         return
     at = _new_event(ctx, wk, TRACE_SPLIT, trace_time(ctx, wk))
@@ -222,7 +220,7 @@ def trace_root_entered(ctx, wk):
 
 @kernel(void(Context, Worker, i64, i64))
 def trace_root(ctx, wk, score, outcome):
-    """Note that a search of the root of this worker's stack has ended."""
+    """Record that a search of the root of this worker's stack has ended."""
     at = _new_event(ctx, wk, TRACE_ROOT, trace_time(ctx, wk))
     if at == 0:
         return
@@ -246,7 +244,7 @@ def trace_root(ctx, wk, score, outcome):
 
 @kernel(i64(Context, i64, i64))
 def begin_turn(ctx, worker, clock):
-    """Have what this worker does from now on happen at `clock`. Returns what `settle_turn` wants to know."""
+    """Set the time of this worker's next events to `clock`. Returns the number of the next event, for `settle_turn`."""
     log = trace_log_at(_log_address(ctx, worker))
     log.clock = clock
     return np.int64(log.count)
@@ -254,10 +252,10 @@ def begin_turn(ctx, worker, clock):
 
 @kernel(void(Context, i64, i64, i64, i64))
 def settle_turn(ctx, worker, first, joined, ended):
-    """Spread the events of a turn over its time; they all have the time when it began.
+    """Correct the times of a turn's events, which all have the time when the turn began.
 
-    Not for rings. first: number of the first event; joined: when a join ended, if there was one (a turn begins with
-    it); ended: when the turn did. A worker that has become idle was busy until then.
+    Rings are not supported. first: number of the first event; joined: when a join ended, with which a turn may begin;
+    ended: when the turn ended. A worker that became idle was busy until then.
     """
     where = _log_address(ctx, worker)
     earliest = np.int64(0)

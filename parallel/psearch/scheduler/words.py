@@ -1,6 +1,6 @@
-"""The words that workers share without a lock: their addresses, for the atomic operations.
+"""Addresses of the words that workers share without a lock, for the atomic operations.
 
-Nothing else may read or write them. Which of them change only under a node's lock is said in `splitting.py`.
+Only atomic operations may access these words. `splitting.py` says which of them change only under a node's lock.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ claims_of = field_address(Header, "claims")
 
 @kernel(i64(Context))
 def idle_workers(ctx):
-    """Return workers without a stack at this moment. It is noted that this process has asked: virtual time charges for
-    it."""
+    """Return the number of workers without a stack. Records that this worker has asked, which costs virtual time."""
     ctx.has_read_idle = 1
     return atomic_load(idle_workers_of(header_of(ctx)))
 
 
 @memory(i64(Context, i64))
 def word(ctx, number):
-    """Return the address of a word of the policy's own memory, for `atomic_load`, `atomic_add` and `atomic_store`. All
-    workers share them; they are 0 when a search begins. number: from 0; how many there are says `WORDS` in the file."""
+    """Return the address of a word of the policy's memory, for `atomic_load`, `atomic_add` and `atomic_store`.
+
+    All workers share these words, which are 0 when a search begins. number: from 0; the file's `WORDS` sets how many.
+    """
     check(0 <= number < ctx.plug_in_words, "a word's number is from 0 to WORDS - 1")
     return ctx.plug_in + 8 * (number % ctx.plug_in_words)

@@ -1,4 +1,4 @@
-"""The loop of a worker process around `step`: search, wait for work, notice the end. Takes no lock."""
+"""Loop of a worker process around `step`: search, wait for work, notice the end. Takes no lock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAP_US = 50
 
 @kernel(void(i64))
 def wait_between_polls(rounds):
-    """Pass a little time, more the longer nothing was found: workers may outnumber cores."""
+    """Wait a little, longer after many rounds without work, since workers may outnumber cores."""
     if rounds < _SPINS:
         for _ in range(16):
             pause()
@@ -32,7 +32,7 @@ def wait_between_polls(rounds):
 
 @entry(i64(i64, i64, i64), SEARCH)
 def work(context, worker, bursts):
-    """Run a worker for a while; 1 when the search is done and this worker has nothing left to do."""
+    """Run a worker for a number of bursts. Returns 1 if the search is done and this worker is idle."""
     ctx = context_at(context)
     hd = header_of(ctx)
     wk = worker_of(ctx, worker)
@@ -59,11 +59,11 @@ def work(context, worker, bursts):
 
 @entry(i64(i64), SEARCH)
 def is_done(context):
-    """Return 1 when every root is through. What its workers wrote before can be read."""
+    """Return 1 if every root has ended. Everything that workers wrote before can then be read."""
     return atomic_load(done_of(header_of(context_at(context))))
 
 
 @entry(i64(i64), SEARCH)
 def reports_written(context):
-    """Return how many reports have been written to the ring since the search began. They can be read."""
+    """Return the number of reports that have been written to the ring since the search began, and can be read."""
     return atomic_load(info_count_of(header_of(context_at(context))))

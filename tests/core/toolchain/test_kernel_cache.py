@@ -57,7 +57,7 @@ def test_a_user_without_a_home_is_told(home, monkeypatch, chosen):
     monkeypatch.delenv("HOME")
     monkeypatch.setattr(os, "getuid", lambda: STRANGER)
     monkeypatch.setenv("PSEARCH_CACHE_DIR", chosen)
-    with pytest.raises(KernelError, match="no home to keep compiled kernels in: PSEARCH_CACHE_DIR must name a folder"):
+    with pytest.raises(KernelError, match="no home folder for compiled kernels: PSEARCH_CACHE_DIR must name a folder"):
         kernel_cache.root()
     assert list(home.iterdir()) == []
 
@@ -73,7 +73,7 @@ def refused(make: bool) -> str:
 def test_a_folder_that_others_can_write_to_is_refused(folder, bits, make):
     Path(folder).chmod(bits)
     assert refused(make) == (
-        f"kernels cannot be kept in {folder}: it belongs to somebody else, or others can write to it "
+        f"kernels cannot be kept in {folder}: it belongs to another user, or other users can write to it "
         "(PSEARCH_CACHE_DIR may name another folder)"
     )
 
@@ -82,14 +82,14 @@ def test_a_folder_that_others_can_write_to_is_refused(folder, bits, make):
 @pytest.mark.parametrize("make", [False, True])
 def test_a_folder_of_somebody_else_is_refused(folder, make):
     os.chown(folder, STRANGER, STRANGER)
-    assert "it belongs to somebody else" in refused(make)
+    assert "it belongs to another user" in refused(make)
 
 
 def test_a_link_to_a_folder_is_refused(folder, home):
     """Whoever made the link may have chosen which."""
     Path(folder).rename(home / "elsewhere")
     Path(folder).symlink_to(home / "elsewhere")
-    assert "it is no folder" in refused(False)
+    assert "it is not a folder" in refused(False)
 
 
 def test_a_folder_of_root_s_is_read_by_all(folder, monkeypatch):

@@ -108,7 +108,7 @@ def test_placed_code_runs(place: str) -> None:
 @pytest.mark.parametrize("place", [machine_code.place, machine_code.place_by_llvm])
 def test_code_that_needs_what_is_nowhere_has_no_address(place: Any) -> None:
     code = object_of(SOURCE.replace("@sched_yield", "@nowhere_to_be_found"))
-    with pytest.raises(KernelError, match="cannot be loaded: they need nowhere_to_be_found, which is nowhere"):
+    with pytest.raises(KernelError, match="cannot be loaded: they need nowhere_to_be_found, which does not exist"):
         place(code, ["called", "outside"])
     with pytest.raises(KernelError, match="cannot be loaded: nowhere has no address"):
         machine_code.place_by_llvm(object_of(SOURCE), ["called", "nowhere"])

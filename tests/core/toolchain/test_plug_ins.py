@@ -180,7 +180,7 @@ def test_an_import_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.M
     file.write_text("import sys, time\nwhile True:\n    print(file=sys.stderr, flush=True)\n    time.sleep(0.1)\n")
     with pytest.raises(PlugInError) as raised:
         answer(set_of(file))
-    assert str(raised.value) == f"{file}: to import it takes more than 2 s"
+    assert str(raised.value) == f"{file}: importing it takes more than 2 s"
 
 
 @pytest.mark.parametrize("leaving", ["os._exit(0)", "os.kill(os.getpid(), 11)"])
@@ -214,7 +214,7 @@ def test_what_is_no_file_of_kernels_is_not_read(kind: str, tmp_path: Path) -> No
         path.mkdir()
     else:
         path.write_bytes(b"#" * ((1 << 20) + 1))
-    with pytest.raises(OSError, match="larger than 1 MiB" if kind == "large" else "no regular file"):
+    with pytest.raises(OSError, match="larger than 1 MiB" if kind == "large" else "not a regular file"):
         read_plug_in(str(path))
 
 

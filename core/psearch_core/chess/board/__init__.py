@@ -1,7 +1,6 @@
-"""Chess: positions, legal moves, and what the rules say of them. Imports the ground of `psearch_core` and its
-records.
+"""The rules of chess: positions, legal moves, checks and draws.
 
-Begin with `position` (making moves, and what is kept up to date) and `movegen` (only legal moves, and perft). `attacks`
-has small helpers on squares and looks attacks up, with `magics` where there is no pext; `checks` and `draws` answer one
-question each; `bridge` turns python-chess's boards into positions and back.
+Begin with `position` (making moves, incremental updates) and `movegen` (legal moves, perft). `attacks` has helpers on
+squares and looks up attacks, with `magics` on processors without pext; `checks` finds checks and mates in one, `draws`
+finds draws; `bridge` converts python-chess's boards and moves.
 """

@@ -1,7 +1,7 @@
-"""Squares, bitboards and moves; attack tables and what is read from them.
+"""Squares, bitboards, moves and attack tables.
 
-Sliders are looked up by pext where the CPU has it, by magic multiplication elsewhere (`magics`); which of
-the two is fixed when the kernels are compiled.
+Attacks of sliders are looked up by pext if the processor has it, else by magic multiplication (`magics`). The choice is
+made when the kernels are compiled.
 """
 
 from __future__ import annotations
@@ -56,27 +56,27 @@ def move_kind(move):
 
 @kernel(u64(u64, i64))
 def forward(squares_bb, side):
-    """Return all squares one rank towards the opponent."""
+    """Return squares shifted by one rank towards the opponent."""
     return squares_bb << np.uint64(8) if side == 0 else squares_bb >> np.uint64(8)
 
 
 @kernel(u64(u64, i64))
 def pawn_attacks_west(pawns_bb, side):
-    """Return squares that pawns of a side attack towards the a-file."""
+    """Return the squares that pawns of a side attack towards the a-file."""
     west = pawns_bb & NOT_FILE_A_BB
     return west << np.uint64(7) if side == 0 else west >> np.uint64(9)
 
 
 @kernel(u64(u64, i64))
 def pawn_attacks_east(pawns_bb, side):
-    """Return squares that pawns of a side attack towards the h-file."""
+    """Return the squares that pawns of a side attack towards the h-file."""
     east = pawns_bb & NOT_FILE_H_BB
     return east << np.uint64(9) if side == 0 else east >> np.uint64(7)
 
 
 @kernel(i64(i64, i64))
 def distance(a, b):
-    """Return king steps between two squares."""
+    """Return the number of king steps between two squares."""
     return max(abs((a & 7) - (b & 7)), abs((a >> 3) - (b >> 3)))
 
 
@@ -113,7 +113,7 @@ def bishop_attacks(tb, square, occupied_bb):
 
 @kernel(u64(Tables, i64, i64, u64))
 def piece_attacks(tb, piece, square, occupied_bb):
-    """Return attacks of a knight, bishop, rook, queen or king."""
+    """Return the attacks of a knight, bishop, rook, queen or king."""
     if piece == KNIGHT:
         return tb.knight[square]
     if piece == BISHOP:
@@ -132,7 +132,7 @@ def attacks_of(tb, pos, side):
     occupied_bb = own_bb | pos.color_bb[1 - side]
     pawns_bb = pos.piece_bb[PAWN] & own_bb
     attacks_bb = pawn_attacks_west(pawns_bb, side) | pawn_attacks_east(pawns_bb, side)
-    # by kind, not piece by piece: a branch that can be foretold
+    # one loop for each type of piece: its branches are predictable
     left_bb = pos.piece_bb[KNIGHT] & own_bb
     while left_bb != U0:
         attacks_bb |= tb.knight[lowest_bit(left_bb)]
@@ -150,7 +150,7 @@ def attacks_of(tb, pos, side):
 
 @kernel(u64(Tables, Position, i64, u64))
 def attackers_to(tb, pos, square, occupied_bb):
-    """Return pieces of both colours that attack a square, given what stands in the way."""
+    """Return the pieces of both colours that attack a square on a board occupied like this."""
     queens_bb = pos.piece_bb[QUEEN]
     return (
         (tb.pawn[BLACK, square] & pos.piece_bb[PAWN] & pos.color_bb[WHITE])
@@ -164,7 +164,7 @@ def attackers_to(tb, pos, square, occupied_bb):
 
 @kernel(boolean(Tables, Position, i64, i64, u64))
 def is_attacked(tb, pos, square, by_side, occupied_bb):
-    """Tell whether a side attacks a square, given what stands in the way."""
+    """Tell whether a side attacks a square on a board occupied like this."""
     them_bb = pos.color_bb[by_side] & occupied_bb
     if tb.pawn[1 - by_side, square] & pos.piece_bb[PAWN] & them_bb != U0:
         return True
@@ -178,12 +178,12 @@ def is_attacked(tb, pos, square, by_side, occupied_bb):
     return rook_attacks(tb, square, occupied_bb) & (pos.piece_bb[ROOK] | queens_bb) & them_bb != U0
 
 
-# -- filling the tables, once per program ----------------------------------------------------------------------------
+# -- filling the tables, once for each program -----------------------------------------------------------------------
 
 
 @kernel(u64(i64, u64, i64, i64, i64))
 def _ray(square, occupied_bb, file_step, rank_step, stop_before_edge):
-    """Squares from a square in one direction, up to and with the first occupied one."""
+    """Return the squares in one direction from a square, up to and including the first occupied one."""
     ray_bb = U0
     file = (square & 7) + file_step
     rank = (square >> 3) + rank_step
@@ -204,8 +204,7 @@ def _ray(square, occupied_bb, file_step, rank_step, stop_before_edge):
 
 @kernel(u64(i64, u64, i64, i64))
 def slow_slider(square, occupied_bb, is_rook, stop_before_edge):
-    """Return rook or bishop attacks by walking the rays; with `stop_before_edge` the squares whose occupation
-    matters."""
+    """Return rook or bishop attacks by walking the rays; with `stop_before_edge` only squares that can block."""
     if is_rook:
         return (
             _ray(square, occupied_bb, 1, 0, stop_before_edge)
@@ -223,7 +222,7 @@ def slow_slider(square, occupied_bb, is_rook, stop_before_edge):
 
 @kernel(i64(Tables, i64, i64, i64))
 def _fill_slider(tb, square, is_rook, offset):
-    """Fill one square's part of the slider table; returns the offset behind it."""
+    """Fill one square's part of the slider table; return the offset of the next part."""
     mask_bb = slow_slider(square, U0, is_rook, 1)
     if is_rook:
         tb.rook_mask[square] = mask_bb

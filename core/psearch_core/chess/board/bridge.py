@@ -1,4 +1,4 @@
-"""From python-chess to our positions and back: parsing and validation are python-chess's business."""
+"""Converts python-chess's boards and moves to ours and back. python-chess does all parsing and validation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from psearch_core.constants import (
 )
 
 _CODES = np.array([*chess.PIECE_TYPES, 8], np.uint8)
-"""What a piece of each kind adds to the code of its square, and what a black one does."""
+"""Numbers added to the code of a square: one for each type of piece, and one for a black piece."""
 
 
 def set_position(tables: np.ndarray, position: np.ndarray, board: chess.Board) -> None:
@@ -38,7 +38,7 @@ def set_position(tables: np.ndarray, position: np.ndarray, board: chess.Board) -
 
 
 def to_chess_move(move: int, board: chess.Board) -> chess.Move:
-    """Return a move code as python-chess writes it on this board: castling by king or by rook square as it prefers."""
+    """Return python-chess's move for a move code on this board, whose variant decides how castling is written."""
     return _chess_move(move, board.chess960)
 
 

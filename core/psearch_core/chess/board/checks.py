@@ -1,7 +1,7 @@
-"""Checks, seen without making a move: whether a move gives one, and whether a side could mate at once, were it to move.
+"""Tells, without making moves, whether a move gives check, and whether a side could mate in one if it were to move.
 
-A mate is looked for from the attacked king: all moves that give check are tried but castling, en passant and promotions
-to rook or bishop; what is found is a mate. Most are settled by the first square to which the king can step.
+The search for a mate starts at the attacked king. It tries all moves that give check except castling, en passant and
+promotions to rook or bishop. Most checks are refuted by the first square to which the king can step.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def gives_check(tb, pos, move):
             straight_bb |= bit(to)
             diagonal_bb |= bit(to)
         occupied_bb |= bit(to)
-    # most moves see no slider near the king's lines: the tables of an empty board settle that
+    # mostly no slider is on a line with the king: a lookup on an empty board settles that
     if rook_attacks(tb, king, U0) & straight_bb != U0 and rook_attacks(tb, king, occupied_bb) & straight_bb != U0:
         return True
     if bishop_attacks(tb, king, U0) & diagonal_bb == U0:
@@ -98,7 +98,7 @@ _LAST_RANKS_BB = RANK_1_BB | RANK_8_BB
 
 @kernel(u64(Position, i64, i64, u64, u64))
 def _pawns_that_reach(pos, side, target, pawns_bb, occupied_bb):
-    """Pawns of the other side, of those given, that can be pushed to an empty square. side: the attacker's."""
+    """Return those of the defender's pawns `pawns_bb` that can be pushed to an empty square. side: the attacker."""
     behind_bb = forward(bit(target), side)
     reaching_bb = behind_bb & pawns_bb
     fourth_bb = forward(RANK_6_BB if side == 0 else RANK_3_BB, 1 - side)
@@ -109,7 +109,7 @@ def _pawns_that_reach(pos, side, target, pawns_bb, occupied_bb):
 
 @kernel(boolean(Tables, Position, i64, i64, i64, i64, i64, u64))
 def _is_answered(tb, pos, side, king, origin, to, checker, occupied_bb):
-    """Whether a piece other than the king takes the checker, or steps between. occupied_bb: after the move."""
+    """Tell whether a piece other than the king can take the checker or step between. occupied_bb: after the move."""
     defenders_bb = pos.color_bb[1 - side] & ~bit(to) & ~bit(king)
     pawns_bb = pos.piece_bb[PAWN] & defenders_bb
     pinned_bb = shields_from(tb, pos, king, pos.color_bb[side] & ~bit(origin), occupied_bb)
@@ -130,7 +130,7 @@ def _is_answered(tb, pos, side, king, origin, to, checker, occupied_bb):
 
 @kernel(boolean(Tables, Position, i64, i64, i64, i64, i64))
 def _is_mate(tb, pos, side, king, piece, origin, to):
-    """Whether a move that gives check mates. king: square of the one attacked; piece: what stands on `to` then."""
+    """Tell whether a move that gives check mates. king: the attacked king's square; piece: type after the move."""
     other_bb = pos.color_bb[1 - side]
     occupied_bb = (occupied(pos) & ~bit(origin)) | bit(to)
     open_bb = occupied_bb ^ bit(king)
@@ -157,7 +157,7 @@ def _is_mate(tb, pos, side, king, piece, origin, to):
 
 @kernel(i64(Tables, Position, i64, i64, i64, i64, u64, i64))
 def _first_mate(tb, pos, side, king, piece, origin, targets_bb, kind):
-    """The first mating move of a piece to one of the squares, all of which give check; NO_MOVE without one."""
+    """Return the first move of a piece to one of these squares that mates, else NO_MOVE. All of them give check."""
     while targets_bb != U0:
         to = lowest_bit(targets_bb)
         targets_bb &= targets_bb - U1
@@ -168,7 +168,7 @@ def _first_mate(tb, pos, side, king, piece, origin, targets_bb, kind):
 
 @kernel(u64(Tables, i64, i64, u64, u64))
 def _check_squares(tb, piece, king, straight_bb, diagonal_bb):
-    """Where a piece other than a pawn gives check."""
+    """Return the squares from which a piece of this type, but no pawn, gives check."""
     if piece == QUEEN:
         return straight_bb | diagonal_bb
     if piece == ROOK:
@@ -180,7 +180,7 @@ def _check_squares(tb, piece, king, straight_bb, diagonal_bb):
 
 @kernel(i64(Tables, Position, i64, i64, i64, u64, u64, u64))
 def _pawn_mate(tb, pos, side, king, origin, straight_bb, diagonal_bb, any_bb):
-    """A mating move of a pawn; any_bb: squares to which every move gives check."""
+    """Return a mating move of a pawn, else NO_MOVE. any_bb: squares to which its move gives a discovered check."""
     pawn_bb = bit(origin)
     occupied_bb = occupied(pos)
     single_bb = forward(pawn_bb, side) & ~occupied_bb
@@ -200,13 +200,13 @@ def _pawn_mate(tb, pos, side, king, origin, straight_bb, diagonal_bb, any_bb):
     if move != NO_MOVE or double_bb & checks_bb == U0:
         return move
     if tb.pawn[side, lowest_bit(single_bb)] & pos.piece_bb[PAWN] & pos.color_bb[1 - side] != U0:
-        return NO_MOVE  # may be taken en passant
+        return NO_MOVE  # the pawn may be captured en passant
     return _first_mate(tb, pos, side, king, PAWN, origin, double_bb, KIND_DOUBLE)
 
 
 @kernel(i64(Tables, Position, i64))
 def mate_in_one(tb, pos, side):
-    """Return a move of `side` that mates, whoever is to move; NO_MOVE without one. Only if neither king is in check."""
+    """Return a move with which `side` would mate if it were to move, else NO_MOVE. Neither king may be in check."""
     king = king_square(pos, 1 - side)
     occupied_bb = occupied(pos)
     own_bb = pos.color_bb[side]
@@ -227,7 +227,7 @@ def mate_in_one(tb, pos, side):
             move = _first_mate(tb, pos, side, king, piece, origin, targets_bb, KIND_NORMAL)
             if move != NO_MOVE:
                 return move
-    # pawns that may check: near the king, or about to promote
+    # pawns that can give check: near the king, or about to promote
     pawns_bb = pos.piece_bb[PAWN] & own_bb
     near_bb = tb.pawn[1 - side, king]
     home_bb = forward(near_bb, 1 - side)

@@ -11,8 +11,7 @@ from psearch_core.views import Context, Frame, Stack, Worker, boolean, header_of
 
 @kernel(boolean(Context, Stack, u64, i64, i64))
 def repeats(ctx, st, key, reversible, ply):
-    """Tell whether a position at this ply, with `reversible` plies behind it, was seen before in this search, or twice
-    before in the game."""
+    """Tell whether a position at this ply has occurred before in this search, or twice before in the game."""
     hd = header_of(ctx)
     limit = min(reversible, ply + hd.history_count)
     seen = 0
@@ -38,7 +37,7 @@ def has_legal_move(ctx, wk, frame):
 
 @kernel(boolean(Context, Worker, Frame))
 def is_draw(ctx, wk, frame):
-    """Draw by the fifty-move rule (not when mated on the hundredth ply), repetition, or insufficient material."""
+    """Tell whether a position is drawn by the fifty-move rule (unless mate), repetition, or insufficient material."""
     pos = frame.position
     if pos.rule50 >= 4:
         if pos.rule50 >= 100 and (pos.checkers == U0 or has_legal_move(ctx, wk, frame)):

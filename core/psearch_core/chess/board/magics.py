@@ -1,11 +1,11 @@
-"""Magic multipliers for CPUs without pext, found by random search (splitmix64, numbers with few bits set).
+"""Magic multipliers for processors without pext, found by random search (splitmix64, numbers with few bits set).
 
-For each square, `(occupied & mask) * magic >> (64 - popcount(mask))` is a collision-free index in which only
-occupations with equal attacks share a slot. `tests/core/test_attacks.py` checks every one of them.
+For each square, `(occupied & mask) * magic >> (64 - popcount(mask))` is an index that occupations share only if their
+attacks are equal. `tests/core/test_attacks.py` checks all of them.
 """
 
 # fmt: off
-# Read each table as a board: two lines are a rank, a1 to h1 first.
+# Two lines are a rank of the board, from a1 to h1 upwards.
 ROOK_MAGICS = (
     0x0080021620804001, 0x0040001000200041, 0x0200102200088040, 0x4080040800821000,
     0x2200020004200810, 0x4B00020C000D0008, 0x01000C4183000600, 0x2080010000402C80,

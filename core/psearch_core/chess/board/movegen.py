@@ -1,7 +1,7 @@
-"""Legal moves, in two parts: captures with queen promotions, and the rest; and perft, which counts their tree.
+"""Generates legal moves in two parts, captures with queen promotions and the rest, and counts their tree (perft).
 
-Legality is by construction: a check mask (squares that answer the check), pins (a pinned piece stays on its line) and
-an attack test for each king step, each castling and each en passant capture.
+Moves are legal by construction: a mask has the squares that answer a check, pinned pieces stay on their line, and each
+king step, castling and en passant capture is tested for attacks.
 """
 
 from __future__ import annotations
@@ -48,13 +48,12 @@ from psearch_core.views import Node, Position, Tables, boolean, frame_at, i64, t
 
 _LAST_RANKS_BB = RANK_1_BB | RANK_8_BB
 _LAST_KIND = KIND_PROMOTE + QUEEN - KNIGHT
-"""A code from elsewhere may hold a kind that no move has."""
+"""Greatest kind of a move. Codes from the table may have a greater one, which no move has."""
 
 
 @kernel(u64(Tables, Position))
 def check_mask(tb, pos):
-    """Return where a piece other than the king may go: all squares, the answers to one check, or none in double
-    check."""
+    """Return the squares to which pieces may go, without the king: all, answers to a check, or none in double check."""
     checkers_bb = pos.checkers
     if checkers_bb == U0:
         return ALL_BB
@@ -66,14 +65,14 @@ def check_mask(tb, pos):
 
 @kernel(boolean(Tables, Position, i64, i64))
 def king_can_step(tb, pos, king, to):
-    """Tell whether the king is safe on a square, itself out of the way."""
+    """Tell whether the king would be safe on a square."""
     side = pos.side
     return not is_attacked(tb, pos, to, 1 - side, occupied(pos) ^ bit(king))
 
 
 @kernel(boolean(Tables, Position, i64, i64))
 def castling_is_legal(tb, pos, king, rook):
-    """Tell whether king takes own rook is legal: the way is free, the king crosses no attacked square and ends safe."""
+    """Tell whether castling with a rook is legal: the way is free, and the king enters no attacked square on it."""
     side = pos.side
     short = rook > king
     king_to = side * 56 + (6 if short else 2)
@@ -95,7 +94,7 @@ def castling_is_legal(tb, pos, king, rook):
 
 @kernel(i64(Tables, Position, Node, i64, u64, i64, i64))
 def _add_pawn_moves(tb, pos, node, n, targets_bb, step, kind):
-    """Append one pawn move per target; a pinned pawn must stay on its line."""
+    """Append one pawn move for each target; a pinned pawn must stay on its line."""
     king = king_square(pos, pos.side)
     pinned_bb = pos.pinned
     while targets_bb != U0:
@@ -210,7 +209,7 @@ def generate_captures(tb, pos, node, n):
 
 @kernel(i64(Tables, Position, Node, i64, u64))
 def _add_underpromotions(tb, pos, node, n, mask_bb):
-    """Append promotions to less than a queen, capturing or not, that end on a square of the mask."""
+    """Append underpromotions, captures included, that end on a square of the mask."""
     side = pos.side
     pawns_bb = pos.piece_bb[PAWN] & pos.color_bb[side]
     last_bb = mask_bb & _LAST_RANKS_BB
@@ -226,17 +225,14 @@ def _add_underpromotions(tb, pos, node, n, mask_bb):
 
 @kernel(i64(Tables, Position, Node, i64))
 def generate_underpromotions(tb, pos, node, n):
-    """Append the legal promotions to less than a queen from index `n`; returns the new end.
-
-    `pos.pinned` must be set.
-    """
+    """Append the legal underpromotions from index `n`; returns the new end. `pos.pinned` must be set."""
     mask_bb = check_mask(tb, pos)
     return _add_underpromotions(tb, pos, node, n, mask_bb) if mask_bb != U0 else n
 
 
 @kernel(i64(Tables, Position, Node, i64))
 def generate_quiets(tb, pos, node, n):
-    """Append all other legal moves: no capture, and promotions to less than a queen, capturing or not."""
+    """Append all other legal moves: neither captures nor promotions, and underpromotions, captures included."""
     side = pos.side
     empty_bb = ~occupied(pos)
     mask_bb = check_mask(tb, pos)
@@ -259,7 +255,7 @@ def generate_quiets(tb, pos, node, n):
 def generate_quiet_checks(tb, pos, node, n):
     """Append the legal moves that give check and neither capture nor promote, from index `n`; returns the new end.
 
-    Only for positions that are not in check; `pos.pinned` must be set.
+    The side to move must not be in check; `pos.pinned` must be set.
     """
     side = pos.side
     king = king_square(pos, side)
@@ -305,7 +301,7 @@ def generate_quiet_checks(tb, pos, node, n):
 
 @kernel(i64(Tables, Position, u64, u64))
 def _count_pawn_moves(tb, pos, pawns_bb, mask_bb):
-    """Pushes and captures of pawns, promotions four times."""
+    """Count pushes and captures of pawns; a promotion counts as four moves."""
     side = pos.side
     them_bb = pos.color_bb[1 - side] & mask_bb
     empty_bb = ~occupied(pos)
@@ -323,7 +319,7 @@ def _count_pawn_moves(tb, pos, pawns_bb, mask_bb):
 
 @kernel(i64(Tables, Position, u64, u64))
 def _count_officers(tb, pos, pieces_bb, targets_bb):
-    """Moves of the given unpinned knights, bishops, rooks and queens."""
+    """Count the moves of these knights, bishops, rooks and queens to target squares."""
     occupied_bb = occupied(pos)
     count = 0
     for piece in range(KNIGHT, KING):
@@ -336,7 +332,7 @@ def _count_officers(tb, pos, pieces_bb, targets_bb):
 
 @kernel(i64(Tables, Position))
 def count_legal(tb, pos):
-    """Return the number of legal moves, without writing them down. `pos.pinned` must be set."""
+    """Return the number of legal moves without generating them. `pos.pinned` must be set."""
     side = pos.side
     us_bb = pos.color_bb[side]
     king = king_square(pos, side)
@@ -378,7 +374,7 @@ def count_legal(tb, pos):
 
 @kernel(boolean(Tables, Position, i64, i64, i64))
 def _pawn_move_is_possible(tb, pos, origin, to, kind):
-    """Push, double push or capture with the right kind; en passant is not looked at here."""
+    """Tell whether a pawn's push, double push or capture is possible and of the right kind; ignores en passant."""
     side = pos.side
     promotes = bit(to) & _LAST_RANKS_BB != U0
     if promotes != (kind >= KIND_PROMOTE) or kind > _LAST_KIND:
@@ -445,10 +441,10 @@ def _generate_all(tb, frame):
 
 @entry(i64(i64, i64, i64), PERFT)
 def perft(tables, frames, depth):
-    """Leaves below the position in the first frame.
+    """Return the number of leaves below the position in the first frame.
 
-    tables: address of the tables; frames: address of at least depth + 1 frames, the first one holding a complete
-    position; 0 <= depth < MAX_PLY.
+    tables: address of the tables; frames: address of at least depth + 1 frames, the first with a complete position;
+    0 <= depth < MAX_PLY.
     """
     check(0 <= depth < MAX_PLY, "perft goes no deeper than a stack")
     tb = tables_at(tables)

@@ -1,4 +1,4 @@
-"""Positions: copy-make, null moves, checks, pins, and everything incremental (key, piece-square sums, phase)."""
+"""Positions: copy-make, null moves, checks, pins, and incremental updates (key, piece-square sums, phase)."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def occupied(pos):
 
 @kernel(i64(Position, i64))
 def code_on(pos, square):
-    """Return what stands on a square: 0 nothing, else colour * 8 + piece type + 1."""
+    """Return the code of a square: 0 if it is empty, else colour * 8 + piece type + 1."""
     return pos.board[square]
 
 
 @kernel(i64(Position, i64))
 def piece_on(pos, square):
-    """Return the type of the piece on a square that is not empty; -1 on an empty one."""
+    """Return the type of the piece on a square; -1 if it is empty."""
     return (pos.board[square] & 7) - 1
 
 
@@ -90,14 +90,14 @@ def legal_ep_square(tb, pos, target):
 
 @kernel(u64(Tables, Position))
 def find_checkers(tb, pos):
-    """Return pieces that attack the king of the side to move."""
+    """Return the pieces that attack the king of the side to move."""
     side = pos.side
     return attackers_to(tb, pos, king_square(pos, side), occupied(pos)) & pos.color_bb[1 - side]
 
 
 @kernel(u64(Tables, Position, i64, u64, u64))
 def shields_from(tb, pos, king, by_bb, occupied_bb):
-    """Return pieces that stand alone between a king's square and a slider among `by_bb`, on a board so occupied."""
+    """Return pieces that stand alone between a king's square and a slider of `by_bb`, on a board occupied like this."""
     queens_bb = pos.piece_bb[QUEEN]
     snipers_bb = (
         (rook_attacks(tb, king, U0) & (pos.piece_bb[ROOK] | queens_bb))
@@ -120,21 +120,21 @@ def shields(tb, pos, king, by_side):
 
 @kernel(void(Tables, Position))
 def find_pins(tb, pos):
-    """Set `pinned`: pieces of the side to move that may only move along the line to their king."""
+    """Set `pinned`, the pieces of the side to move that may only move along the line to their king."""
     side = pos.side
     pos.pinned = shields(tb, pos, king_square(pos, side), 1 - side) & pos.color_bb[side]
 
 
 @kernel(void(Tables, Position, i64, i64, i64))
 def put_piece(tb, pos, code, square, sign):
-    """Add (sign 1) or remove (sign -1) a piece, with key, sums and phase."""
+    """Add (sign 1) or remove (sign -1) a piece, and update keys, sums and phase."""
     square_bb = bit(square)
     pos.piece_bb[(code & 7) - 1] ^= square_bb
     pos.color_bb[code >> 3] ^= square_bb
     pos.board[square] = code if sign > 0 else 0
     piece_key = tb.zobrist_piece[code, square]
     pos.key ^= piece_key
-    # all ones for pawns and kings of both colours, else zero: no branch
+    # the mask is all ones for pawns and kings, else zero, so that no branch is needed
     pos.pawn_key ^= piece_key & (U0 - ((_PAWN_KEY_CODES >> np.uint64(code)) & U1))
     pos.psq_mg += sign * tb.psq_mg[code, square]
     pos.psq_eg += sign * tb.psq_eg[code, square]
@@ -158,7 +158,7 @@ def _castle(tb, pos, king_from, rook_from):
     rook_code = side * 8 + ROOK + 1
     rank = side * 56
     short = rook_from > king_from
-    # both leave before either arrives: in Chess960 they may land on each other's squares
+    # remove both first: in Chess960 they may land on each other's squares
     put_piece(tb, pos, king_code, king_from, -1)
     put_piece(tb, pos, rook_code, rook_from, -1)
     put_piece(tb, pos, king_code, rank + (6 if short else 2), 1)
@@ -167,8 +167,7 @@ def _castle(tb, pos, king_from, rook_from):
 
 @kernel(u64(Tables, Position, i64))
 def likely_key(tb, pos, move):
-    """Return the key after a move, but for what only few moves change (castling rights, en passant, promotion): a hint,
-    to be had before the move is made."""
+    """Return the key after a move as a hint, ignoring castling rights, en passant and promotion."""
     code = code_on(pos, move_from(move))
     to = move_to(move)
     captured = code_on(pos, to)
@@ -215,7 +214,7 @@ def make_move(tb, source, target, move):
         if piece == KING:
             gone_bb |= RANK_1_BB if side == WHITE else RANK_8_BB
         castling_bb = pos.castling_bb
-        # a rook captured, a rook moved, or the king moved; the ranks never hold both sides' castling rooks
+        # a rook is captured or moved, or the king moved; a rank never has castling rooks of both sides
         _drop_castling(tb, pos, gone_bb)
         if pos.castling_bb != castling_bb:
             pos.reversible = 0
@@ -232,7 +231,7 @@ def make_move(tb, source, target, move):
 
 @kernel(void(Tables, Position, Position))
 def make_null(tb, source, target):
-    """Copy `source` to `target` and pass the move. Only when not in check."""
+    """Copy `source` to `target` and make a null move there. The side to move must not be in check."""
     copy_record(target, source)
     pos = target
     if pos.ep >= 0:
@@ -240,14 +239,14 @@ def make_null(tb, source, target):
         pos.ep = NO_SQUARE
     pos.key ^= tb.zobrist_side
     pos.rule50 += 1
-    pos.reversible = 0  # what lies behind a null move is no repetition
+    pos.reversible = 0  # positions before a null move do not count as repetitions
     pos.side = 1 - pos.side
     pos.checkers = U0
 
 
 @kernel(void(Tables, Position))
 def complete_position(tb, pos):
-    """Derive bitboards, key, sums, checkers from `board`, `side`, `castling_bb` and `ep`; the rest is kept."""
+    """Set bitboards, keys, sums and checkers from `board`, `side`, `castling_bb` and `ep`; keep all other fields."""
     for piece in range(6):
         pos.piece_bb[piece] = U0
     pos.color_bb[WHITE] = U0
@@ -277,13 +276,13 @@ def complete_position(tb, pos):
 
 @entry(void(i64, i64), CHESS)
 def complete(tables, position):
-    """Call `complete_position` for Python: addresses of the tables and of a position."""
+    """Call `complete_position` for Python, with the addresses of the tables and of a position."""
     complete_position(tables_at(tables), position_at(position))
 
 
 @kernel(boolean(Position))
 def insufficient_material(pos):
-    """Tell whether no sequence of moves can mate: bare kings, one minor piece, or bishops of one square colour only."""
+    """Tell whether no moves can lead to mate: bare kings, one minor piece, or only bishops of one square colour."""
     if pos.piece_bb[PAWN] | pos.piece_bb[ROOK] | pos.piece_bb[QUEEN] != U0:
         return False
     knights_bb = pos.piece_bb[KNIGHT]
@@ -295,8 +294,8 @@ def insufficient_material(pos):
 
 @kernel(boolean(Position))
 def is_crowded(pos):
-    """Tell whether there is more on the board than any game has: pieces count 3, 3, 5, 9, which is 62 at the start, and
-    a pawn that may promote at once 6."""
+    """Tell whether a board is fuller than in any known game: pieces count 3, 3, 5, 9 (62 at the start of a game), and a
+    pawn that can promote at once counts 6."""
     pawns_bb = pos.piece_bb[PAWN]
     promoting_bb = (pawns_bb & pos.color_bb[0] & _RANK_7_BB) | (pawns_bb & pos.color_bb[1] & _RANK_2_BB)
     minors_bb = pos.piece_bb[KNIGHT] | pos.piece_bb[BISHOP]

@@ -1,9 +1,9 @@
-"""Endings: what is hard or impossible to win is scaled towards zero, and a bare king is driven to the edge.
+"""Endings: values that are hard or impossible to win are scaled towards zero, and a bare king is driven to the edge.
 
-Scaling only ever brings the value nearer to zero and never turns its sign; driving is part of the rest and bounded
-with it. King and pawn against king is looked up: which positions are won is worked out once per program, in about a
-millisecond. White has the pawn there, on files a to d; everything else is mirrored into that. A bit of `tb.kpk[slot]`
-is the square of Black's king; a slot is the side to move, the square of the pawn and that of White's king.
+Scaling brings a value nearer to zero and never changes its sign. Driving is part of the rest R of the evaluation and
+bounded with it. King and pawn against king is looked up in a table of won positions, which each program computes in
+about a millisecond. There White has the pawn, on files a to d; other positions are mirrored. A slot of `tb.kpk` is the
+side to move, the square of the pawn and that of White's king; its bits are the squares of Black's king.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _slot(side, pawn, king):
 
 @kernel(u64(u64))
 def _beside(squares_bb):
-    """Squares a king's move away from any of these."""
+    """Return the squares that are a king's move away from any of these."""
     row_bb = ((squares_bb & NOT_FILE_H_BB) << U1) | ((squares_bb & NOT_FILE_A_BB) >> U1)
     wide_bb = squares_bb | row_bb
     return row_bb | (wide_bb << np.uint64(8)) | (wide_bb >> np.uint64(8))
@@ -48,11 +48,11 @@ def _beside(squares_bb):
 
 @kernel(u64(Tables, i64, i64))
 def _won_black_to_move(tb, pawn, king):
-    """All moves of Black's king lead to won positions, and there is one, or it is mate."""
+    """Return the squares of Black's king, to move, at which all its moves lead to won positions or it is mated."""
     pawn_bb = bit(pawn)
     near_bb = tb.king[king] | bit(king)
     hit_bb = tb.pawn[0, pawn]
-    flights_bb = ~near_bb & ~hit_bb  # the pawn's own square among them: taking it draws
+    flights_bb = ~near_bb & ~hit_bb  # includes the pawn's square: capturing it draws
     escapes_bb = flights_bb & ~tb.kpk[_slot(0, pawn, king)]
     can_move_bb = _beside(flights_bb)
     return ~(near_bb | pawn_bb) & ~_beside(escapes_bb) & (can_move_bb | hit_bb)
@@ -60,7 +60,7 @@ def _won_black_to_move(tb, pawn, king):
 
 @kernel(u64(Tables, i64, i64))
 def _won_white_to_move(tb, pawn, king):
-    """Some move of king or pawn leads to a won position, or the pawn promotes and is not taken."""
+    """Return the squares of Black's king at which a move of White leads to a won position or promotes safely."""
     won_bb = U0
     steps_bb = tb.king[king] & ~bit(pawn)
     for square in range(64):
@@ -80,7 +80,7 @@ def _won_white_to_move(tb, pawn, king):
 
 @kernel(void(Tables))
 def fill_kpk(tb):
-    """Begin with nothing won, and add what is won until nothing changes."""
+    """Fill the table: start without won positions, and add positions until nothing changes."""
     for slot in range(KPK_WORDS):
         tb.kpk[slot] = U0
     changed = True
@@ -104,26 +104,26 @@ def fill_kpk(tb):
 
 @kernel(boolean(Tables, i64, i64, i64, i64))
 def kpk_is_won(tb, strong_to_move, pawn, king, enemy_king):
-    """Whether the side with the pawn wins; squares as if it were White."""
+    """Tell whether the side with the pawn wins. Squares are given as if it were White."""
     turn = 7 if pawn & 7 > 3 else 0
     return tb.kpk[_slot(0 if strong_to_move else 1, pawn ^ turn, king ^ turn)] & bit(enemy_king ^ turn) != U0
 
 
 SCALE_FULL = 64
-"""The value as it is; 0 is a draw."""
+"""Scale of a value that is not reduced; 0 makes it a draw."""
 SCALING_PHASE = 16
-"""Up to this phase values are scaled: before, there is enough on the board to play for a win with."""
+"""Greatest game phase at which values are scaled. With more on the board either side can play for a win."""
 
-# Centipawns, against a bare king. All together they stay below REST_BOUND.
+# Centipawns, against a bare king. Their sum stays below REST_BOUND.
 DRIVE_NEAR = 30
-"""a step nearer to him"""
+"""Centipawns for each step of the king nearer to the bare king."""
 DRIVE_EDGE = 40
-"""a step of his away from the four squares in the middle, in each direction"""
+"""Centipawns for each step of the bare king away from the four central squares, in each direction."""
 DRIVE_CORNER = 70
-"""with bishop and knight: a step towards a corner of the bishop's colour"""
+"""Centipawns for each step of the bare king towards a corner of the bishop's colour, with bishop and knight."""
 PAWN_WINS = 350
 PAWN_WINS_STEP = 20
-"""king and pawn against king, where it is won; and a rank farther"""
+"""Centipawns for each rank of the pawn, added to `PAWN_WINS`, if king and pawn against king is won."""
 
 _FILE_H_BB = np.uint64(0x8080808080808080)
 _QUEEN_SIDE_BB = np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -131,13 +131,13 @@ _QUEEN_SIDE_BB = np.uint64(0x0F0F0F0F0F0F0F0F)
 
 @kernel(i64(i64, i64))
 def scaled(value, factor):
-    """Return so many 64ths of a value, rounded towards zero."""
+    """Return factor / 64 of a value, rounded towards zero."""
     return value * factor // SCALE_FULL if value >= 0 else -(-value * factor // SCALE_FULL)
 
 
 @kernel(i64(Position, u64))
 def _strength(pos, side_bb):
-    """Pieces in pawn units: 3 3 5 9."""
+    """Return the sum of a side's pieces, which count 3, 3, 5 and 9."""
     minors_bb = (pos.piece_bb[KNIGHT] | pos.piece_bb[BISHOP]) & side_bb
     return (
         3 * popcount(minors_bb)
@@ -148,14 +148,13 @@ def _strength(pos, side_bb):
 
 @kernel(boolean(Position, u64))
 def _has_bishops_of_one_colour(pos, own_bb):
-    """Nothing but bishops, all on light squares or all on dark ones."""
     bishops_bb = own_bb & ~pos.piece_bb[KING]
     return bishops_bb & ~pos.piece_bb[BISHOP] == U0 and (bishops_bb & LIGHT_BB == U0 or bishops_bb & ~LIGHT_BB == U0)
 
 
 @kernel(i64(Position, u64, i64, i64))
 def _without_pawns(pos, own_bb, own_strength, enemy_strength):
-    """Scale for a side without pawns: it must be well ahead to mate."""
+    """Return the scale for a side without pawns, which must be well ahead to mate."""
     knights_only = pos.piece_bb[KNIGHT] & own_bb == own_bb & ~pos.piece_bb[KING]
     if own_strength <= 3 or (knights_only and own_strength == 6) or _has_bishops_of_one_colour(pos, own_bb):
         return 0
@@ -166,7 +165,7 @@ def _without_pawns(pos, own_bb, own_strength, enemy_strength):
 
 @kernel(boolean(Position, i64, u64, i64))
 def _rook_pawn_draw(pos, strong, own_bb, enemy_king):
-    """Only pawns of one rook file, no piece but bishops that miss the corner, and the enemy king sits there."""
+    """Tell whether a side has only pawns on a rook file and wrong bishops, and the enemy king holds the corner."""
     own_pawns_bb = pos.piece_bb[PAWN] & own_bb
     if own_pawns_bb & ~FILE_A_BB != U0 and own_pawns_bb & ~_FILE_H_BB != U0:
         return False
@@ -180,13 +179,12 @@ def _rook_pawn_draw(pos, strong, own_bb, enemy_king):
 
 @kernel(boolean(u64, u64))
 def _is_kpk(own_pawns_bb, men_bb):
-    """One pawn and the kings."""
+    """Tell whether the board has only kings and one pawn of this side."""
     return own_pawns_bb != U0 and popcount(men_bb) == 3
 
 
 @kernel(boolean(Position))
 def _opposite_bishops(pos):
-    """One bishop each, on squares of different colours."""
     bishops_bb = pos.piece_bb[BISHOP]
     return (
         popcount(bishops_bb) == 2
@@ -197,7 +195,7 @@ def _opposite_bishops(pos):
 
 @kernel(i64(Tables, Position, i64, u64, u64, i64, boolean))
 def _known_scale(tb, pos, strong, own_bb, enemy_bb, enemy_king, is_to_move):
-    """Return `known_scale` with these men of either side on the board, and the other king on this square."""
+    """Return `known_scale` for these pieces of both sides, with the weaker side's king on this square."""
     own_pawns_bb = pos.piece_bb[PAWN] & own_bb
     if own_pawns_bb == U0:
         return _without_pawns(pos, own_bb, _strength(pos, own_bb), _strength(pos, enemy_bb))
@@ -210,8 +208,7 @@ def _known_scale(tb, pos, strong, own_bb, enemy_bb, enemy_king, is_to_move):
 
 @kernel(i64(Tables, Position, i64))
 def known_scale(tb, pos, strong):
-    """Return how much of the value of the side that is ahead to believe, as far as the theory of endings knows, without
-    what is only likely; 0 to SCALE_FULL."""
+    """Return the scale for the side that is ahead, 0 to SCALE_FULL, as far as the theory of endings is certain."""
     weak = 1 - strong
     is_to_move = pos.side == strong
     return _known_scale(tb, pos, strong, pos.color_bb[strong], pos.color_bb[weak], king_square(pos, weak), is_to_move)
@@ -219,7 +216,7 @@ def known_scale(tb, pos, strong):
 
 @kernel(i64(Tables, Position, i64))
 def known_scale_of(tb, pos, value):
-    """Return `known_scale` for the side that a value, for the side to move, has ahead; of both the less for 0."""
+    """Return `known_scale` for the side that is ahead by a value for the side to move; for 0 the lesser of both."""
     if pos.phase > SCALING_PHASE:
         return SCALE_FULL
     side = np.int64(pos.side)
@@ -232,8 +229,7 @@ def known_scale_of(tb, pos, value):
 
 @kernel(boolean(Tables, Position, i64))
 def leaves_no_win(tb, pos, move):
-    """Tell whether the theory of endings knows that the other side cannot win after a legal move: for want of what the
-    move has taken."""
+    """Tell whether after a legal move, usually a capture, the other side cannot win by the theory of endings."""
     if pos.phase > SCALING_PHASE:
         return False
     side = np.int64(pos.side)
@@ -248,14 +244,14 @@ def leaves_no_win(tb, pos, move):
 
 @kernel(boolean(Position))
 def has_bare_king(pos):
-    """Whether one side has nothing but its king."""
+    """Tell whether a side has only its king."""
     kings_bb = pos.piece_bb[KING]
     return pos.color_bb[0] & ~kings_bb == U0 or pos.color_bb[1] & ~kings_bb == U0
 
 
 @kernel(i64(Tables, Position, i64, u64))
 def scale(tb, pos, strong, passed_bb):
-    """How much of the value of the side that is ahead to believe, 0 to SCALE_FULL."""
+    """Return the scale for the side that is ahead, 0 to SCALE_FULL."""
     weak = 1 - strong
     own_bb = pos.color_bb[strong]
     enemy_bb = pos.color_bb[weak]
@@ -282,7 +278,7 @@ def scale(tb, pos, strong, passed_bb):
 
 @kernel(i64(Tables, Position, i64))
 def _pawn_wins(tb, pos, strong):
-    """Centipawns for a pawn that queens against a bare king: more than for one that does not, and more the nearer."""
+    """Return centipawns for a pawn that queens against a bare king, more the nearer it is to promotion; else 0."""
     pawns_bb = pos.piece_bb[PAWN] & pos.color_bb[strong]
     if not _is_kpk(pawns_bb, pos.color_bb[0] | pos.color_bb[1]) or known_scale(tb, pos, strong) == 0:
         return 0
@@ -292,7 +288,7 @@ def _pawn_wins(tb, pos, strong):
 
 @kernel(boolean(Position, u64))
 def _can_mate(pos, own_bb):
-    """Pieces that can mate a bare king: rook or queen, bishops of both colours, bishop and knight, three knights."""
+    """Tell whether a side can mate a bare king: with rook, queen, two bishops, bishop and knight, or three knights."""
     if (pos.piece_bb[ROOK] | pos.piece_bb[QUEEN]) & own_bb != U0:
         return True
     bishops_bb = pos.piece_bb[BISHOP] & own_bb
@@ -304,8 +300,8 @@ def _can_mate(pos, own_bb):
 
 @kernel(i64(Tables, Position, i64))
 def drive(tb, pos, strong):
-    """Against a bare king, with enough to win: centipawns for pushing him to the edge and closing in, else 0. It takes
-    the place of R: nothing else matters then."""
+    """Return centipawns for driving a bare king to the edge and coming near, if the side can win; else 0. They replace
+    R, since nothing else matters then."""
     weak = 1 - strong
     if pos.color_bb[weak] & ~pos.piece_bb[KING] != U0:
         return 0
@@ -320,7 +316,7 @@ def drive(tb, pos, strong):
     near = DRIVE_NEAR * (7 - distance(king_square(pos, strong), enemy_king))
     knights_bb = pos.piece_bb[KNIGHT] & own_bb
     if popcount(own_bb) == 3 and popcount(bishops_bb) == 1 and knights_bb != U0:
-        # only a corner that the bishop attacks will do: the long diagonal between the two is worth nothing
+        # only a corner that the bishop attacks counts: the long diagonal of the other colour is worth nothing
         corner = abs(rank - file) if bishops_bb & LIGHT_BB != U0 else abs(7 - rank - file)
         near += DRIVE_NEAR * (7 - distance(lowest_bit(knights_bb), enemy_king)) // 2
         return near + DRIVE_CORNER * corner + DRIVE_EDGE * edge // 2

@@ -1,9 +1,9 @@
 """Static evaluation: E = s/64 * (M + clamp(R, -B, +B)), in centipawns for the side to move.
 
-M is the exact, incremental, tapered piece-square sum; R is everything else, tempo included, and bounded by
-construction; s, at most 64, scales drawish endings towards zero. So `M + B` bounds what a quiet position can be worth
-wherever that is not negative (sound futility rests on it). E is the same for both colours: mirrored positions get
-mirrored values, so division rounds towards zero.
+M is the exact, incremental, tapered piece-square sum. R is everything else, including tempo, and bounded by
+construction. s, at most 64, scales drawish endings towards zero. So `M + B`, if it is not negative, bounds the value of
+a quiet position; sound futility relies on this. Mirrored positions must get mirrored values, so division rounds towards
+zero.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ def end_game(pair):
 
 @kernel(i64(i64, i64, i64))
 def taper(middle_game, end_game, phase):
-    """Blend by phase (0 .. 24), rounding towards zero."""
+    """Blend middle game and end game by phase (0 .. 24), rounding towards zero."""
     total = middle_game * phase + end_game * (PHASE_MAX - phase)
     return total // PHASE_MAX if total >= 0 else -(-total // PHASE_MAX)
 
 
 @kernel(i64(Position))
 def material(pos):
-    """M: the tapered piece-square sum for the side to move."""
+    """Return M, the tapered piece-square sum for the side to move."""
     value = taper(pos.psq_mg, pos.psq_eg, min(pos.phase, PHASE_MAX))
     return -value if pos.side else value
 
 
 @kernel(i64(Tables, Evaluation, Position, i64))
 def terms_of(tb, ev, pos, slot):
-    """The sum of all terms, White minus Black, as a pair; slot: of the pawn hash, filled."""
+    """Return the sum of all terms, White minus Black, as a pair. slot: filled slot of the pawn hash."""
     begin_attacks(tb, ev, pos, 0)
     begin_attacks(tb, ev, pos, 1)
     passed_bb = ev.pawns[slot].passed
@@ -67,7 +67,7 @@ def terms_of(tb, ev, pos, slot):
 
 @kernel(i64(Tables, Evaluation, Position, i64))
 def _whole(tb, ev, pos, phase):
-    """M + clamp(R), White minus Black, with many pieces on the board."""
+    """Return M + clamp(R), White minus Black, for positions with many pieces."""
     pair = terms_of(tb, ev, pos, pawn_slot(tb, ev, pos))
     rest = taper(middle_game(pair), end_game(pair), phase)
     return taper(pos.psq_mg, pos.psq_eg, phase) + min(max(rest, -tb.rest_bound), tb.rest_bound)
@@ -75,7 +75,7 @@ def _whole(tb, ev, pos, phase):
 
 @kernel(i64(Tables, Evaluation, Position, i64))
 def _scaled(tb, ev, pos, phase):
-    """E, White minus Black, with few."""
+    """Return E, White minus Black, for positions with few pieces."""
     slot = pawn_slot(tb, ev, pos)
     rest = drive(tb, pos, 0) - drive(tb, pos, 1)
     if rest == 0:
@@ -89,7 +89,7 @@ def _scaled(tb, ev, pos, phase):
 
 @kernel(i64(Tables, Evaluation, Position))
 def evaluate(tb, ev, pos):
-    """E for the side to move. ev: scratch and pawn hash, private to the worker."""
+    """Return E for the side to move. ev: scratch memory and pawn hash, private to the worker."""
     phase = min(pos.phase, PHASE_MAX)
     value = _scaled(tb, ev, pos, phase) if phase <= SCALING_PHASE else _whole(tb, ev, pos, phase)
     return -value if pos.side else value
@@ -97,9 +97,9 @@ def evaluate(tb, ev, pos):
 
 @kernel(i64(Tables, Evaluation, Position, i64))
 def evaluate_by_network(tb, ev, pos, ply):
-    """Return what the network says, for the side to move; where the theory of endings knows better, what that says.
+    """Return the network's value for the side to move, corrected by the theory of endings.
 
-    ev: private to the worker, ply: as for `network_value`.
+    ev, ply: see `network_value`.
     """
     if pos.phase > SCALING_PHASE:
         return network_value(tb, ev, pos, ply)
@@ -111,11 +111,11 @@ def evaluate_by_network(tb, ev, pos, ply):
 
 @entry(i64(i64, i64, i64), CHESS)
 def evaluate_position_by_network(tables, evaluation, position):
-    """Return what the network says of a position; arguments as for `evaluate_position`."""
+    """Return `evaluate_by_network` of a position, for Python. Takes the arguments of `evaluate_position`."""
     return evaluate_by_network(tables_at(tables), evaluation_at(evaluation), position_at(position), 0)
 
 
 @entry(i64(i64, i64, i64), CHESS)
 def evaluate_position(tables, evaluation, position):
-    """E of a position, for the side to move; evaluation: scratch and pawn hash, private to the caller."""
+    """Return `evaluate` of a position, for Python. evaluation: scratch memory and pawn hash, private to the caller."""
     return evaluate(tables_at(tables), evaluation_at(evaluation), position_at(position))

@@ -1,14 +1,13 @@
-"""The evaluation by a small network (NNUE): integers only, so the same on every machine.
+"""Evaluates positions by a small network (NNUE), in integers only, so that every machine computes the same.
 
-Each side sees the board from its own side, mirrored so that its king stands on files a to d. Each man is an input, and
-each input a row of weights; a side's *sums* are those of the rows of all men, one sum for each hidden unit. The output
-weighs the squares of the sums, cut off at 0 and 1, the mover's before the other's; which of the outputs, the number of
-men says.
+Each side views the board from its own side, mirrored so that its king is on files a to d. Each man is an input with a
+row of weights; a side's *sums* add up the rows of all men, one sum for each hidden unit. The sums are clipped to 0 .. 1
+and squared, and the output is their weighted sum, the mover's before the other's. The number of men selects the output.
 
-A move changes few men, so the sums are kept, with the board that they are of, in a ring of the worker's own, by ply. An
-evaluation looks for the board that differs least among those of its own ply (a sibling) and the two plies before, and
-adds and takes off the rows of the squares that differ. No move, stack or frame needs to know of the sums, and they are
-right whoever searched the plies before: what they are of stands beside them.
+A move changes few men. So each worker keeps sums, each with its board, in a ring by ply. An evaluation takes the board
+that differs least, among those of its own ply (a sibling) and of the two plies before, and adds and subtracts the rows
+of the squares that differ. Moves, stacks and frames do not depend on the sums. The sums are right even if other workers
+searched the plies before, since each is stored with its board.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from psearch_core.toolchain.jit import CHECK, kernel
 from psearch_core.views import Accumulator, Evaluation, Position, Tables, accumulator_at, boolean, i64, u64, void
 
 MOST = 20_000
-"""Centipawns: no network says more, which keeps its values clear of mates."""
+"""Greatest value of a network, in centipawns, which keeps its values clear of mates."""
 _NATURAL = ROW_ONE * ROW_ONE * OUT_ONE
 _ROW_BYTES = 2 * NETWORK_HIDDEN
 _ACCUMULATOR_BYTES = accumulator_dtype.itemsize
@@ -65,7 +64,7 @@ _square_dot = square_dot(NETWORK_HIDDEN, ROW_ONE)
 
 @kernel(i64(Position, i64))
 def _view(pos, side):
-    """How a side sees the board: what its squares are flipped by, and 1 more, for 0 is nothing."""
+    """Return a side's view of the board: the number that its squares are flipped by, plus 1, since 0 means none."""
     flip = 56 * side
     if king_square(pos, side) & 4 != 0:
         flip ^= 7
@@ -74,20 +73,20 @@ def _view(pos, side):
 
 @kernel(i64(Tables, i64, i64, i64, i64))
 def _row(tb, code, square, side, flip):
-    """The address of the row of a man."""
+    """Return the address of the row for a man."""
     feature = 384 * ((code >> 3) ^ side) + 64 * ((code & 7) - 1) + (square ^ flip)
     return address(tb) + feature * _ROW_BYTES
 
 
 @kernel(i64(Evaluation, i64))
 def _slot(ev, ply):
-    """The address of the sums of a ply."""
+    """Return the address of the sums of a ply."""
     return address(ev) + _SCRATCH + (ply & (ACCUMULATORS - 1)) * _ACCUMULATOR_BYTES
 
 
 @kernel(void(Tables, Evaluation, Position, Accumulator, i64, i64))
 def _sum_up(tb, ev, pos, target, side, flip):
-    """Write a side's sums from nothing."""
+    """Compute a side's sums from scratch."""
     count = 0
     men_bb = occupied(pos)
     while men_bb != np.uint64(0):
@@ -101,7 +100,7 @@ def _sum_up(tb, ev, pos, target, side, flip):
 
 @kernel(void(Tables, Evaluation, Position, Accumulator, Accumulator, i64, i64, u64))
 def _sum_changes(tb, ev, pos, source, target, side, flip, changed_bb):
-    """Write a side's sums from those of a board that differs on some squares, seen in the same way."""
+    """Compute a side's sums from those of a board with the same view that differs on some squares."""
     added = 0
     removed = 0
     while changed_bb != np.uint64(0):
@@ -123,12 +122,12 @@ def _sum_changes(tb, ev, pos, source, target, side, flip, changed_bb):
 
 @kernel(i64(Evaluation, Position, i64))
 def _nearest(ev, pos, ply):
-    """The address of the sums whose board differs least: of this ply, or of one of the two before."""
+    """Return the address of the sums of this ply or the two before whose board differs least."""
     board = address(pos) + _BOARD
     best = _slot(ev, ply - 1)
     least = popcount(differing_bytes(board, best))
     for near in (ply, ply - 2):
-        if least > 4:  # a move changes no more
+        if least > 4:  # a move changes at most four squares
             other = _slot(ev, near)
             differing = popcount(differing_bytes(board, other))
             if differing < least:
@@ -139,7 +138,7 @@ def _nearest(ev, pos, ply):
 
 @kernel(i64(Tables, Position, i64, i64))
 def _sum_of(tb, pos, side, unit):
-    """One of a side's sums, by definition."""
+    """Compute one of a side's sums by its definition."""
     flip = _view(pos, side) - 1
     sum = np.int64(tb.network.bias[unit])
     men_bb = occupied(pos)
@@ -153,7 +152,7 @@ def _sum_of(tb, pos, side, unit):
 
 @kernel(boolean(Tables, Position, Accumulator))
 def _is_right(tb, pos, target):
-    """Whether sums that were kept up to date are those of the position."""
+    """Tell whether sums that were updated are those of the position."""
     for side in range(2):
         for unit in range(NETWORK_HIDDEN):
             if target.sums[side, unit] != _sum_of(tb, pos, side, unit):
@@ -163,9 +162,9 @@ def _is_right(tb, pos, target):
 
 @kernel(i64(Tables, Evaluation, Position, i64))
 def network_value(tb, ev, pos, ply):
-    """Return what the network says of a position, centipawns for the side to move.
+    """Return the network's value of a position, in centipawns for the side to move.
 
-    ev: private to the worker; ply: where sums of a similar board may be found, and where these are left.
+    ev: memory private to the worker; ply: place in the ring for the sums, near those of similar boards.
     """
     target = accumulator_at(_slot(ev, ply))
     source = accumulator_at(_nearest(ev, pos, ply))

@@ -1,6 +1,6 @@
-"""Pawn structure and king shelter, kept in a pawn hash: what only pawns and kings decide.
+"""Terms that depend on pawns and kings only: pawn structure and king shelter, kept in a pawn hash.
 
-Every side is looked at as if it were White: Black's bitboards are turned over first, which is one instruction.
+Each side is evaluated as if it were White; one instruction flips Black's bitboards.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from psearch_core.views import Evaluation, PawnEntry, Position, Tables, i64, u64
 
 _SLOT_MASK = np.uint64(PAWN_ENTRIES - 1)
 _FAR = 5
-"""Kings farther away than this from a passed pawn are all alike."""
+"""Greatest distance of a king from a passed pawn that is counted, in king steps."""
 
 
 @kernel(u64(u64))
 def fill_up(squares_bb):
-    """The squares, and all in front of them (White's view)."""
+    """Return these squares and all squares in front of them (White's view)."""
     filled_bb = squares_bb | (squares_bb << np.uint64(8))
     filled_bb |= filled_bb << np.uint64(16)
     return filled_bb | (filled_bb << np.uint64(32))
@@ -43,7 +43,7 @@ def fill_up(squares_bb):
 
 @kernel(u64(u64))
 def fill_down(squares_bb):
-    """The squares, and all behind them (White's view)."""
+    """Return these squares and all squares behind them (White's view)."""
     filled_bb = squares_bb | (squares_bb >> np.uint64(8))
     filled_bb |= filled_bb >> np.uint64(16)
     return filled_bb | (filled_bb >> np.uint64(32))
@@ -51,14 +51,14 @@ def fill_down(squares_bb):
 
 @kernel(u64(u64))
 def _attack_span(own_bb):
-    """Squares that pawns attack, or may attack after advancing."""
+    """Return the squares that pawns attack, or may attack after advancing."""
     filled_bb = fill_up(own_bb)
     return pawn_attacks_west(filled_bb, 0) | pawn_attacks_east(filled_bb, 0)
 
 
 @kernel(u64(u64, u64))
 def _passed(own_bb, enemy_bb):
-    """Pawns that no enemy pawn can stop or take on their way, the foremost of each file."""
+    """Return the passed pawns: the foremost of each file that no enemy pawn can stop or capture."""
     guarded_bb = fill_down(enemy_bb) >> np.uint64(8)
     guarded_bb |= ((guarded_bb & NOT_FILE_H_BB) << U1) | ((guarded_bb & NOT_FILE_A_BB) >> U1)
     return own_bb & ~guarded_bb & ~(fill_down(own_bb) >> np.uint64(8))
@@ -105,7 +105,7 @@ def _pawn_terms(tb, own_bb, enemy_bb, king, enemy_king, passed_bb):
 
 @kernel(i64(Tables, u64, u64, i64))
 def _shelter(tb, own_bb, enemy_bb, king):
-    """Own and enemy pawns on the three files at a king, none of them behind him."""
+    """Return the terms for own and enemy pawns, not behind the king, on the three files at a king."""
     ahead_bb = ALL_BB << np.uint64(king & 56)
     centre = min(max(king & 7, 1), 6)
     sum = 0
@@ -123,7 +123,7 @@ def _shelter(tb, own_bb, enemy_bb, king):
 
 @kernel(i64(Tables, u64, i64))
 def _open_files(tb, own_bb, king):
-    """Units of danger from files at a king without a pawn of his in front."""
+    """Return the units of danger for files at a king without an own pawn in front."""
     ahead_bb = ALL_BB << np.uint64(king & 56)
     centre = min(max(king & 7, 1), 6)
     files_bb = np.uint64(7) << np.uint64(centre - 1)
@@ -133,7 +133,7 @@ def _open_files(tb, own_bb, king):
 
 @kernel(void(Tables, PawnEntry, Position))
 def fill_pawn_entry(tb, entry, pos):
-    """Everything that pawns and kings decide, into an entry of the pawn hash."""
+    """Fill an entry of the pawn hash."""
     white_bb = pos.piece_bb[PAWN] & pos.color_bb[0]
     black_bb = pos.piece_bb[PAWN] & pos.color_bb[1]
     white_king = lowest_bit(pos.piece_bb[KING] & pos.color_bb[0])
@@ -158,7 +158,7 @@ def fill_pawn_entry(tb, entry, pos):
 
 @kernel(i64(Tables, Evaluation, Position))
 def pawn_slot(tb, ev, pos):
-    """Index of the position's entry in the pawn hash, filled if it was not there."""
+    """Return the index of the position's entry in the pawn hash; fill it if it is missing."""
     slot = np.int64(pos.pawn_key & _SLOT_MASK)
     if ev.pawns[slot].key != pos.pawn_key:
         fill_pawn_entry(tb, ev.pawns[slot], pos)

@@ -1,7 +1,7 @@
-"""Pieces: attack maps, mobility, outposts, rooks, and how much each adds to the danger of the enemy king.
+"""Terms of pieces: mobility, outposts, rooks, and danger to the enemy king; fills the attack maps.
 
-A piece is looked up once; its attacks go into the maps of its side (`evaluation_dtype`), from which king safety and
-threats are read afterwards.
+The attacks of each piece are looked up once and go into the maps of its side (`evaluation_dtype`), which king safety
+and threats use afterwards.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _OUTPOST_RANKS_BLACK_BB = np.uint64(0x000000FFFFFF0000)
 
 @kernel(void(Tables, Evaluation, Position, i64))
 def begin_attacks(tb, ev, pos, side):
-    """Start the maps of a side with king and pawns; its king's ring and mobility area."""
+    """Begin the maps of a side with king and pawns; set its king's ring and mobility area."""
     king = king_square(pos, side)
     pawns_bb = pos.piece_bb[PAWN] & pos.color_bb[side]
     enemy_pawns_bb = pos.piece_bb[PAWN] & pos.color_bb[1 - side]
@@ -84,14 +84,14 @@ def begin_attacks(tb, ev, pos, side):
     low_bb = _RANKS_2_3_BB if side == 0 else _RANKS_6_7_BB
     blocked_bb = pawns_bb & forward(occupied(pos), 1 - side)
     ev.mobility_area[side] = ~(enemy_west_bb | enemy_east_bb | (pawns_bb & low_bb) | blocked_bb | bit(king))
-    # three by three squares that lie on the board whole
+    # three by three squares, all on the board
     centre = min(max(king & 7, 1), 6) + 8 * min(max(king >> 3, 1), 6)
     ev.ring[side] = tb.king[centre] | bit(centre)
 
 
 @kernel(void(Evaluation, i64, i64, u64, u64))
 def _add_maps(ev, side, piece, attacks_bb, twice_bb):
-    """Add what the pieces of a kind attack, and attack twice among themselves."""
+    """Add to the maps the squares that pieces of a type attack, and those that two of them attack."""
     ev.twice[side] |= twice_bb | (ev.attacked[side] & attacks_bb)
     ev.attacked[side] |= attacks_bb
     ev.by_piece[side, piece] = attacks_bb
@@ -99,7 +99,7 @@ def _add_maps(ev, side, piece, attacks_bb, twice_bb):
 
 @kernel(i64(Tables, Evaluation, i64, i64, u64, u64))
 def _danger_of(tb, ev, side, piece, attacks_bb, enemy_king_bb):
-    """Units for a piece that attacks the enemy king's ring; `enemy_king_bb`: the squares beside him."""
+    """Return the units of danger of a piece. enemy_king_bb: squares beside the enemy king."""
     units = popcount(attacks_bb & enemy_king_bb) * tb.units[DANGER_RING]
     return units + (tb.units[DANGER_ATTACKER + piece - KNIGHT] if attacks_bb & ev.ring[1 - side] != U0 else 0)
 
@@ -245,9 +245,9 @@ def _queens(tb, ev, pos, side, enemy_king_bb):
 
 @kernel(i64(Tables, Evaluation, Position, i64, u64))
 def piece_terms(tb, ev, pos, side, enemy_span_bb):
-    """Knights, bishops, rooks and queens of a side, after `begin_attacks` for both; fills its maps and units.
+    """Return the terms of a side's pieces, and fill its maps and units. `begin_attacks` must be done for both sides.
 
-    enemy_span_bb: squares that enemy pawns attack, or may after advancing.
+    enemy_span_bb: squares that enemy pawns attack, or may attack after advancing.
     """
     ranks_bb = _OUTPOST_RANKS_WHITE_BB if side == 0 else _OUTPOST_RANKS_BLACK_BB
     outposts_bb = ranks_bb & ~enemy_span_bb

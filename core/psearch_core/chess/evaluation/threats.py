@@ -1,4 +1,4 @@
-"""What needs the attack maps of both sides: the danger to a king, threats, passed pawns on their way, space."""
+"""Terms that need the attack maps of both sides: danger to a king, threats, passed pawns, space."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _RANKS_4_TO_8_BB = np.uint64(0xFFFFFFFFFF000000)
 
 @kernel(u64(i64))
 def _flank(king):
-    """The half of the board a king lives in, or the middle."""
+    """Return the half of the board in which a king is, or the middle files."""
     file = king & 7
     if file < 3:
         return _FILES_A_TO_D_BB
@@ -62,7 +62,7 @@ def _flank(king):
 
 @kernel(i64(Tables, i64, u64, u64))
 def _checks(tb, piece, squares_bb, safe_bb):
-    """Units for the squares from which a kind of piece can give check."""
+    """Return the units of danger for the squares from which pieces of a type can give check."""
     safe = min(popcount(squares_bb & safe_bb), 2)
     unsafe = popcount(squares_bb & ~safe_bb)
     return safe * tb.units[DANGER_CHECK + piece - KNIGHT] + unsafe * tb.units[DANGER_UNSAFE_CHECK]
@@ -70,7 +70,7 @@ def _checks(tb, piece, squares_bb, safe_bb):
 
 @kernel(i64(Tables, Evaluation, PawnEntry, Position, i64))
 def danger_units(tb, ev, entry, pos, side):
-    """How dangerous a side is to the enemy king, after `piece_terms` of both."""
+    """Return a side's units of danger to the enemy king. `piece_terms` must be done for both sides."""
     them = 1 - side
     king = king_square(pos, them)
     occupied_bb = occupied(pos)
@@ -99,7 +99,7 @@ def danger_units(tb, ev, entry, pos, side):
 
 @kernel(i64(Tables, i64))
 def danger_term(tb, units):
-    """The pair for so many units."""
+    """Return the pair for this number of units of danger."""
     return tb.terms[DANGER + min(max(units, 0) // DANGER_STEP, DANGER_STEPS - 1)]
 
 
@@ -109,7 +109,7 @@ _CENTRE_BLACK_BB = np.uint64(0x003C3C3C00000000)
 
 @kernel(i64(Tables, Position, i64, u64))
 def _by_kind(tb, pos, first, targets_bb):
-    """Pawns to queens among the targets, with the weights that follow each other from `first`."""
+    """Return the weighted count of target pieces. first: index of the weight for pawns, the first of five."""
     sum = 0
     if targets_bb != U0:
         for piece in range(5):
@@ -119,7 +119,7 @@ def _by_kind(tb, pos, first, targets_bb):
 
 @kernel(i64(Tables, Evaluation, Position, i64, u64))
 def _pawn_threats(tb, ev, pos, side, safe_bb):
-    """Attacks on pieces by pawns that stand safely, and by those that may safely move there."""
+    """Return the terms for attacks on pieces by safe pawns, and by pawns after a safe move."""
     them = 1 - side
     pawns_bb = pos.piece_bb[PAWN] & pos.color_bb[side]
     targets_bb = pos.color_bb[them] & ~pos.piece_bb[PAWN]
@@ -139,7 +139,7 @@ def _pawn_threats(tb, ev, pos, side, safe_bb):
 
 @kernel(i64(Tables, Evaluation, Position, i64, u64))
 def _queen_threats(tb, ev, pos, side, safe_bb):
-    """Safe squares from which a piece of less value would attack the enemy queen, if there is just one."""
+    """Return the term for safe squares from which a lesser piece would attack the enemy queen, if there is only one."""
     queen_bb = pos.piece_bb[QUEEN] & pos.color_bb[1 - side]
     if queen_bb == U0 or queen_bb & (queen_bb - U1) != U0:
         return 0
@@ -157,7 +157,7 @@ def _queen_threats(tb, ev, pos, side, safe_bb):
 
 @kernel(i64(Tables, Evaluation, Position, i64))
 def threat_terms(tb, ev, pos, side):
-    """Threats of a side."""
+    """Return the terms for a side's threats."""
     them = 1 - side
     attacked_bb = ev.attacked[side]
     defended_bb = ev.attacked[them]
@@ -179,7 +179,7 @@ def threat_terms(tb, ev, pos, side):
 
 @kernel(boolean(Position, i64, i64, i64))
 def _outruns_king(pos, side, square, front_steps):
-    """Whether a free pawn gets to the last rank before the king of an enemy without pieces."""
+    """Tell whether a free pawn promotes before the king of an enemy without pieces can catch it."""
     goal = (square & 7) + (56 if side == 0 else 0)
     steps = min(front_steps, 5)  # a pawn on its first square moves two
     king_steps = distance(king_square(pos, 1 - side), goal)
@@ -216,7 +216,7 @@ def _passed_pawn(tb, ev, pos, side, square):
 
 @kernel(i64(Tables, Evaluation, Position, i64, u64))
 def passed_terms(tb, ev, pos, side, passed_bb):
-    """The passed pawns of a side, as far as it depends on more than pawns and kings."""
+    """Return the terms for a side's passed pawns that depend on more than pawns and kings."""
     pawns_bb = passed_bb & pos.color_bb[side]
     if pawns_bb == U0:
         return 0
@@ -236,7 +236,7 @@ def passed_terms(tb, ev, pos, side, passed_bb):
 
 @kernel(i64(Tables, Evaluation, Position, i64))
 def space_terms(tb, ev, pos, side):
-    """Safe squares in the middle of the own half."""
+    """Return the terms for safe squares in the centre of the own half."""
     them = 1 - side
     pawns_bb = pos.piece_bb[PAWN] & pos.color_bb[side]
     centre_bb = _CENTRE_WHITE_BB if side == 0 else _CENTRE_BLACK_BB

@@ -1,5 +1,5 @@
-"""The order of moves. Imports the ground, the records, `psearch_core.chess.board` and `psearch_core.chess.evaluation`.
+"""Orders moves.
 
-Begin with `movepick`, the stages in which a node's moves come; `history` is what cutoffs teach, `see` what an
-exchange on one square is worth.
+Begin with `movepick`, which gives a node's moves in stages; `history` learns from cutoffs, `see` evaluates exchanges on
+a square.
 """

@@ -1,7 +1,6 @@
-"""What the search learns from cutoffs about the order of quiet moves: killers and histories.
+"""Killers and histories, which learn from cutoffs how to order moves.
 
-The histories are shared by all workers without locks: an update that gets lost changes the order of moves a little
-(docs/decisions/004).
+All workers share the histories without locks; a lost update changes the order of moves a little (docs/decisions/004).
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ def is_quiet(pos, move):
 
 @kernel(i64(Position, i64))
 def piece_to(pos, move):
-    """Return the piece that moves and where to, as one number below MOVED; 0 is no move."""
+    """Return moving piece and target square as a number below MOVED; 0 is no move."""
     return code_on(pos, move_from(move)) << 6 | move_to(move)
 
 
 @kernel(i64(Node, i64))
 def _escape(node, move):
-    """Whether a move leaves (2) and goes to (1) a square that the other side attacks: its part of the table."""
+    """Return the part of the history for a move: whether it leaves (2) and enters (1) an attacked square."""
     leaves = np.int64(node.threats >> np.uint64(move_from(move))) & 1
     return leaves << 1 | np.int64(node.threats >> np.uint64(move_to(move))) & 1
 
 
 @kernel(i64(Learning, Position, Node, i64))
 def quiet_history(learning, pos, node, move):
-    """Return how well a quiet move has done: by itself, and after the two moves that led to the node."""
+    """Return the history of a quiet move: that of the move itself, and those after the last two moves."""
     moved = piece_to(pos, move)
     return (
         learning.quiet[pos.side, _escape(node, move), move & 4095]
@@ -53,7 +52,7 @@ def quiet_history(learning, pos, node, move):
 
 @kernel(i64(i64, i64, i64))
 def towards(old, change, limit):
-    """Return a counter moved towards +-limit, the slower the nearer it is."""
+    """Return a counter changed towards +-limit, by less the nearer it is."""
     check(abs(old) <= limit and abs(change) <= limit, "what is learnt stays within its limit")
     return old + change - old * abs(change) // limit
 
@@ -75,13 +74,13 @@ def _add_history(learning, pos, node, move, bonus):
 
 @kernel(i64(Position, i64))
 def _taken(pos, move):
-    """Type of the piece that a capture takes, from 1; en passant and promotions without capture count as 0."""
+    """Return the type of the captured piece, from 1; 0 for en passant and promotions without capture."""
     return code_on(pos, move_to(move)) & 7
 
 
 @kernel(i64(Learning, Position, i64))
 def capture_history(learning, pos, move):
-    """Return how well a capture has done."""
+    """Return the history of a capture."""
     return learning.capture[piece_to(pos, move), _taken(pos, move)]
 
 
@@ -93,13 +92,13 @@ def _add_capture_history(learning, pos, move, bonus):
 
 @kernel(i64(i64, i64))
 def cutoff_bonus(depth, linear):
-    """Return what a history gains by a cutoff at this depth, and the moves tried before it lose."""
+    """Return the bonus for the history of a move that caused a cutoff at this depth."""
     return min(depth * (8 * depth + linear), HISTORY_MAX // 4)
 
 
 @kernel(void(Worker, i64, i64))
 def keep_killer(wk, ply, move):
-    """Make the move the first killer of the ply; the former first one becomes the second."""
+    """Make a move the first killer of a ply; the old first killer becomes the second."""
     if wk.killers[ply, 0] != move:
         wk.killers[ply, 1] = wk.killers[ply, 0]
         wk.killers[ply, 0] = move
@@ -107,10 +106,10 @@ def keep_killer(wk, ply, move):
 
 @kernel(void(Worker, PruningRecord, Learning, Position, Node, i64, i64, i64, i64))
 def learn_cutoff(wk, pruning, learning, pos, node, move, ply, captures_begun, quiets_begun):
-    """Remember a move that cut, and mark down the moves of its kind tried before it.
+    """Reward a move that caused a cutoff, and penalise the moves of its kind tried before it.
 
-    captures_begun, quiets_begun: 1 if it came from the list of captures, or of quiet moves: those before the cursor
-    were tried.
+    captures_begun, quiets_begun: 1 if the move came from the list of captures, or of quiet moves; moves before the
+    cursor were tried.
     """
     bonus = cutoff_bonus(node.depth, pruning.history_linear)
     malus = -bonus * pruning.history_malus // 100

@@ -1,7 +1,7 @@
-"""The order in which a node's moves are tried, generated in stages.
+"""The move picker, which generates and orders a node's moves in stages.
 
-The state of the picker is part of the node, so at an open node any worker that holds the lock can take the next
-move. The move list holds `score << 16 | move`, so that the best move is the greatest entry.
+Its state is part of the node, so at an open node any worker that holds the lock can take the next move. The move list
+holds `score << 16 | move`, so that the best move is the greatest entry.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ from psearch_core.views import Header, Learning, Node, Position, Stack, Tables, 
 ) = range(11)
 
 
-# Scores of captures. What is taken counts most: a pawn more outweighs all that history can say; the attacker, 0 to 5,
-# breaks ties
+# Weights of captures. The captured piece counts most: one more pawn outweighs any history. The attacker, 0 to 5, breaks
+# ties.
 _VICTIM_WEIGHT = 8
 _HISTORY_SHIFT = 4
 _PROMOTION_STEP = 1000
-"""For each step from knight to queen."""
+"""Score of a promotion for each step from knight to queen."""
 
 
 @kernel(i64(i64, i64))
 def scored(score, move):
-    """Return a move as the list holds it; -32,768 <= score < 32,768."""
+    """Return an entry of the move list; -32,768 <= score < 32,768."""
     return (score << 16) | move
 
 
 @kernel(void(Learning, Position, Node, i64, i64))
 def score_captures(learning, pos, node, begin, end):
-    """Score captures: most valuable victim first, then by what has done well, then the least valuable attacker."""
+    """Score captures: most valuable victim first, then best history, then least valuable attacker."""
     for i in range(begin, end):
         move = node.moves[i]
         attacker = piece_on(pos, move_from(move))
@@ -74,7 +74,7 @@ def score_quiets(learning, pos, node, begin, end):
     for i in range(begin, end):
         move = node.moves[i]
         if move_kind(move) >= KIND_PROMOTE:
-            score = -4 * HISTORY_MAX + 1  # an underpromotion is hardly ever right
+            score = -4 * HISTORY_MAX + 1  # underpromotions come last
         else:
             score = quiet_history(learning, pos, node, move)
         node.moves[i] = scored(score, move)
@@ -88,7 +88,7 @@ def take_best(node):
     best = begin
     greatest = np.int64(node.moves[begin])
     for i in range(begin + 1, node.end):
-        # no branch: which entry is greater cannot be foretold. In 64 bits, or LLVM makes one all the same
+        # no branch, since it would be unpredictable; in 64 bits, since LLVM would make a branch otherwise
         entry = np.int64(node.moves[i])
         best = i if entry > greatest else best
         greatest = max(entry, greatest)
@@ -111,13 +111,13 @@ def begin_picking(node, first_stage):
 
 @kernel(i64(Tables, Position, Node))
 def _next_capture(tb, pos, node):
-    """The next capture that does not lose material; the losing ones are set aside."""
+    """Return the next capture that does not lose material; set losing ones aside."""
     while node.cursor < node.end:
         move = take_best(node)
         if move == node.tt_move:
             continue
         if not see_at_least(tb, pos, move, 0):
-            node.moves[node.cursor - 1] = node.moves[node.bad_end]  # so that those tried stay together
+            node.moves[node.cursor - 1] = node.moves[node.bad_end]  # keeps the tried moves together
             node.moves[node.bad_end] = move
             node.bad_end += 1
             continue
@@ -127,9 +127,9 @@ def _next_capture(tb, pos, node):
 
 @kernel(i64(Tables, Position, Node))
 def drop_quiets(tb, pos, node):
-    """Take the quiet moves without check that are left off the list: all are pruned. Returns how many they were."""
+    """Drop the remaining quiet moves without check from the list, since all are pruned. Returns their number."""
     if node.stage != PICK_QUIETS:
-        return 0  # not generated yet, and will not be
+        return 0  # they are not generated yet, and will not be
     kept = node.cursor
     dropped = 0
     for i in range(node.cursor, node.end):
@@ -150,7 +150,7 @@ def _next_quiet(node):
         if node.skip == SKIP_NOTHING:
             move = take_best(node)
         else:
-            move = node.moves[node.cursor] & MOVE_MASK  # hardly any will be searched: no need to sort them
+            move = node.moves[node.cursor] & MOVE_MASK  # hardly any will be searched, so sorting is not worth it
             node.cursor += 1
         if move != node.tt_move and move != node.killer_1 and move != node.killer_2:
             return move
@@ -159,7 +159,7 @@ def _next_quiet(node):
 
 @kernel(i64(Node))
 def _next_in_order(node):
-    """The list as it stands, but for the table's move."""
+    """Return the next move of the list, without sorting and without the table's move."""
     while node.cursor < node.end:
         move = node.moves[node.cursor] & MOVE_MASK
         node.cursor += 1
@@ -170,9 +170,9 @@ def _next_in_order(node):
 
 @kernel(i64(Tables, Learning, Position, Node))
 def pick_move(tb, learning, pos, node):
-    """Return the next move to try, NO_MOVE when there is none.
+    """Return the next move to try, or NO_MOVE if there is none.
 
-    `pos` is the position of the node, pins set; a table move or killer that is not legal here is passed over.
+    pos: position of the node, with pins set. A table move or killer that is not legal is skipped.
     """
     while True:
         stage = node.stage
@@ -197,7 +197,7 @@ def pick_move(tb, learning, pos, node):
             if move != NO_MOVE:
                 if move != node.tt_move and is_quiet(pos, move) and is_legal(tb, pos, move):
                     return move
-                # not tried here: the quiet moves must not skip it
+                # it was not tried, so the quiet moves must not skip it
                 if stage == PICK_KILLER_1:
                     node.killer_1 = NO_MOVE
                 else:
@@ -211,7 +211,7 @@ def pick_move(tb, learning, pos, node):
             else:
                 node.end = node.bad_end
             if node.skip != SKIP_NOTHING and node.futility != NO_SCORE:
-                # what is futile is a move without gain, and these gain
+                # only moves that gain nothing are futile, and these gain
                 node.end = generate_underpromotions(tb, pos, node, node.end)
             score_quiets(learning, pos, node, node.cursor, node.end)
             node.stage = PICK_QUIETS
@@ -235,8 +235,7 @@ def pick_move(tb, learning, pos, node):
 
 @kernel(void(Stack, Header, Node))
 def begin_root_picking(st, hd, node):
-    """Begin with the root's moves, which come from its stack, best first, without those that have a line of their own
-    already."""
+    """Begin with the root's moves from its stack, best first, without those that already have a line (MultiPV)."""
     begin_picking(node, PICK_LIST)
     first = st.root_line
     count = hd.root_count - first

@@ -1,6 +1,6 @@
-"""Static exchange evaluation: what a sequence of captures on one square is worth.
+"""Static exchange evaluation: the value of a sequence of captures on one square.
 
-Pins are not looked at; a king captures only where nothing can take it back.
+Pins are ignored; a king captures only if nothing can recapture.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from psearch_core.toolchain.jit import kernel
 from psearch_core.views import Position, Tables, boolean, i64, u64
 
 SEE_VALUES = (100, 300, 300, 500, 900, 20000)
-"""Pawn, knight, bishop, rook, queen, king: whole pieces, so that equal trades come out as zero."""
+"""Centipawns of pawn, knight, bishop, rook, queen and king. They are round so that equal trades are worth zero."""
 
 
 @kernel(i64(i64))
@@ -36,7 +36,7 @@ def see_value(piece):
 
 @kernel(i64(Position, i64))
 def captured_value(pos, move):
-    """Return the value of what a move takes, 0 for a quiet move."""
+    """Return the value of the captured piece, 0 for a quiet move."""
     kind = move_kind(move)
     if kind == KIND_EP:
         return SEE_VALUES[PAWN]
@@ -48,7 +48,7 @@ def captured_value(pos, move):
 
 @kernel(boolean(Tables, Position, i64, u64, i64))
 def _exchange(tb, pos, to, occupied_bb, balance):
-    """Play out the captures on `to`, least valuable first; the mover's opponent begins with `balance` < 0."""
+    """Tell whether the mover wins the captures on `to`; the opponent begins, with `balance` < 0."""
     diagonal_bb = pos.piece_bb[BISHOP] | pos.piece_bb[QUEEN]
     straight_bb = pos.piece_bb[ROOK] | pos.piece_bb[QUEEN]
     attackers_bb = attackers_to(tb, pos, to, occupied_bb) & occupied_bb

@@ -1,7 +1,6 @@
-"""Selective search: what is left out, reduced or extended. Imports the rooms below it (board, evaluation, ordering),
-never the search.
+"""Selective search: decides what is pruned, reduced or extended.
 
-Begin with `node_pruning` (decisions when a node is entered) and `move_pruning` (whether a move is left out, how deep it
-is searched); `sound` is the pruning that is a proof (docs/design/soundness.md). `counters` count what each does.
-Switches, margins and modes are declared in `psearch_core.records.pruning_record`.
+Begin with `node_pruning` (decisions when a node is entered) and `move_pruning` (whether a move is pruned, and how deep
+it is searched); `sound` prunes with proof (docs/design/soundness.md). `counters` counts what each technique does.
+`psearch_core.records.pruning_record` declares switches, margins and modes.
 """

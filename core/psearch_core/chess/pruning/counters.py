@@ -1,4 +1,4 @@
-"""Counting what the techniques of selective search do: numbers and meanings in `psearch_core.techniques`."""
+"""Counts what the techniques of selective search do; `psearch_core.techniques` has their numbers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def count_pruned(wk, technique):
 
 @kernel(void(Worker))
 def count_own_tried(wk):
-    """Count a case for the rule of a user's file, which `psearch stats` shows."""
+    """Count a case that a user's rule has tried; `psearch --stats` shows the number."""
     wk.pruned[OWN_RULE, 0] += 1
 
 
 @kernel(void(Worker))
 def count_own_pruned(wk):
-    """Count a case in which it left out, reduced or extended."""
+    """Count a case that a user's rule has pruned, reduced or extended."""
     wk.pruned[OWN_RULE, 1] += 1

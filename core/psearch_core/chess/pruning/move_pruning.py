@@ -1,6 +1,6 @@
-"""Selective search at a move: whether it is left out, decided when the picker gives it, and how deep it is searched.
+"""Selective search at a move: decides whether a move of the picker is pruned, and how deep it is searched.
 
-A move is left out before it is made; at an open node this happens under its lock. Sources as in `node_pruning.py`.
+A move is pruned before it is made, at an open node under its lock. `node_pruning.py` names the sources.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ _MANY_CUTOFFS = 3
 
 @kernel(i64(PruningRecord, i64, i64))
 def base_reduction(pruning, depth, index):
-    """Return late move reduction by depth and move number, in 1/PLY."""
+    """Return the late move reduction by depth and move number, in 1/PLY."""
     return pruning.reductions[min(depth, REDUCTIONS - 1), min(index, REDUCTIONS - 1)]
 
 
 @kernel(i64(Worker, PruningRecord, Tables, Position, Node, Visit, boolean, boolean))
 def extension_of(wk, pruning, tb, pos, node, visit, gives, within):
-    """Return plies more for a move. gives: it gives check; within: the line is not too long already."""
+    """Return the extension of a move in plies. gives: it gives check; within: the line is not too long yet."""
     move = visit.move
     if node.extension != 0 and move == racing_tt_move(node) and node.pass_kind == PASS_MAIN:
         return node.extension if within or node.extension < 0 else 0
@@ -89,25 +89,25 @@ def extension_of(wk, pruning, tb, pos, node, visit, gives, within):
 
 @kernel(i64(PruningRecord, i64, i64))
 def expected_cutoffs(pruning, cutoffs, under_way):
-    """Return children that one worker would have seen cut off by now: it would be through with the moves under way
-    elsewhere.
+    """Return the number of children that a single worker would have seen cut off by now.
 
-    A part of them counts, for many a child fails high without a move (docs/decisions/025).
+    It would have finished the moves that other workers are searching. Only a part of them counts, since many children
+    fail high without a move (docs/decisions/004).
     """
     return cutoffs + (under_way * pruning.lmr_under_way + 50) // 100
 
 
 @kernel(i64(i64, PruningRecord, Learning, Position, Node, Visit, boolean))
 def reduction_of(cutoffs, pruning, learning, pos, node, visit, gives):
-    """Return late move reduction in plies, 0 for none.
+    """Return the late move reduction in plies, 0 for none.
 
-    cutoffs: how many children of the node, and of its siblings, a move has cut off; gives: the move gives check.
+    cutoffs: number of children of the node and of its siblings that a move has cut off; gives: the move gives check.
     """
     if not pruning.lmr or node.depth < pruning.lmr_depth or node.in_check:
         return 0
     index = visit.index
     alpha = racing_alpha(node)
-    # with null windows at the root the line of first moves has them, too, and is searched as PV nodes are
+    # with null windows at the root, nodes on the principal line have them, too, but are searched like PV nodes
     on_first_line = node.kannan_type == PV_NODE and alpha == node.entry_alpha and node.pass_kind != PASS_SINGULAR
     pv_node = node.beta - alpha > 1 or on_first_line
     if index < (3 if pv_node else 2):
@@ -133,14 +133,14 @@ def reduction_of(cutoffs, pruning, learning, pos, node, visit, gives):
     table_move = racing_tt_move(node)
     if pruning.lmr_tt_capture and table_move != NO_MOVE and not is_quiet(pos, table_move):
         reduction += pruning.lmr_tt_capture * PLY // 100
-    if node.ply > 0 and cutoffs > _MANY_CUTOFFS:  # at the root it hides quiet mates
+    if node.ply > 0 and cutoffs > _MANY_CUTOFFS:  # at the root this would hide quiet mates
         reduction += pruning.lmr_cutoffs * PLY // 100
     return max(0, reduction >> PLY_SHIFT)
 
 
 @kernel(i64(Position, i64))
 def _material_gain(pos, move):
-    """What a move takes, and what a pawn becomes."""
+    """Return the material that a move gains by capture and promotion."""
     gain = captured_value(pos, move)
     kind = move_kind(move)
     if kind >= KIND_PROMOTE:
@@ -150,7 +150,7 @@ def _material_gain(pos, move):
 
 @kernel(boolean(PruningRecord, Position, i64))
 def _is_exempt(pruning, pos, move):
-    """Moves that change more than they take: the exemptions from futility, but for checks."""
+    """Tell whether a move is exempt from futility, since it changes more than it captures. Ignores checks."""
     side = pos.side
     to = move_to(move)
     relative_rank = to >> 3 if side == 0 else 7 - (to >> 3)
@@ -174,14 +174,14 @@ def _is_exempt(pruning, pos, move):
 
 @kernel(boolean(Tables, Position, i64, i64))
 def saves_draw(tb, pos, move, bound):
-    """Tell whether a capture is worth a draw, and so more than a bound that rests on material: the other side is known
-    not to win with what is left."""
+    """Tell whether a capture secures a draw, since the other side cannot win with its remaining pieces, and is thus
+    better than a bound from material."""
     return bound < DRAW and leaves_no_win(tb, pos, move)
 
 
 @kernel(boolean(Worker, PruningRecord, Tables, Position, Node, i64))
 def _is_futile(wk, pruning, tb, pos, node, move):
-    """Heinz's condition at a node that has a `futility`; the bound goes into `best`."""
+    """Tell whether a move is futile by Heinz's condition, at a node with a `futility`; the bound goes into `best`."""
     technique = FUTILITY if node.depth == 1 else EXTENDED_FUTILITY
     count_tried(wk, technique)
     quiet = is_quiet(pos, move)
@@ -204,7 +204,7 @@ def _is_futile(wk, pruning, tb, pos, node, move):
 
 @kernel(void(Worker, Tables, Position, Node, i64))
 def _prune_quiets(wk, tb, pos, node, technique):
-    """This quiet move and all after it are pruned, but for those that give check."""
+    """Prune this quiet move and all later ones, except those that give check."""
     node.skip = SKIP_QUIETS
     dropped = drop_quiets(tb, pos, node)
     wk.pruned[technique, 0] += dropped
@@ -213,7 +213,7 @@ def _prune_quiets(wk, tb, pos, node, technique):
 
 @kernel(boolean(Worker, PruningRecord, Learning, Tables, Position, Node, i64))
 def _prunes_quiet(wk, pruning, learning, tb, pos, node, move):
-    """Late move pruning, move futility, history pruning and SEE pruning of a quiet move."""
+    """Tell whether a quiet move is pruned: by late move pruning, move futility, history or static exchange."""
     depth = node.depth
     index = node.moves_done
     if node.in_check or gives_check(tb, pos, move):
@@ -248,7 +248,7 @@ def _prunes_quiet(wk, pruning, learning, tb, pos, node, move):
 
 @kernel(boolean(Worker, PruningRecord, Learning, Tables, Position, Node, i64))
 def prunes_move(wk, pruning, learning, tb, pos, node, move):
-    """Tell whether a move that the picker gives is left out. Under the lock if the node is open."""
+    """Tell whether a move of the picker is pruned. Called under the lock if the node is open."""
     if node.pass_kind == PASS_PROBCUT:
         return is_quiet(pos, move) or not see_at_least(tb, pos, move, node.see_threshold)
     if node.ply == 0:
@@ -270,8 +270,7 @@ def prunes_move(wk, pruning, learning, tb, pos, node, move):
 
 @kernel(boolean(Worker, PruningRecord, Tables, Position, Node, i64))
 def prunes_capture(wk, pruning, tb, pos, node, move):
-    """Tell whether delta pruning leaves out a capture in quiescence: what a capture wins, and a margin, do not reach
-    alpha."""
+    """Tell whether delta pruning skips a capture in quiescence, since its gain plus a margin does not reach alpha."""
     if not pruning.delta or is_mate_bound(node.alpha):
         return False
     count_tried(wk, DELTA)

@@ -1,10 +1,9 @@
-"""Selective search at a node: what is decided when it is entered, before the first move.
+"""Selective search at a node: decisions when it is entered, before the first move.
 
-Margins and switches are in one record (`records/pruning_record.py`, which says what each means, and has the modes).
-Values that come out of a decision are fail-soft bounds.
+`records/pruning_record.py` explains switches, margins and modes. Values that a decision returns are fail-soft bounds.
 
-Sources: futility, extended futility, limited razoring and adaptive null move, Heinz (1998, 1999, 2000); deep futility,
-H. G. Muller; the others are common ground of today's engines.
+Sources: futility, extended futility, limited razoring and adaptive null move are from Heinz (1998, 1999, 2000), deep
+futility is from H. G. Muller; the others are common to today's engines.
 """
 
 from __future__ import annotations
@@ -48,25 +47,25 @@ from psearch_core.views import Node, Position, PruningRecord, Tables, Worker, bo
 
 PRUNE_NOTHING, PRUNE_RETURN, PRUNE_NULL, PRUNE_RAZOR = range(4)
 PROBCUT_REDUCTION = 3
-"""Plies less that a ProbCut is searched."""
+"""Plies by which a ProbCut search is less deep."""
 IID_REDUCTION = 2
-"""Plies less that a node without a table move is searched for one."""
+"""Plies by which a search for a missing table move is less deep."""
 _SINGULAR_TABLE_GAP = 3
-"""Plies that the table's entry may be less deep than the node for its move to be thought singular."""
+"""Plies by which the table's entry may be less deep than the node if its move is tested for being singular."""
 _PIECES_FOR_RAZORING = 3
 _PIECES_FOR_R3 = 3
 
 
 @kernel(i64(Position, i64))
 def _officers(pos, side):
-    """Pieces of a side other than king and pawns."""
+    """Return the number of a side's pieces other than king and pawns."""
     return popcount(pos.color_bb[side] & ~pos.piece_bb[PAWN]) - 1
 
 
 @kernel(boolean(Tables, Position, i64))
 def _may_be_drawn(tb, pos, value):
-    """Whether a value below a draw, got from material, says nothing: the other side is known not to win, or a bare king
-    is to move, which can come to stand where that is known."""
+    """Tell whether a value below a draw, derived from material, is unreliable: the other side cannot win by the theory
+    of endings, or a bare king is to move, which may reach such an ending."""
     if value >= DRAW or pos.phase > SCALING_PHASE:
         return False
     side = np.int64(pos.side)
@@ -75,9 +74,9 @@ def _may_be_drawn(tb, pos, value):
 
 @kernel(void(Worker, PruningRecord, Tables, Position, Node))
 def decide_futility(wk, pruning, tb, pos, node):
-    """Take Heinz's decisions at the last three plies: `futility` becomes what a move without gain can be worth at most.
+    """Make Heinz's decisions at depth 1 to 3: set `futility` to the greatest value of a move that gains nothing.
 
-    Limited razoring (depth 3) takes a ply off; then depth 2 counts as for extended futility.
+    Limited razoring makes depth 3 to depth 2, where extended futility then applies.
     """
     node.futility = NO_SCORE
     alpha = node.alpha
@@ -106,7 +105,7 @@ def decide_futility(wk, pruning, tb, pos, node):
 
 @kernel(i64(Position, i64))
 def _two_most_valuable(pos, side):
-    """Value of a side's two most valuable pieces or pawns, the king aside."""
+    """Return the value of a side's two most valuable pieces or pawns, without the king."""
     left = 2
     value = 0
     for piece in range(QUEEN, PAWN - 1, -1):
@@ -121,7 +120,7 @@ def null_reduction(pruning, pos, node):
     """Return R: the null move is searched at depth - R - 1."""
     depth = node.depth
     if pruning.null_adaptive:
-        # Heinz 1999: 2 up to depth 6, 3 beyond 8, and between 3 while both sides have pieces enough
+        # Heinz 1999: 2 up to depth 6, 3 above 8, and between them 3 if both sides have enough pieces
         if depth <= 6:
             return 2
         if depth > 8:
@@ -129,16 +128,16 @@ def null_reduction(pruning, pos, node):
         side = pos.side
         enough = min(_officers(pos, side), _officers(pos, 1 - side)) >= _PIECES_FOR_R3
         return 3 if enough else 2
-    # no less than R at beta: deep futility needs R far below it
+    # at least R at beta: deep futility asks for R far below beta
     surplus = max(0, min((node.estimate - node.beta) // pruning.null_eval_divisor, 3))
     return pruning.null_base + depth // pruning.null_depth_divisor + surplus
 
 
 @kernel(boolean(Tables, Position))
 def _is_netted(tb, pos):
-    """Whether the king of the side to move has at most one square to go to, and two or more around it are attacked.
+    """Tell whether the king of the side to move has at most one free square, and two or more around it are attacked.
 
-    A mating net: here no material is worth what the evaluation says. It takes two pieces (docs/decisions/010).
+    In such a mating net the evaluation of material is unreliable. It takes at least two pieces (docs/decisions/trials.md).
     """
     side = pos.side
     if _officers(pos, 1 - side) < 2:
@@ -161,7 +160,7 @@ def _is_netted(tb, pos):
 
 @kernel(boolean(Worker, PruningRecord, Tables, Position, i64))
 def _mates(wk, pruning, tb, pos, side):
-    """Whether a side could mate at once: no material is worth anything then (docs/decisions/015)."""
+    """Tell whether a side could mate in one, so that material does not count (docs/decisions/trials.md)."""
     if not pruning.mate_in_one:
         return False
     count_tried(wk, MATE_IN_ONE)
@@ -173,11 +172,8 @@ def _mates(wk, pruning, tb, pos, side):
 
 @kernel(i64(Worker, PruningRecord, Tables, Position, Node, i64))
 def prune_node(wk, pruning, tb, pos, node, came_by):
-    """Decide before the first move, at a node with a null window below the root: PRUNE_RETURN leaves a value in
-    `wk.value`.
-
-    came_by: the move that led here.
-    """
+    """Decide before the first move of a node with a null window, not the root; PRUNE_RETURN leaves its value in
+    `wk.value`. came_by: the move that led here."""
     if node.in_check:
         return PRUNE_NOTHING
     depth = node.depth
@@ -229,8 +225,7 @@ def prune_node(wk, pruning, tb, pos, node, came_by):
 
 @kernel(boolean(PruningRecord, Position, Node))
 def needs_verification(pruning, pos, node):
-    """Tell whether a null move that failed high is no proof: zugzwang is likely with one piece left, and costly far
-    up."""
+    """Tell whether to verify a null move that failed high: at high depth, or if zugzwang is likely."""
     if not pruning.null_verify:
         return False
     return node.depth >= pruning.null_verify_depth or _officers(pos, pos.side) <= 1
@@ -238,7 +233,7 @@ def needs_verification(pruning, pos, node):
 
 @kernel(boolean(PruningRecord, Node))
 def wants_iid(pruning, node):
-    """Tell whether internal iterative deepening is wanted: no table move at a PV node or an expected CUT node."""
+    """Tell whether to use internal iterative deepening: at a PV node or an expected CUT node without a table move."""
     if not pruning.iid or node.tt_move != NO_MOVE or node.depth < pruning.iid_depth:
         return False
     return node.kannan_type != ALL_NODE
@@ -246,7 +241,7 @@ def wants_iid(pruning, node):
 
 @kernel(boolean(PruningRecord, Node))
 def wants_iir(pruning, node):
-    """Tell whether internal iterative reduction is wanted: as IID, but the node is searched a ply less deep instead."""
+    """Tell whether to use internal iterative reduction: like IID, but the node itself is searched a ply less deep."""
     if not pruning.iir or node.tt_move != NO_MOVE or node.depth < pruning.iir_depth:
         return False
     return node.kannan_type != ALL_NODE
@@ -254,21 +249,19 @@ def wants_iir(pruning, node):
 
 @kernel(boolean(PruningRecord, Node))
 def wants_probcut(pruning, node):
-    """Tell whether ProbCut is tried: a capture that beats beta by a margin at reduced depth will beat it at full
-    depth."""
+    """Tell whether to try ProbCut, by which a capture that beats beta by a margin at reduced depth refutes the node."""
     if not pruning.probcut or node.depth < pruning.probcut_depth or node.in_check or node.kannan_type == PV_NODE:
         return False
     bound = node.full_beta + pruning.probcut_margin
     if is_mate_bound(bound) or is_mate_bound(node.full_alpha):
-        return False  # not being mated at reduced depth is no reason to believe it
+        return False  # avoiding a mate at reduced depth proves nothing at full depth
     unlikely = node.tt_bound != BOUND_NONE and node.tt_depth >= node.depth - PROBCUT_REDUCTION and node.tt_score < bound
     return not unlikely
 
 
 @kernel(boolean(PruningRecord, Node))
 def wants_singular(pruning, node):
-    """Tell whether a singular pass is wanted: the table says that one move fails high, at nearly this depth: is it the
-    only one?"""
+    """Tell whether to test by a singular pass that the table's move, which failed high, is the only good one."""
     return (
         pruning.singular != 0
         and node.depth >= pruning.singular_depth

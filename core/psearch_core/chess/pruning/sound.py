@@ -1,9 +1,9 @@
-"""Sound futility: moves that provably cannot raise alpha, skipped before they are made.
+"""Sound futility: skips moves that provably cannot raise alpha before they are made.
 
-Node P, side S to move, legal move m to the child C, and C is quiescence: it stands pat on its evaluation E(C), which
-is M(C) + rest with |rest| <= B, or that scaled towards zero. So for S the move is worth at most U(m) = M(C) + B, with
-M(C) the tapered piece-square sum of C seen by S. If U(m) <= alpha, m cannot raise alpha. This holds under gates, and
-under all of them only; each has a bit, so that tests can leave one out and see it missed (docs/design/soundness.md).
+At node P side S is to move, and a legal move m leads to the child C, a quiescence node. C stands pat on its evaluation
+E(C), which is M(C) + rest with |rest| <= B, or that scaled towards zero. So for S the move is worth at most U(m) = M(C)
++ B, where M(C) is the tapered piece-square sum of C seen by S. If U(m) <= alpha, m cannot raise alpha. The proof needs
+several gates. Each has a bit, so that tests can show that it fails without the gate (docs/design/soundness.md).
 
 The idea is Heinz's (2000, "scalable search in computer chess", futility pruning at frontier nodes, `max_posn_score`).
 """
@@ -40,14 +40,14 @@ from psearch_core.views import Context, Node, Position, Tables, Worker, boolean,
 
 @kernel(i64(Position, i64, i64))
 def _victim_square(pos, move, gates):
-    """Where a move takes something, if it takes: the target, but for en passant."""
+    """Return the square on which a move captures, if it does: the target, except for en passant."""
     to = move_to(move)
     return to ^ 8 if move_kind(move) == KIND_EP and gates & SOUND_EN_PASSANT else to
 
 
 @kernel(i64(Tables, Position, i64))
 def _phase_after(tb, pos, move):
-    """The game phase of the position after a legal move, not cut off at PHASE_MAX."""
+    """Return the game phase after a legal move, not limited to PHASE_MAX."""
     phase = pos.phase
     kind = move_kind(move)
     if kind in (KIND_CASTLE, KIND_EP):
@@ -60,8 +60,7 @@ def _phase_after(tb, pos, move):
 
 @kernel(i64(Tables, Position, i64, i64))
 def material_after(tb, pos, move, gates):
-    """Return M of the position after a legal move, for the side that makes it: exactly what the incremental sums would
-    be."""
+    """Return M after a legal move, for the side that makes it; exactly equal to the incremental sums."""
     side = pos.side
     origin = move_from(move)
     to = move_to(move)
@@ -97,13 +96,13 @@ def material_after(tb, pos, move, gates):
 
 @kernel(boolean(Position, i64))
 def _leaves_enough(pos, move):
-    """Whether there is certainly something to mate with after a capture or promotion: a pawn, a rook or a queen."""
+    """Tell whether a pawn, a rook or a queen is certainly left after a capture or promotion."""
     kind = move_kind(move)
     if kind >= KIND_PROMOTE + ROOK - KNIGHT:
         return True
     heavy_bb = (pos.piece_bb[PAWN] | pos.piece_bb[ROOK] | pos.piece_bb[QUEEN]) & ~bit(move_to(move))
     if kind == KIND_EP:
-        return True  # the pawn that takes stays
+        return True  # the capturing pawn stays
     if kind >= KIND_PROMOTE:
         heavy_bb &= ~bit(move_from(move))
     return heavy_bb != U0
@@ -111,9 +110,9 @@ def _leaves_enough(pos, move):
 
 @kernel(boolean(Context, i64, Position, Node, i64, i64))
 def _cannot_be_drawn(ctx, stack, pos, node, move, gates):
-    """Whether the position after a move is certainly no draw, and its evaluation not scaled towards one.
+    """Tell whether the position after a move is certainly no draw, and its evaluation not scaled towards one.
 
-    stack: the one whose path leads to the node. The node itself is no draw, or it would not have been searched.
+    stack: stack whose path leads to the node. The node itself is no draw, or it would not be searched.
     """
     origin = move_from(move)
     to = move_to(move)
@@ -131,7 +130,7 @@ def _cannot_be_drawn(ctx, stack, pos, node, move, gates):
     if gates & SOUND_FIFTY_MOVES and pos.rule50 >= 99:
         return False
     if gates & SOUND_REPETITION and pos.reversible >= 3:
-        # rights to castle that are lost make it another key still: then this one is looked for in vain
+        # if castling rights are lost, the real key differs, and this one is just not found
         key = pos.key ^ tb.zobrist_piece[code, origin] ^ tb.zobrist_piece[code, to] ^ tb.zobrist_side
         if pos.ep >= 0:
             key ^= tb.zobrist_ep[pos.ep & 7]
@@ -142,15 +141,14 @@ def _cannot_be_drawn(ctx, stack, pos, node, move, gates):
 
 @kernel(i64(Context, i64, Position, Node, i64))
 def sound_bound(ctx, stack, pos, node, move):
-    """Return what a move of the node is worth at most, if that is provably alpha or less; NO_SCORE if it must be
-    searched.
+    """Return an upper bound of a move's value that is provably at most alpha, or NO_SCORE if it must be searched.
 
-    pos: of the node; stack: the one the node lies in. Under the lock if the node is open.
+    pos: position of the node; stack: stack of the node. Called under the lock if the node is open.
     """
     pruning = header_of(ctx).options.pruning
     gates = pruning.sound_gates
     depth = node.depth
-    # the child stands pat: depth - 1 + extensions <= 0, and no check. The root's moves all get their value
+    # the child must stand pat: depth - 1 + extensions <= 0, and no check. All root moves need their value
     if node.ply == 0 or depth > 2 or (depth == 2 and gates & SOUND_FRONTIER):
         return NO_SCORE
     if depth > 0 and node.extension > 0 and move == node.tt_move:
@@ -173,7 +171,7 @@ def sound_bound(ctx, stack, pos, node, move):
 
 @kernel(boolean(Context, Worker, i64, Position, Node, i64))
 def skips_soundly(ctx, wk, stack, pos, node, move):
-    """Tell whether a move is skipped. It counts as a legal move, and its bound goes into `best`."""
+    """Tell whether a move is skipped. A skipped move counts as legal, and its bound goes into `best`."""
     technique = SOUND if node.depth > 0 else SOUND_DELTA
     count_tried(wk, technique)
     bound = sound_bound(ctx, stack, pos, node, move)

@@ -1,4 +1,4 @@
-"""Setting up what is searched below a node: the child of a move or of a null move, its window, depth and line."""
+"""Sets up the child of a move or of a null move: its position, window, depth and line."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from psearch_core.toolchain.jit import kernel
 from psearch_core.views import Context, Frame, Node, Worker, above, boolean, header_of, i64, stack_of, tables_of, void
 
 _LONGEST_LINE = 2
-"""Beyond so many times the depth of the iteration nothing is extended."""
+"""Length of a line, in multiples of the iteration's depth, beyond which no move is extended."""
 
 
 @kernel(i64(Context, Frame))
 def frame_number(ctx, frame):
-    """Return number of a frame in the arena."""
+    """Return the number of a frame in the arena."""
     return (address(frame) - ctx.frames) // FRAME_SIZE
 
 
 @kernel(void(Context, Worker, Frame, i64, i64, i64, i64, i64))
 def link_child(ctx, wk, frame, alpha, beta, depth, split_type, kannan_type):
-    """Prepare the frame above for entry, as in any game; its position has been made. The window is the child's own
-    view. split_type, kannan_type: what the child is expected to be."""
+    """Prepare the frame above for entry, in any game; its position is already set. The window is in the child's view.
+    split_type, kannan_type: expected types of the child."""
     check(wk.ply + 1 < MAX_PLY, "a child has a frame on the stack")
     check(alpha < beta, "a child is searched with a window")
     child = above(frame)
@@ -46,7 +46,7 @@ def link_child(ctx, wk, frame, alpha, beta, depth, split_type, kannan_type):
 
 @kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64))
 def set_child(ctx, wk, frame, node, alpha, beta, depth, split_type, kannan_type):
-    """Prepare the frame above for entry, with what chess remembers of the move. node: the one whose move it is."""
+    """Prepare the frame above for entry in chess, with the last moves for the histories. node: the move's node."""
     link_child(ctx, wk, frame, alpha, beta, depth, split_type, kannan_type)
     entered = above(frame).node
     entered.cont_2 = node.cont_1
@@ -56,7 +56,7 @@ def set_child(ctx, wk, frame, node, alpha, beta, depth, split_type, kannan_type)
 
 @kernel(void(Context, Worker, Frame, Node, i64, i64))
 def push_null(ctx, wk, frame, node, split_type, kannan_type):
-    """Pass the move and search what follows with a null window below beta, R plies less deep."""
+    """Make a null move, and prepare its search with a null window below beta, R plies less deep."""
     reduction = null_reduction(header_of(ctx).options.pruning, frame.position, node)
     frame.visit.move = NULL_MOVE
     frame.visit.stage = VISIT_NULL
@@ -65,7 +65,7 @@ def push_null(ctx, wk, frame, node, split_type, kannan_type):
     make_null(tables_of(ctx), frame.position, child.position)
     child.node.extended = 0
     beta = node.beta
-    depth = max(node.depth - reduction - 1, 0)  # less than 0 is what quiescence has spent
+    depth = max(node.depth - reduction - 1, 0)  # a negative depth would be the spent budget of quiescence
     set_child(ctx, wk, frame, node, -beta, 1 - beta, depth, split_type, kannan_type)
 
 
@@ -75,20 +75,20 @@ def make_child(ctx, frame, move):
     # step 8: make it
     child = above(frame)
     tb = tables_of(ctx)
-    prefetch_entry(ctx, likely_key(tb, frame.position, move))  # memory is slow: begin before the work
+    prefetch_entry(ctx, likely_key(tb, frame.position, move))  # memory is slow, so start loading early
     make_move(tb, frame.position, child.position, move)
 
 
 @kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64, i64))
 def push_move(ctx, wk, frame, node, stage, alpha, beta, depth, split_type, kannan_type):
-    """Search the move of the visit, already made, with a window in the node's view."""
+    """Prepare the search of the visit's move, already made, with a window in the node's view."""
     begin_visit(frame, stage, alpha, beta, depth)
     set_child(ctx, wk, frame, node, -beta, -alpha, max(depth, 0), split_type, kannan_type)
 
 
 @kernel(void(Frame, i64, i64, i64, i64))
 def begin_visit(frame, stage, alpha, beta, depth):
-    """Note with which window and depth, in the node's view, the visit's move is searched."""
+    """Set the window and depth, in the node's view, of the search of the visit's move."""
     visit = frame.visit
     visit.stage = stage
     visit.alpha = alpha
@@ -99,14 +99,13 @@ def begin_visit(frame, stage, alpha, beta, depth):
 
 @kernel(boolean(Context, Worker))
 def may_extend(ctx, wk):
-    """Tell whether a line may become longer still: it ends somewhere if every move of it is extended."""
+    """Tell whether a move may be extended; the limit makes sure that a line of extended moves ends."""
     return wk.ply < _LONGEST_LINE * stack_of(ctx, wk.stack).root_depth
 
 
 @kernel(i64(Context, Worker, Frame, Node))
 def child_depth(ctx, wk, frame, node):
-    """Return the depth for the move of the visit, already made: extended or reduced. What it is without reduction goes
-    into the visit."""
+    """Return the depth, extended or reduced, for the visit's move, already made; set the depth without reduction."""
     child = above(frame)
     # step 9: search it, first of all: how deep
     gives = child.position.checkers != U0
@@ -126,7 +125,7 @@ def child_depth(ctx, wk, frame, node):
 
 @kernel(void(Node, Frame, i64))
 def update_pv(node, child, move):
-    """Set the node's line: this move, then the child's line."""
+    """Set the node's line to a move and the child's line."""
     length = min(child.node.pv_length, MAX_PLY - 1)
     node.pv[0] = move
     for i in range(length):

@@ -1,12 +1,11 @@
 """Correction of the static evaluation by what searches have found before.
 
-Where a search ends with another value than the static evaluation, and a quiet move or none decided it, the difference
-is learnt: by the pawns, by the pieces of each colour, by the last two moves. The same pawns (pieces, moves) come again
-in many positions, and what the evaluation misses in one of them it misses in most (correction history, as in Caissa and
-Stockfish).
+If the value of a search differs from the static evaluation, and a quiet move or none decided it, the difference is
+learnt for these pawns, these pieces of each colour, and the last two moves. They recur in many positions, and the
+evaluation is mostly wrong in the same direction in all of them (correction history, as in Caissa and Stockfish).
 
-The tables are shared by all workers without locks, as histories are: an update that gets lost changes a correction a
-little (docs/decisions/004). An entry that would stay as it is is not written: its cache line stays shared.
+All workers share the tables without locks, like the histories; a lost update changes a correction a little
+(docs/decisions/004). An entry that does not change is not written, so that its cache line stays shared.
 """
 
 from __future__ import annotations
@@ -27,9 +26,10 @@ _TOP = np.uint64(64 - _BITS)
 _HALF = np.uint64(32)
 _LIMIT_SHIFT = 10
 _LIMIT = 1 << _LIMIT_SHIFT
-"""Greatest entry, where the correction is the parameter's centipawns."""
+"""Greatest entry, at which the correction is the full number of centipawns of its parameter."""
 _MOST_AT_ONCE = _LIMIT // 4
-# odd constants (fractions of the golden ratio and of square roots): the highest bits of a product depend on all squares
+# Odd constants (fractions of the golden ratio and of square roots), so that the highest bits of a product depend on all
+# squares
 _MIX_1 = np.uint64(0x9E3779B97F4A7C15)
 _MIX_2 = np.uint64(0xC2B2AE3D27D4EB4F)
 _MIX_3 = np.uint64(0x6A09E667F3BCC909)
@@ -39,7 +39,7 @@ _MIX_5 = np.uint64(0x3C6EF372FE94F82B)
 
 @kernel(i64(Position))
 def _pawn_slot(pos):
-    """A hash of where the pawns stand."""
+    """Return a hash of the pawns."""
     pawns_bb = pos.piece_bb[PAWN]
     mixed = ((pawns_bb & pos.color_bb[0]) * _MIX_1) ^ ((pawns_bb & pos.color_bb[1]) * _MIX_2)
     return np.int64(mixed >> _TOP)
@@ -47,7 +47,7 @@ def _pawn_slot(pos):
 
 @kernel(i64(Position, i64))
 def _piece_slot(pos, colour):
-    """A hash of where a colour's pieces stand."""
+    """Return a hash of the pieces of a colour."""
     own_bb = pos.color_bb[colour]
     mixed = (
         (pos.piece_bb[KNIGHT] & own_bb) * _MIX_1
@@ -61,14 +61,13 @@ def _piece_slot(pos, colour):
 
 @kernel(i64(Node))
 def _move_slot(node):
-    """A hash of the two moves that led to the node."""
     return np.int64((np.uint64(node.cont_1 | node.cont_2 << 10) * _MIX_1) >> _TOP)
 
 
 @kernel(i64(PruningRecord, Learning, Tables, Position, Node, i64))
 def corrected(pruning, learning, tb, pos, node, value):
-    """Return the static evaluation of a node that is not in check, corrected. Where the theory of endings knows better,
-    a correction counts as much as the value, which is nothing in a draw, and puts no side ahead that cannot win."""
+    """Return the corrected static evaluation of a node that is not in check. The correction is scaled like the value by
+    the theory of endings, so it never puts a side ahead that cannot win."""
     if not pruning.correction:
         return value
     side = pos.side
@@ -89,8 +88,8 @@ def corrected(pruning, learning, tb, pos, node, value):
 
 @kernel(void(PruningRecord, Learning, Tables, Position, Node, i64))
 def learn_correction(pruning, learning, tb, pos, node, bound):
-    """Learn from a node's value, which is a bound of this kind: not where it bounds what the evaluation is beyond, nor
-    where nothing is left of a correction."""
+    """Learn from a node's value, which is a bound of this kind, unless the evaluation agrees with the bound or the
+    theory of endings makes the position a draw."""
     best = node.best
     if not pruning.correction or node.eval == NO_SCORE or is_mate_bound(best):
         return

@@ -1,7 +1,7 @@
-"""What selective search decides, and what a position is worth: hooks, for which a user's file may have others.
+"""Hooks for selective search and evaluation, which a user's file may replace.
 
-Each forwards to the kernel of the package, which costs nothing: LLVM makes one function of both. What a user's file
-gets to know and may do: `psearch.own_rule`, and docs/guides/own-rule.md.
+Each calls the kernel of the package, which costs nothing, since LLVM inlines it. `psearch.own_rule` and
+docs/guides/own-rule.md say what a user's file may read and write.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from psearch_core.views import Context, Node, Position, Visit, Worker, boolean, 
 
 @hook(i64(Context, Worker, Position))
 def evaluation_of(ctx, wk, pos):
-    """Return the evaluation of the position at the worker's ply, in centipawns for the side to move, by what the
-    options say. Asked for a position that is not in check and that the table does not know."""
+    """Return the evaluation of the position at the worker's ply, in centipawns for the side to move; the options select
+    network or handcrafted. Called for positions that are not in check and not in the table."""
     if header_of(ctx).options.pruning.network:
         return evaluate_by_network(tables_of(ctx), wk.evaluation, pos, wk.ply)
     return evaluate(tables_of(ctx), wk.evaluation, pos)
@@ -29,17 +29,17 @@ def evaluation_of(ctx, wk, pos):
 
 @hook(i64(Context, Worker, Position, Node, i64))
 def prune_node(ctx, wk, pos, node, came_by):
-    """Decide before the first move of a node with a null window below the root: `PRUNE_NOTHING`, `PRUNE_RETURN` (the
-    node's value is in `wk.value`), `PRUNE_NULL` (pass first) or `PRUNE_RAZOR` (only captures). came_by: the move that
-    led here. Only this worker knows of the node yet."""
+    """Decide before the first move of a node with a null window, not the root: `PRUNE_NOTHING`, `PRUNE_RETURN` (the
+    value is in `wk.value`), `PRUNE_NULL` (try a null move) or `PRUNE_RAZOR` (search only captures). came_by: the move
+    that led here. No other worker can see the node yet."""
     return package_prune_node(wk, header_of(ctx).options.pruning, tables_of(ctx), pos, node, came_by)
 
 
 @hook(boolean(Context, Worker, Position, Node, i64))
 def prunes_move(ctx, wk, pos, node, move):
-    """Tell whether a move that the picker gives is left out. Under the lock if the node is open.
+    """Tell whether a move of the picker is pruned. Called under the lock if the node is open.
 
-    Without effect at the root, and before the node has a score that is no mate against the side to move.
+    Has no effect at the root, nor before the node has a value that is no mate against the side to move.
     """
     hd = header_of(ctx)
     return package_prunes_move(wk, hd.options.pruning, hd.learning, tables_of(ctx), pos, node, move)
@@ -47,22 +47,22 @@ def prunes_move(ctx, wk, pos, node, move):
 
 @hook(i64(Context, Worker, Position, Node, Visit, boolean, boolean))
 def extension_of(ctx, wk, pos, node, visit, gives, within):
-    """Return plies more, -3 to 2, for the move of the visit; with 0 `reduction_of` is asked. gives: it gives check;
-    within: the line is not too long already. Reads the node without its lock."""
+    """Return the extension of the visit's move in plies, -3 to 2; for 0, `reduction_of` is called. gives: it gives
+    check; within: the line is not too long yet. Reads the node without its lock."""
     return package_extension_of(wk, header_of(ctx).options.pruning, tables_of(ctx), pos, node, visit, gives, within)
 
 
 @hook(i64(Context, Worker, Position, Node, Visit, boolean))
 def reduction_of(ctx, wk, pos, node, visit, gives):
-    """Return plies less for the move of the visit, 0 for none. A depth of 1 is left at least, and a move that then
-    beats alpha is searched again without reduction. gives: it gives check. Reads the node without its lock."""
+    """Return the reduction of the visit's move in plies, 0 for none. At least depth 1 is left, and a reduced move that
+    beats alpha is searched again at full depth. gives: it gives check. Reads the node without its lock."""
     hd = header_of(ctx)
     pruning = hd.options.pruning
     cutoffs = expected_cutoffs(pruning, stack_of(ctx, wk.stack).cutoffs[wk.ply + 1], visit.under_way)
     return package_reduction_of(cutoffs, pruning, hd.learning, pos, node, visit, gives)
 
 
-# here, where a file that replaces a hook has it from: no way of importing it goes round them
+# set in the module of the hooks, so that a user's file cannot import a hook without its limits
 limit_answers(0, MAX_PLY, reduction_of)
 limit_answers(-3, 2, extension_of)
 limit_answers(PRUNE_NOTHING, PRUNE_RAZOR, prune_node)

@@ -1,11 +1,10 @@
-"""What happens inside one node: enter, next move, after a child, finish. No recursion, no splitting, no clock.
+"""Handlers of a node: enter, after a child, learn, finish. No recursion, no splitting, no clock.
 
-Each handler works on one frame and says what comes next; the scheduler's `step.py` is the machine that calls them
-and the only place where nodes are shared. The node being worked on may lie in another worker's stack (a helper's split
-node), so handlers that touch the node take it as an argument of its own.
+Each handler works on one frame and returns what to do next; the scheduler's `step.py` calls them. A helper's split node
+lies on another worker's stack, so handlers that use the node take it as a separate argument.
 
-The values are negamax, fail-soft, with principal variation search: the first move of a PV node gets the full window,
-all others a null window and, if they beat alpha, the full one.
+The search is negamax, fail-soft, with principal variation search: the first move of a PV node gets the full window, all
+others a null window and, if they beat alpha, the full one.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ from psearch_core.views import Context, Frame, Node, Worker, above, header_of, i
 
 @kernel(void(Node, i64))
 def begin_node(node, ply):
-    """Forget what the node's frame was used for before, in any game: but for position, window and depth."""
+    """Reset the fields of a node, in any game, except position, window and depth."""
     node.entry_alpha = node.alpha
     node.best = -INFINITE
     node.best_move = NO_MOVE
@@ -79,7 +78,7 @@ def begin_node(node, ply):
 
 @kernel(i64(Node))
 def bound_found(node):
-    """Return which bound the node's best value is, once all of it was searched."""
+    """Return the kind of bound of the node's best value, after all moves were searched."""
     if node.best >= node.beta:
         return BOUND_LOWER
     return BOUND_EXACT if node.best > node.entry_alpha else BOUND_UPPER
@@ -151,12 +150,12 @@ def enter(ctx, wk, frame):
     if ply > 0:
         decide_futility(wk, pruning, tables_of(ctx), pos, node)
         node.full_depth = node.depth
-        # in the first iterations a waiting move may mate, which threatens nothing: the replies to it are searched
+        # in the first iterations search all replies to root moves: a quiet waiting move may force mate
         is_early_reply = ply == 1 and stack_of(ctx, wk.stack).root_depth <= pruning.reply_iterations
         if not pv_node and not is_early_reply:
             action = prune_node(ctx, wk, pos, node, path[ply].move)
             if action == PRUNE_RETURN:
-                wk.value = max(ply - MATE, min(wk.value, MATE - ply - 1))  # a user's rule may have left any number
+                wk.value = max(ply - MATE, min(wk.value, MATE - ply - 1))  # a user's rule may write any number
                 return DO_RETURN
             if action == PRUNE_NULL and not node.in_check and path[ply].move != NULL_MOVE:
                 return DO_NULL
@@ -169,9 +168,9 @@ def enter(ctx, wk, frame):
 
 @kernel(i64(Context, Worker, Frame, Node, i64))
 def after_move(ctx, wk, frame, node, value):
-    """Take a move's value (in the node's view) into the node. The caller holds the lock if the node is open.
+    """Update the node by a move's value, in the node's view. The caller holds the lock if the node is open.
 
-    DO_CHILD: search the move again with the window left in the visit; DO_CUTOFF: failed high; DO_MOVES: go on.
+    DO_CHILD: search the move again with the window in the visit; DO_CUTOFF: the move failed high; DO_MOVES: continue.
     """
     visit = frame.visit
     move = visit.move
@@ -179,15 +178,15 @@ def after_move(ctx, wk, frame, node, value):
     beta = node.beta
     # step 10: after the child
     if value > visit.alpha and visit.stage == VISIT_REDUCED:
-        # the reduced search says that it is worth the full depth
+        # the reduced search failed high: search at full depth
         visit.alpha = alpha
         visit.beta = alpha + 1
         visit.depth = visit.new_depth
         visit.stage = VISIT_SCOUT
         return DO_CHILD
     if value > visit.alpha and value < beta and visit.stage == VISIT_SCOUT:
-        # A null window proves a bound, never a value. If another worker has raised alpha meanwhile past the bound,
-        # a null window at the present alpha may settle it; else the move gets the full window.
+        # A null window proves only a bound. If another worker has raised alpha past it meanwhile, a null window at the
+        # new alpha may be enough; else the move gets the full window.
         visit.alpha = alpha
         visit.stage = VISIT_FULL if value > alpha else VISIT_SCOUT
         visit.beta = beta if value > alpha else alpha + 1
@@ -211,10 +210,10 @@ def after_move(ctx, wk, frame, node, value):
 
 @kernel(void(Context, Worker, Frame, Node))
 def learn(ctx, wk, frame, node):
-    """Learn from a cutoff: killers of the worker that found it, and the history that all share."""
+    """Learn from a cutoff: update the worker's killers and the shared histories."""
     # step 11: cutoff
     if node.pass_kind == PASS_SINGULAR or node.pass_kind == PASS_PROBCUT:
-        return  # a cutoff in these passes says nothing about the move at the node itself
+        return  # cutoffs in these passes do not judge moves of the node itself
     stack_of(ctx, wk.stack).cutoffs[wk.ply] += 1
     captures = 1 if node.stage == PICK_CAPTURES else 0
     quiets = 1 if node.stage == PICK_QUIETS else 0
@@ -225,7 +224,7 @@ def learn(ctx, wk, frame, node):
 
 @kernel(void(Context, Worker, Frame))
 def finish(ctx, wk, frame):
-    """Put the node's value into `wk.value` and into the table. Only for nodes that were searched to their end."""
+    """Put the node's value into `wk.value` and the table. Called only for nodes that were searched completely."""
     node = frame.node
     hd = header_of(ctx)
     ply = wk.ply
@@ -236,7 +235,7 @@ def finish(ctx, wk, frame):
     best = node.best
     wk.value = best
     if ply == 0 and node.end < hd.legal_root_moves:
-        return  # the value of some of the moves is not that of the position
+        return  # the value of a part of the moves is not that of the position
     bound = bound_found(node)
     learn_correction(hd.options.pruning, hd.learning, tables_of(ctx), frame.position, node, bound)
     if hd.options.tt:

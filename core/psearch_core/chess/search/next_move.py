@@ -1,7 +1,7 @@
-"""Which move of a node is searched next: the loop that picks and prunes, the same under every policy.
+"""Selects the next move of a node: the loop that picks and prunes, the same under every policy.
 
-Step 7 of a node. The state of the picker is part of the node, so any worker that holds the lock of an open node can
-take the next move from where the last one left off.
+This is step 7 of a node. The picker's state is part of the node, so any worker that holds the lock of an open node can
+continue where the last one stopped.
 """
 
 from __future__ import annotations
@@ -19,23 +19,22 @@ from psearch_core.toolchain.jit import kernel
 from psearch_core.views import Context, Node, Position, Tables, Worker, boolean, header_of, i64, tables_of
 
 DEFERRED = 1 << 16
-"""Set in what `next_move` returns: the move was deferred once, and is searched now whoever else is at it."""
+"""Flag in the result of `next_move`: the move was deferred once, and must be searched now."""
 _MOST_DEFERRED = 32
 
 
 @kernel(boolean(Tables, Position, Node, i64))
 def defer_move(tb, pos, node, move):
-    """Give a move back that was taken from the node, to be searched last. Under the lock once open.
+    """Take back a move of the node, to be searched last; False if there is no room. Called under the lock once open.
 
-    Deferred moves wait at the far end of the move list, in front of which all legal moves must find room. False: no
-    room there.
+    Deferred moves wait at the end of the move list; before them all legal moves must have room.
     """
     return node.deferred < _MOST_DEFERRED and put_back(node, count_legal(tb, pos), move)
 
 
 @kernel(boolean(Node, i64, i64))
 def put_back(node, listed, move):
-    """Keep a move at the far end of the list, whose front needs room for so many; False: no room there."""
+    """Keep a move at the end of the list, whose beginning needs room for `listed` moves; False if there is none."""
     if node.deferred == _MOST_DEFERRED or listed + node.deferred >= MAX_MOVES:
         return False
     node.deferred += 1
@@ -46,10 +45,10 @@ def put_back(node, listed, move):
 
 @kernel(i64(Node))
 def take_deferred(node):
-    """Return the move that was deferred first, with `DEFERRED`; NO_MOVE when none is left."""
+    """Return the move that was deferred first, with `DEFERRED`; NO_MOVE if none is left."""
     if node.deferred == 0:
         return NO_MOVE
-    # the first is at the end: take it and move the others up
+    # the first one is at the end: take it and move the others up
     move = node.moves[MAX_MOVES - 1] | DEFERRED
     for i in range(1, node.deferred):
         node.moves[MAX_MOVES - i] = node.moves[MAX_MOVES - i - 1]
@@ -59,14 +58,14 @@ def take_deferred(node):
 
 @kernel(boolean(Node))
 def _can_do_without(node):
-    """Whether a value will be left without a move: the package's rules see to it, a user's may not."""
+    """Tell whether the node has a value without this move. The package's rules make sure of it, a user's may not."""
     return node.pass_kind == PASS_PROBCUT or (node.ply > 0 and node.best > -MATE_IN_MAX_PLY)
 
 
 @kernel(i64(Context, Worker, Position, Node, i64))
 def next_move(ctx, wk, pos, node, home):
-    """Return the next move of the picker that is not pruned, or else the one deferred first, with `DEFERRED`; NO_MOVE
-    when there is none. home: number of the node's frame."""
+    """Return the next move of the picker that is not pruned, else the move deferred first, with `DEFERRED`; NO_MOVE if
+    there is none. home: number of the node's frame."""
     # step 7: next move
     hd = header_of(ctx)
     tb = tables_of(ctx)
@@ -80,7 +79,7 @@ def next_move(ctx, wk, pos, node, home):
         best = np.int64(node.best)
         pruned = prunes_move(ctx, wk, pos, node, move)
         check(best <= node.best < MATE_IN_MAX_PLY or node.best == best, "a rule raises the best value to a bound")
-        node.best = max(best, min(node.best, MATE_IN_MAX_PLY - 1))  # a user's rule may have written any number
+        node.best = max(best, min(node.best, MATE_IN_MAX_PLY - 1))  # a user's rule may write any number
         if not pruned or not _can_do_without(node):
             return move
         node.moves_done += 1

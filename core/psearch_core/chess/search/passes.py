@@ -1,8 +1,8 @@
-"""Passes: walks over a node's moves with another window or depth, before the one that gives its value.
+"""Passes over a node's moves with another window or depth, before the main pass that gives its value.
 
-A null move that failed high may need to be verified; a node without a table move may first be searched less deep; a
-capture may refute it (ProbCut); the table's move may be the only one that holds (singular). All happen in the node's
-own frame, one after the other, and each may be split like any search: whoever finishes a pass begins the next.
+A null move that failed high may need verification; a node without a table move may first be searched less deep; a
+capture may refute the node (ProbCut); the table's move may be the only good one (singular). All passes happen in the
+node's own frame, one after another, and each may be split: the worker that finishes a pass begins the next.
 """
 
 from __future__ import annotations
@@ -54,21 +54,12 @@ from psearch_core.techniques import (
     SINGULAR,
 )
 from psearch_core.toolchain.jit import kernel
-from psearch_core.views import (
-    Context,
-    Frame,
-    Worker,
-    header_of,
-    i64,
-    stack_of,
-    tables_of,
-    void,
-)
+from psearch_core.views import Context, Frame, Worker, header_of, i64, stack_of, tables_of, void
 
 
 @kernel(void(Context, Worker, Frame, i64, i64, i64, i64))
 def _begin_pass(ctx, wk, frame, pass_kind, alpha, beta, depth):
-    """Set up the move picker for a pass over the moves. All but PASS_MAIN only prepare for it."""
+    """Set up the move picker for a pass over the moves. All passes except PASS_MAIN only prepare for it."""
     node = frame.node
     hd = header_of(ctx)
     node.pass_kind = pass_kind
@@ -80,7 +71,7 @@ def _begin_pass(ctx, wk, frame, pass_kind, alpha, beta, depth):
     node.best_move = NO_MOVE
     node.pv_length = 0
     find_pins(tables_of(ctx), frame.position)
-    if hd.options.pruning.history_threats and node.threats == U0:  # the same in all passes; a side attacks something
+    if hd.options.pruning.history_threats and node.threats == U0:  # never 0 once set, and the same in all passes
         node.threats = attacks_of(tables_of(ctx), frame.position, 1 - frame.position.side)
     if wk.ply == 0:
         begin_root_picking(stack_of(ctx, wk.stack), hd, node)
@@ -95,7 +86,7 @@ def _begin_pass(ctx, wk, frame, pass_kind, alpha, beta, depth):
 
 @kernel(void(Context, Worker, Frame, i64))
 def _next_pass(ctx, wk, frame, done):
-    """Begin the first pass after `done` that the node wants; PASS_MAIN at the latest."""
+    """Begin the next pass after `done` that applies to the node; the last one is PASS_MAIN."""
     # step 6: begin a pass
     node = frame.node
     hd = header_of(ctx)
@@ -119,7 +110,7 @@ def _next_pass(ctx, wk, frame, done):
             if is_legal(tables_of(ctx), frame.position, node.tt_move):
                 count_tried(wk, SINGULAR)
                 bound = node.tt_score - pruning.singular_margin * depth
-                # all moves but the table's: deep enough to believe, and cheap
+                # search all other moves at half depth: reliable enough, and cheap
                 _begin_pass(ctx, wk, frame, PASS_SINGULAR, bound - 1, bound, (depth - 1) // 2)
                 return
         if wants_iir(pruning, node):
@@ -130,8 +121,8 @@ def _next_pass(ctx, wk, frame, done):
     if node.futility != NO_SCORE and pruning.quiet_shortcut:
         count_tried(wk, QUIET_SHORTCUT)
         if pruning.exempt_seventh:
-            return  # not all quiet moves are alike
-        # one quiet move is futile, so all are, and need not be generated
+            return  # some quiet moves are exempt
+        # if one quiet move is futile, all are, and need not be generated
         count_pruned(wk, QUIET_SHORTCUT)
         node.skip = SKIP_QUIETS if pruning.exempt_checks else SKIP_ALL_QUIETS
         node.best = node.futility
@@ -139,7 +130,7 @@ def _next_pass(ctx, wk, frame, done):
 
 @kernel(void(Context, Worker, Frame))
 def begin_moves(ctx, wk, frame):
-    """Begin with the moves, since everything is decided that can be without one."""
+    """Begin the first pass over the moves, after all decisions that need no move."""
     node = frame.node
     node.full_alpha = node.alpha
     node.full_beta = node.beta
@@ -150,8 +141,7 @@ def begin_moves(ctx, wk, frame):
 
 @kernel(i64(Context, Worker, Frame))
 def after_null(ctx, wk, frame):
-    """Go on after the null move has been searched; its value, in the node's view, is in `wk.value`. DO_RETURN or
-    DO_MOVES."""
+    """Handle the value of the null move, in `wk.value` and in the node's view. Returns DO_RETURN or DO_MOVES."""
     node = frame.node
     pruning = header_of(ctx).options.pruning
     beta = node.beta
@@ -168,14 +158,13 @@ def after_null(ctx, wk, frame):
         _begin_pass(ctx, wk, frame, PASS_VERIFY, beta - 1, beta, max(node.depth - reduction, 1))
         return DO_MOVES
     count_pruned(wk, NULL_MOVE_PRUNING)
-    wk.value = beta  # a mate found after passing is no proof; the bound is
+    wk.value = beta  # a mate after a null move is no proof of a mate, but the bound holds
     return DO_RETURN
 
 
 @kernel(i64(Context, Worker, Frame))
 def finish_pass(ctx, wk, frame):
-    """End a pass other than PASS_MAIN: DO_RETURN with a value in `wk.value`, or DO_MOVES with the
-    next."""
+    """End a pass other than PASS_MAIN: DO_RETURN with a value in `wk.value`, or DO_MOVES with the next pass set up."""
     # step 12 of a pass that prepares: back to step 6
     node = frame.node
     pruning = header_of(ctx).options.pruning

@@ -1,9 +1,9 @@
 """Quiescence: captures and queen promotions until the position is quiet, and all evasions in check.
 
-With a dozen queens a side there is no end of captures. So on a board that is more crowded than in any game a quiescence
-search has a budget of positions, which each of its nodes shares out among its moves, alike: a move gets the same
-whatever the window, the order of moves or the worker, and all of the tree is no larger than the budget by much. A node
-without a position for each of its captures stands pat.
+With a dozen queens on each side, captures would never end. So on a board that is more crowded than in any game, a
+quiescence search has a budget of positions, which each node divides equally among its moves. A move's share does not
+depend on window, order of moves or worker, and the tree is not much larger than the budget. A node whose budget is
+smaller than its number of captures stands pat.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from psearch_core.views import Context, Frame, Node, Position, Worker, above, bo
 _TABLE_MOVE_SCORE = (1 << 15) - 1
 """The greatest score of a move list."""
 _LIFT = 1 << 14
-"""Lifts the score of a capture above most that history gives a quiet move; the sum stays below the table move's."""
+"""Score added to captures, so that they come before most quiet moves but after the table's move."""
 
 
 @kernel(i64(Position, Node))
 def quiescence_budget(pos, node):
-    """Return how many positions may be looked at below a node; any number in a position as games have it. What has been
-    spent is its depth, below 0: what began with a crowded board goes on with its budget."""
+    """Return how many positions may be searched below a node; unlimited unless the board is crowded. The spent budget
+    is the node's negative depth, so a search that began on a crowded board keeps its budget."""
     if node.depth == 0 and not is_crowded(pos):
         return UNLIMITED
     return QUIESCENCE_BUDGET + node.depth
@@ -58,20 +58,20 @@ def quiescence_budget(pos, node):
 
 @kernel(i64(i64, i64))
 def quiescence_share(budget, moves):
-    """Return the depth of the child for one of so many moves."""
+    """Return the depth of a child, which is its share of the budget, for this number of moves."""
     return 0 if budget == UNLIMITED else budget // moves - QUIESCENCE_BUDGET
 
 
 @kernel(boolean(Context))
 def _uses_table(ctx):
-    """Plain and sound modes stand pat on the evaluation itself, whatever the table knows."""
+    """Tell whether quiescence uses the table; the modes plain and sound stand pat on the evaluation itself."""
     options = header_of(ctx).options
     return options.tt != 0 and options.pruning.table_in_quiescence != 0
 
 
 @kernel(i64(Context, Worker, Frame))
 def enter_quiescence(ctx, wk, frame):
-    """Stand pat, or all evasions in check. DO_RETURN or DO_MOVES."""
+    """Stand pat, or generate captures, or in check all evasions. Returns DO_RETURN or DO_MOVES."""
     node = frame.node
     pos = frame.position
     hd = header_of(ctx)
@@ -80,7 +80,7 @@ def enter_quiescence(ctx, wk, frame):
     wk.counters.qnodes += 1
     budget = quiescence_budget(pos, node)
     if node.in_check and budget == 0:
-        wk.value = DRAW  # as at the end of the stack
+        wk.value = DRAW  # like at the end of the stack
         return DO_RETURN
     uses_table = _uses_table(ctx)
     data = probe_table(ctx, pos) if uses_table else U0
@@ -107,11 +107,11 @@ def enter_quiescence(ctx, wk, frame):
     score_captures(hd.learning, pos, node, 0, captures_end)
     node.end = captures_end
     if not node.in_check and budget < captures_end:
-        node.end = 0  # there is not a position for each of them
+        node.end = 0  # the budget is too small for all captures
     if node.in_check:
         node.end = generate_quiets(tb, pos, node, captures_end)
         score_quiets(hd.learning, pos, node, captures_end, node.end)
-        for i in range(captures_end):  # captures come first, though history scores reach as high as theirs
+        for i in range(captures_end):  # captures come first, although histories may score as high
             node.moves[i] += scored(_LIFT, 0)
     for i in range(node.end):
         if node.moves[i] & MOVE_MASK == node.tt_move:
@@ -121,7 +121,7 @@ def enter_quiescence(ctx, wk, frame):
 
 @kernel(i64(Context, Worker, Frame))
 def next_quiescence(ctx, wk, frame):
-    """Make the next capture or evasion: DO_CHILD, or DO_RETURN when there is none."""
+    """Make the next capture or evasion: DO_CHILD, or DO_RETURN if there is none."""
     node = frame.node
     tb = tables_of(ctx)
     pruning = header_of(ctx).options.pruning
@@ -157,7 +157,7 @@ def next_quiescence(ctx, wk, frame):
 
 @kernel(i64(Context, Worker, Frame, i64))
 def after_quiescence(ctx, wk, frame, value):
-    """Take a capture's value (in the node's view) into the node: DO_MOVES or DO_RETURN."""
+    """Update the node by a capture's value, in the node's view: DO_MOVES or DO_RETURN."""
     node = frame.node
     if value > node.best:
         node.best = value

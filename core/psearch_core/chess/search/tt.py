@@ -1,10 +1,10 @@
-"""The transposition table: shared by all workers, without locks; and what a node reads from it and writes to it.
+"""The transposition table, which all workers share without locks, and a node's reads and writes.
 
-A cluster is one cache line of four entries; an entry is two words, `key ^ data` and `data` (Hyatt and Mann 2002).
-Two workers may write one entry at the same time: a mixed pair fails the comparison with the key and reads as a
-miss. Nothing is ever stored from an aborted subtree.
+A cluster is one cache line of four entries; an entry is two words, `key ^ data` and `data` (Hyatt and Mann 2002). If
+two workers write one entry at the same time, a mixed pair does not match the key and counts as a miss. Results of
+aborted subtrees are never stored.
 
-data: move 16 bits, score 16, static evaluation 16, depth 8, bound 2, age 6, from the low end.
+data, from the low end: move 16 bits, score 16, static evaluation 16, depth 8, bound 2, age 6.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def prefetch_entry(ctx, key):
 
 @kernel(u64(Context, u64))
 def probe(ctx, key):
-    """Return the data word stored for a key; 0 when there is none."""
+    """Return the data word stored for a key; 0 if there is none."""
     entry = _cluster(ctx, key)
     for _ in range(4):
         data = relaxed_load_u64(entry + 8)
@@ -97,16 +97,16 @@ def probe(ctx, key):
 
 @kernel(boolean(u64, i64, i64, i64))
 def _keeps(old, depth, bound, age):
-    """Whether an entry for the same position is worth more than the new result."""
+    """Tell whether an entry for the same position is better than the new result."""
     return bound != BOUND_EXACT and entry_age(old) == age and entry_depth(old) > depth + 3
 
 
 @kernel(void(Context, i64, u64, i64, i64, i64, i64, i64))
 def store(ctx, age, key, move, score, eval, depth, bound):
-    """Write a result, unless what is there is worth more; `score` already relative to the node (`score_to_table`),
-    `depth` 0 .. 255.
+    """Write a result, unless the position's entry is better.
 
-    Takes the slot of the same position, else that of the shallowest and oldest entry of the cluster.
+    score: relative to the node (`score_to_table`); depth: 0 .. 255. Replaces the entry of the same position, else the
+    shallowest and oldest entry of the cluster.
     """
     check(0 <= depth <= 255, "a depth fits into its field of an entry")
     check(abs(score) <= MATE and abs(eval) <= -NO_SCORE, "scores fit into their fields of an entry")
@@ -150,32 +150,32 @@ def cuts(data, depth, alpha, beta, ply):
 
 @kernel(i64(u64))
 def stored_eval(data):
-    """Return the static evaluation in an entry, NO_SCORE without one."""
+    """Return the static evaluation of an entry; NO_SCORE without one."""
     return NO_SCORE if data == U0 or entry_bound(data) == BOUND_NONE else entry_eval(data)
 
 
 @kernel(u64(Context, Position))
 def probe_table(ctx, pos):
-    """The table's data word for a position, U0 without one or with the table switched off."""
+    """Return the table's data word for a position; U0 without one or if the table is off."""
     return probe(ctx, pos.key) if header_of(ctx).options.tt else U0
 
 
 @kernel(i64(Context, Worker, Position))
 def fresh_eval(ctx, wk, pos):
-    """The evaluation of the position at the worker's ply; a user's may be as large as he likes, and is no mate."""
+    """Return the evaluation of the position at the worker's ply; that of a user is limited to values below mate."""
     return clear_of_mates(evaluation_of(ctx, wk, pos))
 
 
 @kernel(i64(Context, Worker, Position, u64))
 def static_eval(ctx, wk, pos, data):
-    """The evaluation of a position not in check, not corrected: from the table if it has it."""
+    """Return the evaluation, not corrected, of a position that is not in check, from the table if it has it."""
     value = stored_eval(data)
     return value if value != NO_SCORE else fresh_eval(ctx, wk, pos)
 
 
 @kernel(i64(Node))
 def estimate_of(node):
-    """The static evaluation, or the table's score where its bound says that it is nearer to the truth."""
+    """Return the static evaluation, or the table's score if its bound makes it more accurate."""
     if node.eval == NO_SCORE or node.tt_bound == BOUND_NONE or is_mate_bound(node.tt_score):
         return node.eval
     score = node.tt_score
@@ -185,6 +185,6 @@ def estimate_of(node):
 
 @kernel(void(Context, Worker, Frame, i64, i64, i64))
 def store_result(ctx, wk, frame, value, depth, bound):
-    """Write a result for a node into the table."""
+    """Write the result of a node into the table."""
     age, score = header_of(ctx).age, score_to_table(value, wk.ply)
     store(ctx, age, frame.position.key, frame.node.best_move, score, frame.node.raw_eval, depth, bound)

@@ -1,4 +1,4 @@
-"""From the bitcode of a group's kernels to one object file, by LLVM."""
+"""Turns the bitcode of a group's kernels into one object file, by LLVM."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ _OPTIMISATION = 3
 
 
 def processor() -> tuple[str, str]:
-    """Return the name and the features of this processor, as LLVM knows it: what code is made for."""
+    """Return LLVM's name and features of this processor, for which code is generated."""
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 def target_machine() -> Any:
-    """Return LLVM's target for this processor; code that may lie anywhere, so that an object can be loaded by any
-    process."""
+    """Return LLVM's target for this processor, with position-independent code that any process can load."""
     target = llvm.Target.from_triple(llvm.get_process_triple())
     name, features = processor()
     return target.create_target_machine(
@@ -30,10 +29,10 @@ def target_machine() -> Any:
 
 
 def _wrapper_module(entries: Iterable[Kernel]) -> ir.Module:
-    """Make a C function for each entry: 64-bit integers in and out.
+    """Make a C function for each entry, which takes and returns 64-bit integers.
 
     numba's functions return a status, and their value through a pointer. A status other than 0 is an exception, which
-    no kernel raises but in a build with checks: the process ends.
+    only a build with checks can raise; it ends the process.
     """
     i64, i32 = ir.IntType(64), ir.IntType(32)
     pointer = ir.IntType(8).as_pointer()
@@ -59,8 +58,7 @@ def _wrapper_module(entries: Iterable[Kernel]) -> ir.Module:
 
 
 def _put_in_place(part: Any, replaced: Mapping[str, str]) -> None:
-    """Give stand-ins the names of what they replace. An original is there if its stand-in calls it: by another name,
-    which only these two have."""
+    """Rename stand-ins to the kernels that they replace. An original that its stand-in calls is renamed, too."""
     stand_ins = {new: old for old, new in replaced.items()}
     defined = {function.name for function in part.functions if not function.is_declaration}
     originals = {old: f"{old}.original" for old, new in replaced.items() if old in defined or new in defined}
@@ -71,7 +69,7 @@ def _put_in_place(part: Any, replaced: Mapping[str, str]) -> None:
 
 
 def object_code(bitcodes: Iterable[bytes], entries: list[Kernel], replaced: Mapping[str, str] | None = None) -> bytes:
-    """Return all kernels of a group as one object file, optimised as a whole. replaced: as for `closure`."""
+    """Link all kernels of a group and return one optimised object file. replaced: see `closure`."""
     module = None
     for bitcode in bitcodes:
         part = llvm.parse_bitcode(bitcode)
@@ -89,7 +87,7 @@ def object_code(bitcodes: Iterable[bytes], entries: list[Kernel], replaced: Mapp
     machine = target_machine()
     module.data_layout = str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=_OPTIMISATION)
-    # loops here are short and over bits or moves: vectors of them make the code longer, not faster
+    # Loops here are short and run over bits or moves: vectorised they are longer, not faster.
     options.loop_vectorization = False
     options.slp_vectorization = False
     options.loop_interleaving = False

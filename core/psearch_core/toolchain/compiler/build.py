@@ -1,4 +1,4 @@
-"""A whole build: run by `psearch_core.toolchain.compiler_client` in a process of its own, on all cores."""
+"""Builds groups of kernels on all cores, in the process that `psearch_core.toolchain.compiler_client` starts."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from psearch_core.toolchain.kernel_cache import KernelError, Object, PlugInError
 try:
     tempfile.gettempdir()
 except OSError:
-    tempfile.tempdir = "/"  # dill, which multiprocess imports, asks for a folder for temporary files, and makes none
+    tempfile.tempdir = "/"  # multiprocess imports dill, which asks for a temporary folder but never uses it
 
 import multiprocess
 from multiprocess.connection import wait
 
 Report = Callable[[str, str], None]
-"""Tells the program what happens, by a kind and a text: `total`, how much there is to do; `done`, a part of it;
-`importing`, the user's file, then an empty text; at the end, if it is one, `mistake`, in a user's file, `error`, or
-`killed`, where memory may have been short."""
+"""Function that sends the program a message, as a kind and a text: `total` (number of parts), `done` (name of a part),
+`importing` (the user's file; empty once it is imported). A build that fails ends with `mistake` (in a user's file),
+`error`, or `killed` (memory may have been short)."""
 _NUMBER_BYTES = 4
 _PR_SET_PDEATHSIG = 1
 
 
 class ProcessEnded(Exception):
-    """A process ended before its work was done; `is_killed`, or it has reported why."""
+    """A process ended before its work was done. One that was not killed has reported why."""
 
     def __init__(self, exit_code: int) -> None:
         self.is_killed = exit_code < 0
@@ -51,7 +51,7 @@ class ProcessEnded(Exception):
 
 
 class Build:
-    """Compiles groups into a folder of the cache. The recipes, by name, have the same user's file, or none."""
+    """Compiles groups into a folder of the cache. All recipes (by group name) have the same user's file, or none."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Build:
         self.entries: dict[str, list[Kernel]] = {}
         self.replaced: dict[str, Mapping[str, str]] = {}
         self.loaded: Loaded | None = None
-        """the user's file"""
+        """The user's file."""
         for name, recipe in recipes.items():
             for module in (*recipe.modules, *(symbol.rpartition(".")[0] for symbol in recipe.replaced.values())):
                 import_module(module)
@@ -83,7 +83,7 @@ class Build:
             self.loaded = Loaded(recipe.plug_in, recipe.adapter)
             report("importing", "")
             self.replaced = {name: {**self.loaded.replaced, **own} for name, own in self.replaced.items()}
-        # now, and not when all is compiled: somebody may be editing them
+        # hash the files now, not after compiling: the user may be editing them
         self.files = {file: kernel_cache.file_hash(file) for file in self._imported_files()}
         if self.loaded is not None:
             self.files[self.loaded.file] = self.loaded.digest
@@ -91,18 +91,20 @@ class Build:
         if self.loaded is not None:
             for name, members in self.closures.items():
                 self.loaded.check_calls(circle(members, self.replaced[name]))
-        self.digests = {
-            symbol: self._digest_of(kernel) for members in self.closures.values() for symbol, kernel in members.items()
-        }
+        self.digests: dict[str, str] = {}
+        for members in self.closures.values():
+            for symbol, kernel in members.items():
+                with self._mistakes_in(kernel):
+                    self.digests[symbol] = digest_of(kernel)
         changed = [file for file, known in self.files.items() if kernel_cache.file_hash(file) != known]
-        if changed:  # what is in memory may be of neither
+        if changed:  # the imported code may belong to neither version
             raise (KernelError if self.loaded is None else PlugInError)(
                 f"{changed[0]}: it has changed since it was read"
             )
 
     @contextlib.contextmanager
     def _mistakes_in(self, kernel: Kernel) -> Iterator[None]:
-        """Whatever Python's parser, or numba, says of a kernel of the user's is a mistake in the file."""
+        """Report an error of Python's parser or of numba in a user's kernel as a mistake in the file."""
         try:
             yield
         except Exception as error:
@@ -110,15 +112,11 @@ class Build:
                 raise mistake_in(kernel, error) from error
             raise
 
-    def _digest_of(self, kernel: Kernel) -> str:
-        with self._mistakes_in(kernel):
-            return digest_of(kernel)
-
     def run(self) -> None:
-        """Make the objects that the cache lacks, and note what they were made from."""
+        """Make the objects that the cache lacks, and record which files they were made from."""
         missing = [name for name in self.entries if self._is_missing(self.object_name(name))]
         symbols = {symbol for name in missing for symbol in self.closures[name]}
-        # the longest first: no process is left with one at the end
+        # longest first, so that no process is left with a long one at the end
         needed = sorted(
             (symbol for symbol in symbols if self._is_missing(self.bitcode_name(symbol))),
             key=lambda symbol: (-len(jit.registry[symbol].py_func.__code__.co_code), symbol),
@@ -136,8 +134,8 @@ class Build:
         return kernel_cache.read_sealed(self.folder, file) is None
 
     def _imported_files(self) -> list[str]:
-        """Every file of this package that was imported to compile, and every one beside kernels elsewhere: they may
-        import constants and layouts from there."""
+        """Return the files that machine code may depend on: imported files of this package, and imported files in
+        the folders of other kernels, from which these may import constants."""
         files = {
             name: str(module.__file__) for name, module in sys.modules.items() if getattr(module, "__file__", None)
         }
@@ -155,12 +153,11 @@ class Build:
         return f"{self.digests[symbol]}.bc"
 
     def object_name(self, group: str) -> str:
-        """Return the name of a group's object: it is named by all that is in it, and the processor that it is made
-        for."""
+        """Return the name of a group's object: a digest of all its code and of the processor that it is made for."""
         parts = [toolchain(), *processor(), *(kernel.symbol for kernel in self.entries[group])]
         parts += [self.digests[symbol] for symbol in sorted(self.closures[group])]
         parts += [str(sorted(self.replaced[group].items()))]
-        # a copy of a user's file at another place is another group, of the same code
+        # copies of a user's file in two folders are two groups of the same code
         prefix = group if self.loaded is None else group.rpartition("-")[0]
         return f"{prefix}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:32]}.o"
 
@@ -171,18 +168,18 @@ class Build:
 
     def _make_bitcode(self, symbol: str) -> None:
         kernel_cache.write_sealed(self.folder, self.bitcode_name(symbol), self.front_end(symbol))
-        gc.collect(0)  # what this kernel has left, and nothing older
+        gc.collect(0)  # only the garbage of this kernel
         self.report("done", symbol.rpartition(".")[2])
 
     def _make_object(self, group: str) -> None:
-        """Link and optimise one group; have the user's functions run for a while, where they are such as can be."""
+        """Link and optimise one group; an adapter then tries out the user's functions."""
         entries = self.entries[group]
         counts = {kernel.py_func.__name__: len(kernel.arguments) for kernel in entries}
         bitcodes = []
         for name in map(self.bitcode_name, sorted(self.closures[group])):
             bitcodes.append(kernel_cache.read_sealed(self.folder, name))
             if bitcodes[-1] is None:
-                raise kernel_cache.refusal(self.folder, f"{name} has gone")
+                raise kernel_cache.refusal(self.folder, f"{name} has disappeared")
         code = object_code(filter(None, bitcodes), entries, self.replaced[group])
         made = Object(self.object_name(group), counts, code)
         if self.loaded is not None:
@@ -192,15 +189,15 @@ class Build:
 
 
 def main(folder: str, recipes: Mapping[str, Recipe], most_processes: int, parent: int) -> int:
-    """Compile groups, and report to stdout what happens, a line of JSON for each message; see `Report`.
+    """Compile groups, and write the messages of `Report` to stdout, each as a line of JSON.
 
-    folder: of the cache; parent: the process that waits for this one. What else there is to say goes to stderr.
+    folder: folder of the cache; parent: the process that waits for this one. All other output goes to stderr.
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with(parent)
-    gc.disable()  # what numba keeps is looked at again and again, a tenth of the time; see `front_end`
+    gc.disable()  # it would scan numba's permanent objects again and again, a tenth of the time; see `_make_bitcode`
     channel = os.dup(1)
-    os.dup2(2, 1)  # what the user's file prints is no report
+    os.dup2(2, 1)  # what the user's file prints must not reach the reports
 
     def report(kind: str, text: str) -> None:
         os.write(channel, json.dumps([kind, text]).encode() + b"\n")
@@ -210,7 +207,7 @@ def main(folder: str, recipes: Mapping[str, Recipe], most_processes: int, parent
     except (KeyboardInterrupt, BrokenPipeError):
         return 1
     except Exception as error:
-        _tell(report, error)
+        _report_error(report, error)
         return 1
     return 0
 
@@ -218,8 +215,8 @@ def main(folder: str, recipes: Mapping[str, Recipe], most_processes: int, parent
 def share_out(work: Callable[[str], None], items: Sequence[str], most_processes: int, report: Report) -> None:
     """Do the work for every item, in forked processes that take one item after another.
 
-    A process for each core, or as many as the system allows; their numbers come through a pipe, since semaphores and
-    shared memory need a place to write to. Raises ProcessEnded; no process outlives this call, nor this process.
+    There is one process for each core, or as many as the system allows. They read item numbers from a pipe, since
+    semaphores and shared memory need a writable folder. No process outlives this call. Raises ProcessEnded.
     """
     count = min(len(os.sched_getaffinity(0)), most_processes, len(items))
     context = multiprocess.get_context("fork")
@@ -252,19 +249,19 @@ def share_out(work: Callable[[str], None], items: Sequence[str], most_processes:
 
 
 def _work_off(work: Callable[[str], None], items: Sequence[str], numbers: int, parent: int, report: Report) -> None:
-    """One process: leaves Ctrl-C to its parent, and ends with it."""
+    """Run one process, which ignores Ctrl-C and ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with(parent)
     while number := os.read(numbers, _NUMBER_BYTES):
         try:
             work(items[int.from_bytes(number, "little")])
         except Exception as error:
-            _tell(report, error)
+            _report_error(report, error)
             raise SystemExit(1) from None
 
 
-def _tell(report: Report, error: Exception) -> None:
-    """Report what has ended the work."""
+def _report_error(report: Report, error: Exception) -> None:
+
     if isinstance(error, PlugInError):
         report("mistake", str(error))
     elif isinstance(error, KernelError):
@@ -282,7 +279,7 @@ def _tell(report: Report, error: Exception) -> None:
 
 
 def end_with(parent: int) -> None:
-    """Be killed when the parent ends, or at once if it has."""
+    """Have the system kill this process when its parent ends; exit at once if it already has."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)

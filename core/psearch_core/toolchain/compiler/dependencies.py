@@ -1,4 +1,4 @@
-"""What a kernel's machine code depends on: its text, the constants frozen into it, the kernels that it calls."""
+"""Finds what a kernel's machine code depends on: its text, the constants frozen into it, the kernels that it calls."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import types as python_types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def _names(code: python_types.CodeType) -> Iterator[str]:
 
 
 def _globals_of(kernel: Kernel) -> dict[str, Any]:
-    """What the kernel's global names stand for; attributes, and builtins, are left out."""
+    """Return the values of a kernel's global names, without attributes and builtins."""
     function = kernel.py_func
     if function.__closure__ or function.__name__ == "<lambda>":
         what = "closure" if function.__closure__ else "lambda"
@@ -38,13 +39,16 @@ def _globals_of(kernel: Kernel) -> dict[str, Any]:
 
 
 def called_by(kernel: Kernel) -> list[Kernel]:
-    """Return the kernels that it calls."""
+    """Return the kernels that a kernel calls."""
     return [value for value in _globals_of(kernel).values() if isinstance(value, Kernel)]
 
 
 def closure(entries: Iterable[Kernel], replaced: Mapping[str, str] | None = None) -> dict[str, Kernel]:
-    """Return entries and all that they need, by symbol. replaced: symbols, and those of the kernels that stand in for
-    them. A stand-in that calls what it replaces brings the original along; for all others that is the stand-in."""
+    """Return the entries and all kernels that they need, by symbol.
+
+    replaced: symbols of kernels, and of the kernels that stand in for them. Only a stand-in can call the original that
+    it replaces; all other kernels call the stand-in.
+    """
     replaced = replaced or {}
     unused = set(replaced)
     found: dict[str, Kernel] = {}
@@ -71,32 +75,21 @@ def closure(entries: Iterable[Kernel], replaced: Mapping[str, str] | None = None
 
 
 def circle(members: Mapping[str, Kernel], replaced: Mapping[str, str]) -> list[Kernel]:
-    """Return kernels of a closure each of which calls the next one, and the last one the first; empty if there are
-    none."""
-
-    def called(kernel: Kernel) -> Iterator[Kernel]:
-        for each in called_by(kernel):
-            other = replaced.get(each.symbol, kernel.symbol)
-            yield each if other == kernel.symbol else jit.registry[other]
-
-    done: set[str] = set()
-    for first in members.values():
-        path, waiting = [first], [called(first)]
-        while path:
-            following = next(waiting[-1], None)
-            if following is None:
-                waiting.pop()
-                done.add(path.pop().symbol)
-            elif following in path:
-                return path[path.index(following) :]
-            elif following.symbol not in done:
-                path.append(following)
-                waiting.append(called(following))
+    """Return kernels of a closure each of which calls the next, and the last one the first; empty without a cycle."""
+    sorter = TopologicalSorter(dict.fromkeys(members, ()))
+    for symbol, kernel in members.items():
+        for called in called_by(kernel):
+            other = replaced.get(called.symbol, symbol)
+            sorter.add(called.symbol if other == symbol else other, symbol)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        return [members[symbol] for symbol in error.args[1][:-1]]
     return []
 
 
 def _dump(tree: ast.AST) -> str:
-    """Return a syntax tree as text, without comments, places and docstrings, which do not reach machine code."""
+    """Return a syntax tree as text, without comments, line numbers and docstrings, which do not reach machine code."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
             node.body = [
@@ -110,7 +103,7 @@ def _dump(tree: ast.AST) -> str:
 @cache
 def _functions_in(file: str) -> dict[tuple[str, int], ast.FunctionDef]:
     """Return the functions of a file, by name and first line."""
-    # as `inspect` has it: read once, or as it was when a user's file was imported
+    # `linecache` keeps the text that was imported, whatever a user has edited since
     tree = ast.parse("".join(linecache.getlines(file)))
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return {
@@ -130,12 +123,12 @@ def _function_text(function: Callable[..., Any]) -> str:
 
 @cache
 def _module_text(name: str) -> str:
-    """Return the text of a module of intrinsics: all of it."""
+    """Return the whole text of a module of intrinsics."""
     return _dump(ast.parse(Path(str(sys.modules[name].__file__)).read_bytes()))
 
 
 def _enclosed(function: Callable[..., Any]) -> list[str]:
-    """Return what a function takes from those that it is defined in, as text."""
+    """Return the values of a function's closure, as text."""
     found = []
     for cell in function.__closure__ or ():
         value = cell.cell_contents
@@ -144,7 +137,7 @@ def _enclosed(function: Callable[..., Any]) -> list[str]:
 
 
 def _frozen(kernel: Kernel, name: str, value: Any) -> str:
-    """What a global of a kernel puts into its machine code, as text."""
+    """Return as text what a global of a kernel contributes to its machine code."""
     if isinstance(value, Kernel):
         return f"kernel {value.symbol} {value.result} {value.arguments}"
     if isinstance(value, bool | int | str | np.integer | np.bool_ | tuple):
@@ -164,13 +157,13 @@ def _frozen(kernel: Kernel, name: str, value: Any) -> str:
 
 
 def toolchain() -> str:
-    """Return the text of all that decides how a kernel is compiled."""
+    """Return the text of all modules that decide how a kernel is compiled."""
     names = ("jit", "compiler.front_end", "compiler.back_end")
     return "".join(_module_text(f"psearch_core.toolchain.{name}") for name in names)
 
 
 def digest_of(kernel: Kernel) -> str:
-    """Changes with all that changes this kernel's bitcode; the kernels that it calls have digests of their own."""
+    """Return a digest of everything that a kernel's bitcode depends on. The kernels that it calls have their own."""
     parts = [toolchain(), kernel.symbol, str(kernel.result), str(kernel.arguments), _function_text(kernel.py_func)]
     parts += [str(kernel.limits)]
     parts += [f"{name} = {_frozen(kernel, name, value)}" for name, value in sorted(_globals_of(kernel).items())]

@@ -1,7 +1,6 @@
-"""From one kernel to LLVM's bitcode, by numba.
+"""Compiles one kernel to LLVM bitcode, by numba.
 
-What of numba is used here is no public interface of it: `compile_extra`, flags, contexts, `_final_module`, the types
-of an annotation, `Lower.lower_inst`.
+It uses numba's internals: `compile_extra`, flags, contexts, `_final_module`, type annotations, `Lower.lower_inst`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from psearch_core.toolchain.jit import External, Kernel
 
 _PYTHONS = ("Py", "_Py")
 _DRAWING = ("_random_", "_rnd_")
-"""In the names of numba's helpers."""
+"""Parts of the names of numba's helpers that draw random numbers."""
 
 
 def _flags() -> Any:
@@ -66,7 +65,7 @@ def _make_external(kernel: Kernel) -> None:
 
 
 def prepare(kernels: Iterable[Kernel]) -> None:
-    """Prepare kernels before the first of them is compiled: all call each other by symbol."""
+    """Let kernels call each other by symbol. Must be called before the first of them is compiled."""
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
     for kernel in kernels:
@@ -75,7 +74,7 @@ def prepare(kernels: Iterable[Kernel]) -> None:
 
 def typed(kernel: Kernel) -> Any:
     """Return numba's result for one kernel: its types, and a library with LLVM's intermediate code. Raises TypingError
-    for a float that numba would cut off to a whole number without a word."""
+    for a float that numba would silently truncate to an integer."""
     contexts = cpu_target.typing_context, cpu_target.target_context
     with _bounds_checked_in(kernel), _answers_limited_in(kernel):
         result = compiler.compile_extra(*contexts, kernel.py_func, kernel.arguments, kernel.result, _flags(), {})
@@ -96,7 +95,7 @@ def _refuse_floats(annotation: Any) -> None:
 
 
 def _conversions(statement: Any, annotation: Any) -> Iterator[tuple[str, Any, Any]]:
-    """What numba converts where a kernel does not say so: words for the place, the type there, the variable."""
+    """Yield implicit conversions of a statement: a description of the place, the type there, the variable."""
     if isinstance(statement, ir.SetAttr):
         yield f"the field {statement.attr} is given", annotation.calltypes[statement].args[1], statement.value
     elif isinstance(statement, ir.SetItem | ir.StaticSetItem):
@@ -113,7 +112,7 @@ def _conversions(statement: Any, annotation: Any) -> Iterator[tuple[str, Any, An
 
 @contextmanager
 def _answers_limited_in(kernel: Kernel) -> Iterator[None]:
-    """A stand-in's answer beyond the limits of its hook becomes the nearest within; a build with checks ends."""
+    """Clamp what a stand-in returns to the limits of its hook; a build with checks aborts instead."""
     numba_s = lowering.Lower.lower_inst
 
     def lower(self: Any, statement: Any) -> None:
@@ -139,7 +138,7 @@ def _answers_limited_in(kernel: Kernel) -> Iterator[None]:
 
 @contextmanager
 def _bounds_checked_in(kernel: Kernel) -> Iterator[None]:
-    """An index out of range ends the process, as any failed check. numba would raise an exception without a place."""
+    """Make an index out of range abort the process like any failed check; numba's exception would name no place."""
 
     def check_bound(context: Any, builder: Any, index: Any, length: Any, axis: object = None) -> None:
         abort_unless(builder, builder.icmp_unsigned("<", index, length), f"{kernel.symbol}: index out of range")
@@ -153,7 +152,7 @@ def _bounds_checked_in(kernel: Kernel) -> Iterator[None]:
 
 
 def _refuse_unknown(module: Any, kernel: Kernel) -> None:
-    """Raise TypingError for functions that a kernel's bitcode needs and that only numba's own process has."""
+    """Raise TypingError for a function that a kernel's bitcode needs and that exists only in numba's process."""
     libc = ctypes.CDLL(None)
     called = {each.symbol for each in called_by(kernel)}
     for function in module.functions:
@@ -166,7 +165,7 @@ def _refuse_unknown(module: Any, kernel: Kernel) -> None:
 
 
 def bitcode_of(kernel: Kernel) -> bytes:
-    """Return one kernel before optimisation. Visible from outside is its symbol alone."""
+    """Return the bitcode of one kernel, not optimised. Only its symbol is visible from outside."""
     result = typed(kernel)
     module = result.library._final_module
     libraries: list[Any] = []
@@ -177,7 +176,7 @@ def bitcode_of(kernel: Kernel) -> bytes:
                 libraries.append(other)
                 collect(other)
 
-    # numba's own helpers (max, `in` ..): their names hold numbers that differ from process to process
+    # numba's helpers (max, `in` ..) have numbers in their names that differ from process to process
     collect(result.library)
     for library in libraries:
         module.link_in(library._get_module_for_linking(), preserve=True)

@@ -1,4 +1,4 @@
-"""A user's file of kernels: imported, and its mistakes told in a line with file and line."""
+"""Imports a user's file of kernels, and reports a mistake in one line that begins with file and line number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import decode_source, find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -49,7 +48,7 @@ _PLAIN = (
     (re.compile(r".*unsupported opcode \(IMPORT_NAME\).*"), "a kernel cannot import: say so at the head of the file"),
     (re.compile(r" for '\$.*"), ""),
 )
-"""What numba says, and what it means here."""
+"""Patterns of numba's messages, and the words that replace them."""
 
 _WRITERS = (intrinsics.copy_record, intrinsics.clear_record, intrinsics.copy_bytes)
 _ATOMIC_WRITERS = (
@@ -61,11 +60,11 @@ _ATOMIC_WRITERS = (
     intrinsics.compare_and_swap,
 )
 _ADDRESSES = ("address", "address_of_field")
-"""of records and their fields"""
+"""Names of the intrinsics that give the address of a record or of its field."""
 
 
 class Loaded:
-    """The kernels of a file. Raises PlugInError for one that cannot be imported, or that replaces nothing."""
+    """The kernels of a user's file. Raises PlugInError for one that cannot be imported, or that replaces nothing."""
 
     def __init__(self, plug_in: PlugIn, adapter: str = "") -> None:
         self.file, self._module, self.digest, beside = plug_in
@@ -73,17 +72,17 @@ class Loaded:
         before = set(sys.modules)
         self._words, self._made = self._import()
         self.imported = set(sys.modules) - before
-        """modules that came with it, and its own"""
+        """Names of the file's module and of the modules that it imported first."""
         self.symbols = {
             symbol for symbol, kernel in jit.registry.items() if kernel.py_func.__code__.co_filename == self.file
         }
-        """of its kernels"""
+        """Symbols of the file's kernels."""
         if self._adapter is not None:
             made = self._adapter.adapt(self._made, self.file)
             self.symbols |= {kernel.symbol for kernel in made}
             self.imported |= {kernel.py_func.__module__ for kernel in made}
         self.replaced = self._find_replaced()
-        """symbols of hooks, and of the file's kernels that stand in for them"""
+        """Symbols of hooks, and of the file's kernels that stand in for them."""
         if beside:
             file, module, digest = beside
             other = Loaded(PlugIn(file, module, digest))
@@ -92,26 +91,27 @@ class Loaded:
             self.replaced = {**other.replaced, **self.replaced}
 
     def _import(self) -> tuple[int, ModuleType]:
-        """Import the file as it was when the program read it; returns how many words of memory it has, and its
-        module."""
+        """Import the file as the program has read it. Returns its number of words of memory, and its module."""
         file = self.file
+        before = sys.dont_write_bytecode, sys.pycache_prefix
+        # import source text only: Python trusts compiled code of an older text that has the same size and second
+        sys.dont_write_bytecode, sys.pycache_prefix = True, _NO_FOLDER
         try:
-            with _only_sources():
-                source = read_plug_in(file)
-                if content_hash(source) != self.digest:
-                    raise PlugInError(f"{file}: it has changed since it was read")
-                words = words_of(file, source)
-                code = compiled(source, file)
-                text = [f"{line}\n" for line in decode_source(source).split("\n")]
-                linecache.cache[file] = (len(source), None, text, file)  # what is said of it later is said of this
-                name = f"plug_in_{re.sub(r'[^A-Za-z0-9]', '_', Path(file).stem)}_{self.digest[:_DIGITS]}"
-                spec = find_spec(self._module) if self._module else spec_from_file_location(name, file)
-                if spec is None:
-                    raise PlugInError(f"{file}: not a file of Python: its name does not end in .py")
-                made = sys.modules[spec.name] = module_from_spec(spec)
-                if not self._module:
-                    sys.path.append(str(Path(file).parent))  # behind all others: it may import what lies beside it
-                exec(code, made.__dict__)
+            source = read_plug_in(file)
+            if content_hash(source) != self.digest:
+                raise PlugInError(f"{file}: it has changed since it was read")
+            words = words_of(file, source)
+            code = compiled(source, file)
+            text = [f"{line}\n" for line in decode_source(source).split("\n")]
+            linecache.cache[file] = (len(source), None, text, file)  # later messages quote this text
+            name = f"plug_in_{re.sub(r'[^A-Za-z0-9]', '_', Path(file).stem)}_{self.digest[:_DIGITS]}"
+            spec = find_spec(self._module) if self._module else spec_from_file_location(name, file)
+            if spec is None:
+                raise PlugInError(f"{file}: not a file of Python: its name does not end in .py")
+            made = sys.modules[spec.name] = module_from_spec(spec)
+            if not self._module:
+                sys.path.append(str(Path(file).parent))  # last, so that the file may import its neighbours
+            exec(code, made.__dict__)
             if getattr(made, "WORDS", 0) != words:
                 raise PlugInError(f"{file}: WORDS must be set once, by a line that begins with it: WORDS = 4")
             return words, made
@@ -119,10 +119,12 @@ class Loaded:
             raise
         except SyntaxError as error:
             raise syntax_mistake(error, file) from error
-        except (Exception, SystemExit) as error:  # what a user's code raises
+        except (Exception, SystemExit) as error:  # raised by the user's code
             own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
             place = f"{file}:{own[-1].lineno}" if own else file
             raise PlugInError(f"{place}: {_one_line(f'{type(error).__name__}: {error}')}") from error
+        finally:
+            sys.dont_write_bytecode, sys.pycache_prefix = before
 
     def _find_replaced(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -130,7 +132,7 @@ class Loaded:
             kernel = jit.registry[symbol]
             try:
                 called, forbidden = called_by(kernel), _forbidden(kernel, self._words)
-            except Exception as error:  # a closure, and whatever an odd text does to Python's parser
+            except Exception as error:  # a closure, or an error of Python's parser
                 raise mistake_in(kernel, error) from error
             if not self._words and any(each.is_memory for each in called):
                 raise PlugInError(f"{_place(kernel)} uses memory of its own: a line WORDS = 4 must say how many words")
@@ -151,7 +153,7 @@ class Loaded:
         return found
 
     def _check_writes(self, stand_in: Kernel) -> None:
-        """Raise PlugInError where it, or what it calls of the file, assigns to a field that its hook may not write."""
+        """Raise PlugInError if a stand-in, or a kernel of the file that it calls, writes what its hook may not."""
         hook = stand_in.stands_in_for
         assert hook is not None
         waiting, seen = [stand_in], {stand_in.symbol}
@@ -168,12 +170,12 @@ class Loaded:
                     waiting.append(called)
 
     def try_out(self, functions: dict[str, Any]) -> None:
-        """Have the adapter try the file's functions. functions: the entries of a group. Raises PlugInError."""
+        """Let the adapter try out the file's functions. functions: the entries of a group. Raises PlugInError."""
         if self._adapter is not None:
             self._adapter.try_out(self._made, self.file, functions)
 
     def check_calls(self, circle: Sequence[Kernel]) -> None:
-        """Raise PlugInError for kernels of which each calls the next one, and the last one the first."""
+        """Raise PlugInError if a kernel of the file is in this cycle of calls."""
         own = [number for number, kernel in enumerate(circle) if kernel.symbol in self.symbols]
         if own:
             kernel, *others = (*circle[own[0] :], *circle[: own[0]])
@@ -182,24 +184,14 @@ class Loaded:
             raise PlugInError(f"{_place(kernel)} calls itself{way}: no kernel is recursive")
 
 
-@contextmanager
-def _only_sources() -> Iterator[None]:
-    """Import what is written, not what was compiled of it: Python takes an older file for the same if it has its size
-    and its second."""
-    before = sys.dont_write_bytecode, sys.pycache_prefix
-    sys.dont_write_bytecode, sys.pycache_prefix = True, _NO_FOLDER
-    try:
-        yield
-    finally:
-        sys.dont_write_bytecode, sys.pycache_prefix = before
-
-
 def mistake_in(kernel: Kernel, error: Exception) -> PlugInError:
-    """Return what a user is told of a kernel that cannot be compiled."""
-    if isinstance(error, KeyError):  # so numba says that a record has no such field
+    """Return the error message for a kernel that cannot be compiled."""
+    if isinstance(error, KeyError):  # numba raises it for a field that a record does not have
         field, known = str(error.args[0]), _fields_looked_in(error)
         there_are = f": there are {', '.join(known)}" if known else ""
-        return PlugInError(f"{_place(kernel, _line_with(kernel, field))}: no field is called {field}{there_are}")
+        lines, first = inspect.getsourcelines(kernel.py_func)
+        number = next((first + number for number, line in enumerate(lines) if field in line), None)
+        return PlugInError(f"{_place(kernel, number)}: no field is called {field}{there_are}")
     text = _COLOURS.sub("", str(error))
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("Failed in ")]
     words = " ".join(lines[: 1 + lines[0].endswith("signature:")]) if lines else type(error).__name__
@@ -211,56 +203,53 @@ def mistake_in(kernel: Kernel, error: Exception) -> PlugInError:
 
 
 def _fields_looked_in(error: BaseException) -> list[str]:
-    """Names of the fields of the record in which numba has looked for another."""
+    """Return the names of the fields of the record in which numba looked for a missing one."""
     found: list[str] = []
-    place = error.__traceback__
-    while place is not None:
-        record = place.tb_frame.f_locals.get("self")
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        record = frame.f_locals.get("self")
         if isinstance(record, types.Record):
             found = [name for name in record.fields if not name.startswith("pad")]
-        place = place.tb_next
     return found
 
 
 def _record_name(hook: Kernel, record: Any) -> str:
-    """Return the name that a hook's arguments have for a record of this type."""
     names = inspect.signature(hook.py_func).parameters
     return next(name for name, kind in zip(names, hook.arguments, strict=True) if kind == record)
 
 
 def _forbidden(kernel: Kernel, words: int) -> tuple[int, str] | None:
-    """The line of what numba compiles and a worker dies of, or takes for something else, and what is said of it; None
-    if there is nothing. words: of the file's memory."""
+    """Return line and message for code that numba compiles but that fails in a worker, or does something else there;
+    None if there is none. words: size of the file's memory."""
     tree, first = _tree(kernel)
     for node in ast.walk(tree):
-        said = ""
+        message = ""
         if isinstance(node, ast.Raise | ast.Assert):
-            said = "a kernel cannot raise exceptions"
+            message = "a kernel cannot raise exceptions"
         elif isinstance(node, ast.Return) and kernel.limits is not None:
             least, most = kernel.limits
             ends = (node.value.body, node.value.orelse) if isinstance(node.value, ast.IfExp) else (node.value,)
             beyond = [number for number in map(_number, ends) if number is not None and not least <= number <= most]
-            said = f"it returns {beyond[0]}: {kernel.limits_text}" if beyond else ""
+            message = f"it returns {beyond[0]}: {kernel.limits_text}" if beyond else ""
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             called = kernel.py_func.__globals__.get(node.func.id)
             number = _number(node.args[1]) if getattr(called, "is_memory", False) and len(node.args) > 1 else None
             if node.func.id == "print":
-                said = "a kernel cannot print"
+                message = "a kernel cannot print"
             elif number is not None and not 0 <= number < words:
-                said = f"there is no word {number}: WORDS = {words} are numbered from 0"
-        if said and isinstance(node, ast.stmt | ast.expr):
-            return first + node.lineno - 1, said
+                message = f"there is no word {number}: WORDS = {words} are numbered from 0"
+        if message and isinstance(node, ast.stmt | ast.expr):
+            return first + node.lineno - 1, message
     return None
 
 
 def _tree(kernel: Kernel) -> tuple[ast.Module, int]:
-    """The syntax tree of a kernel, and the line of the file at which it begins."""
+    """Return the syntax tree of a kernel, and the line of the file at which it begins."""
     lines, first = inspect.getsourcelines(kernel.py_func)
     return ast.parse(textwrap.dedent("".join(lines))), first
 
 
 def _number(node: ast.expr | None) -> int | None:
-    """A whole number that is written as such."""
+    """Return the value of a literal integer, None for anything else."""
     try:
         value = None if node is None else ast.literal_eval(node)
     except ValueError:
@@ -268,20 +257,14 @@ def _number(node: ast.expr | None) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _line_with(kernel: Kernel, word: str) -> int | None:
-    lines, first = inspect.getsourcelines(kernel.py_func)
-    return next((first + number for number, line in enumerate(lines) if word in line), None)
-
-
 def _line_in(kernel: Kernel, error: Any, text: str) -> int | None:
-    """The line that numba names, if it is one of the file."""
+    """Return the line that numba names, if it belongs to the kernel's file."""
     loc = getattr(error, "loc", None)
-    if loc is not None and Path(str(loc.filename)).name == Path(kernel.py_func.__code__.co_filename).name:
+    file = Path(kernel.py_func.__code__.co_filename).name
+    if loc is not None and Path(str(loc.filename)).name == file:
         return int(loc.line)
     named = re.search(r'File "([^"]*)", line (\d+)', text)
-    if named and Path(named[1]).name == Path(kernel.py_func.__code__.co_filename).name:
-        return int(named[2])
-    return None
+    return int(named[2]) if named and Path(named[1]).name == file else None
 
 
 def _place(kernel: Kernel, line: int | None = None) -> str:
@@ -298,8 +281,11 @@ def _one_line(text: str) -> str:
 
 
 def writes_of(kernel: Kernel) -> Iterator[tuple[int, Any, str, str]]:
-    """Yield what a kernel writes to, but for words of the file's own memory: the line, the type of the argument whose
-    field it is (None for any other place), the field, and the place as it is written."""
+    """Yield what a kernel writes to, except the words of the file's own memory.
+
+    Each item is the line, the type of the argument whose field it is (None for any other place), the field, and the
+    text of the place.
+    """
     function = kernel.py_func
     tree, first = _tree(kernel)
     kinds = dict(zip(inspect.signature(function).parameters, kernel.arguments, strict=True))
@@ -316,7 +302,7 @@ def writes_of(kernel: Kernel) -> Iterator[tuple[int, Any, str, str]]:
 
 
 def _is_in_record(address: ast.expr, tree: ast.AST, function: Any) -> bool:
-    """Whether an address, as it is written or as a variable is given it, is that of a record or its field."""
+    """Tell whether an expression, or an assignment to its variables, takes the address of a record or a field."""
     names = {node.id for node in ast.walk(address) if isinstance(node, ast.Name)}
     given = [
         node.value
@@ -330,7 +316,7 @@ def _is_in_record(address: ast.expr, tree: ast.AST, function: Any) -> bool:
 
 
 def _value(node: ast.expr, names: dict[str, Any]) -> Any:
-    """Return what a global name, or an attribute of a module, stands for; None where that is not known."""
+    """Return the value of a global name or of an attribute of a module; None if it is unknown."""
     if isinstance(node, ast.Attribute):
         return getattr(_value(node.value, names), node.attr, None)
     return names.get(node.id) if isinstance(node, ast.Name) else None
