@@ -1,4 +1,4 @@
-"""What psearch's `UCI_Elo` is worth, fitted to matches against Stockfish at its limited strengths.
+"""Rating of psearch's `UCI_Elo`, fitted to matches against Stockfish at its limited strengths.
 
     python bench/match/fit_strength.py docs/measurements/strength/*-first.json
 

@@ -1,4 +1,4 @@
-"""What more workers are worth in time, by games in virtual time: against a side that has k times as much of it.
+"""Time odds that more workers are worth, by games in virtual time: against a side that has k times as much of it.
 
     python bench/match/odds.py --first 8 --second 1 --nodes 10000 --odds 3,4.5,6 --games 200 --book FILE --out LOG.jsonl
     python bench/match/odds.py --first 8 --second 8,lazy --odds 1,1.5 ...

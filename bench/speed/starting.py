@@ -1,4 +1,4 @@
-"""How long compiling and starting take, two installations of psearch in turn.
+"""Durations of compiling and starting, two installations of psearch in turn.
 
     python bench/speed/starting.py OLD NEW [--cold N] [--warm N] [--bench N] > LOG.jsonl
     python bench/speed/starting.py --from-log LOG.jsonl

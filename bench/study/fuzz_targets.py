@@ -1,4 +1,4 @@
-"""What reads input, each as a function of one text or file: the targets of `fuzz.py`.
+"""Readers of input, each as a function of one text or file: the targets of `fuzz.py`.
 
 A target returns when the input is read or was refused with a `PsearchError`; whatever else comes out of it is a fault.
 It checks what it can of what was read.

@@ -1,4 +1,4 @@
-"""What each step of selective search saves and costs: nodes and solved positions by depth, mode by mode.
+"""Savings and costs of each step of selective search: nodes and solved positions by depth, mode by mode.
 
     python bench/study/pruning_study.py --suite FILE [--every K] [--depth D] [--cap NODES] [--jobs J] [--log FILE]
         [--plot PNG]

@@ -1,4 +1,4 @@
-"""What it costs two workers to share a search, measured in real searches: for `calibrate.py`.
+"""Costs of sharing a search between two workers, measured in real searches: for `calibrate.py`.
 
 The searches run in threads of this process, which share an arena just as worker processes do. Three figures:
 

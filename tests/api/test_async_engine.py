@@ -320,7 +320,7 @@ except KeyboardInterrupt:
 
 
 def in_fork(function: Callable[[], object]) -> str:
-    """What a function returns in a fork of this program, as text; what it raises as `Type: message`.
+    """Return what a function returns in a fork of this program, as text; what it raises as `Type: message`.
 
     The fork ends as programs do that are not careful: everything it has is collected.
     """

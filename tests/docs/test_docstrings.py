@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 WORDS = "Of That Those Who Whose Which As By With Without Nobody Only So At On If Among To Not Also And But Or"
 FRAGMENT = re.compile(rf"(The same|{WORDS.replace(' ', '|')})\b")
-SOURCES = [path for folder in ("core", "parallel") for path in sorted((ROOT / folder).rglob("*.py"))]
+SOURCES = [path for folder in ("core", "parallel", "tests", "bench") for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
 def fragments(source: str) -> Iterator[str]:

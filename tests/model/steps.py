@@ -1,4 +1,4 @@
-"""What a worker of the model does next, by number: `worker.pc`.
+"""Next step of a worker of the model, by number: `worker.pc`.
 
 The first letter of a step says where in the program it is: Join, Start of a move, Deferred move, Enter, Next move,
 Open, Child, Leave, Unwind, Root, eXit. Each is one access to memory that others share; what follows it until the next

@@ -124,7 +124,7 @@ def test_workers_that_come_at_once(server: ChildProcess) -> None:
 
 
 def test_how_a_worker_ended_is_not_waited_for(server: ChildProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without /proc nothing tells that the fork server is stopped."""
+    """Nothing tells that the fork server is stopped where there is no /proc."""
     with Supervisor(8, 1, start_method="forkserver") as engine:
         monkeypatch.setattr(child, "process_state", lambda pid: None)
         stop(server)

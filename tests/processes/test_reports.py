@@ -1,4 +1,4 @@
-"""What a search reports on its way and at its end: bounds, mates and their lines; several lines; and steering."""
+"""Reports of a search on its way and at its end: bounds, mates and their lines; several lines; and steering."""
 
 from __future__ import annotations
 

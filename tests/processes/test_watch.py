@@ -184,8 +184,8 @@ MOST_WAKES_PER_S = 25
 
 
 def search_alone(board: chess.Board, depth: int) -> tuple[int, list[str]]:
-    """What the process driver of one worker says of a search, and how many reports there were. No process is started,
-    and no clock is in it: always the same."""
+    """Return what the process driver of one worker says of a search, and how many reports there were. No process is
+    started, and no clock is in it: always the same."""
     ours, theirs = Pipe()
     with ours, theirs:
         arena = Arena(1, 1)

@@ -205,7 +205,7 @@ def test_late_moves_are_smaller_than_first_ones(arena: Arena) -> None:
 
 
 def test_moves_that_are_not_worth_the_joins_are_not_shared(arena: Arena) -> None:
-    """Only PV nodes are opened if a join costs more than any move."""
+    """PV nodes alone are opened if a join costs more than any move."""
     opens = []
     for cost in (1, 1000):
         arena.forget()

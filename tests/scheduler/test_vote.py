@@ -297,8 +297,8 @@ DRAUGHTY = "8/2k5/3p4/2p1p3/2P1P3/3P4/2K5/8 w - - 0 1"
 
 
 def searched(alpha: int, beta: int, value: int) -> int:
-    """What a search makes of a root's value. A question beyond all scores is cut off by mate distance pruning at the
-    first reply, and nothing is proved."""
+    """Return what a search makes of a root's value. A question beyond all scores is cut off by mate distance pruning at
+    the first reply, and nothing is proved."""
     return -INFINITE if beta <= -MATE else value
 
 

@@ -1,4 +1,4 @@
-"""What happens inside a node of an artificial tree: these kernels stand in for those of `psearch_core.game`.
+"""The inside of a node of an artificial tree: these kernels stand in for those of `psearch_core.game`.
 
 Each has the name, the signature and the duties of the kernel that it replaces; the list is in `artificial_tree.py`,
 which says what such a tree is like. Nothing here looks at a board: in the memory of a position lies a `tree_dtype`.

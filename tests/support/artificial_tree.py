@@ -141,7 +141,7 @@ def minimax(place: Place, depth: int, swing: int = 0) -> int:
 
 
 class Serial:
-    """What one worker without a table does, as a recursion: iterations, windows, reductions, and so on.
+    """The search of one worker without a table, as a recursion: iterations, windows, reductions, and so on.
 
     `value` of the last iteration, `nodes` of all, those of quiescence (`qnodes`) among them.
     """

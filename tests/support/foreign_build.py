@@ -46,7 +46,7 @@ def facts(assembly: str) -> dict[str, Any]:
 
 
 def pretend(triple: str, objects: list[bytes] | None) -> None:
-    """From now on the process is told that it runs on another kind of processor. What LLVM seems to make is assembly;
+    """Make the process believe that it runs on another kind of processor. What LLVM seems to make is assembly;
     the objects go to a list, if there is one."""
     assert cpu_target.target_context  # numba asks once, for itself, and goes on compiling for this one
     llvm.initialize_all_targets()

@@ -205,7 +205,7 @@ def psq_sum(board: chess.Board, phase: int | None = None) -> int:
 
 
 def exchange_value(board: chess.Board, move: chess.Move) -> int:
-    """What the exchange that a legal move starts is worth to the mover, both sides free to stop at any time.
+    """Return what the exchange that a legal move starts is worth to the mover, both sides free to stop at any time.
 
     The conventions of `see.py`: fixed piece values, no pins, no promotions on the way, the least
     valuable piece takes first (of two alike the one on the lower square), a king takes only what nothing defends.

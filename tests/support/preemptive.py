@@ -155,7 +155,7 @@ _SWITCHES = {"psearch.scheduler.splitting.preemption_point": "preemptive.switch_
 _STACK_BYTES = 1 << 18
 _CONTEXT_BYTES = 1 << 13
 _FIELDS = 16
-"""Where in a `ucontext_t` of glibc the place and, 16 bytes on, the size of the machine stack stand."""
+"""Offset in glibc's `ucontext_t` of the address of the machine stack; its size stands 16 bytes further."""
 _HANG = 60_000
 """Points; a search passes some thousands."""
 _MOST_FAILED = 4

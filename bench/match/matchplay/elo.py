@@ -1,4 +1,4 @@
-"""What a match says: score, Elo with error bars, likelihood of superiority, and Wald's sequential test (SPRT).
+"""Arithmetic of a match: score, Elo with error bars, likelihood of superiority, and Wald's sequential test (SPRT).
 
 Games come in pairs, one opening with each colour, and the two results of a pair are not independent: so the sample is
 the pair, of which there are five kinds (0, 1/2, 1, 3/2, 2 points: pentanomial). Half a pair counts for nothing here.
@@ -70,7 +70,7 @@ def moments(counts: Sequence[float]) -> tuple[float, float]:
 
 
 def strength(counts: Sequence[int]) -> Strength | None:
-    """From the numbers of pairs with 0, 1/2, 1, 3/2 and 2 points; None without any pair.
+    """Return the strength from the numbers of pairs with 0, 1/2, 1, 3/2 and 2 points; None without any pair.
 
     The interval is the score's, mean +- 1.96 standard errors, and its ends turned into Elo.
     """

@@ -103,7 +103,7 @@ class Record:
 
 @dataclass
 class MateClaims:
-    """What one engine announced for itself in a game.
+    """Mates that one engine announced for itself in a game.
 
     "Mate in N" promises mate with its Nth move from then, against anything. The promise may be renewed by one that is
     as short or shorter before that move is due: whoever shuffles and goes on announcing is found out when the game is

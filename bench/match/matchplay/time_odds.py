@@ -1,4 +1,4 @@
-"""What more workers are worth in time: the odds at which one side scores half, from games at several odds.
+"""Time odds that more workers are worth: the odds at which one side scores half, from games at several odds.
 
 Odds of k: the second side has k times the time of the first. The first side's score is fitted by
 s = 1 / (1 + exp(-(a + b ln k))), the logistic curve of Elo with a constant gain for each doubling of the time, by

@@ -28,8 +28,8 @@ search_timing_locks = TIMED_LOCKS.entry("search_timing_locks")
 LONG_SINCE = 256
 """Nodes are told apart by how many a worker has searched since it joined; those after so many are not."""
 HELD_FOR_VALUE, HELD_FOR_MOVE, HELD_FOR_NEW_MOVES, HELD_FOR_LEARN, HELD_TO_JOIN, HELD_TO_OPEN = range(6)
-"""What a node's lock was held for: a value came in, a failed join, a leave; a move was taken; and some were generated
-or sorted for it; a value cut the node off, and histories learnt from it; a helper joined; the node was
+"""Reasons for which a node's lock is held: a value came in, a failed join, a leave; a move was taken; and some were
+generated or sorted for it; a value cut the node off, and histories learnt from it; a helper joined; the node was
 opened."""
 LOCK_KINDS = 6
 

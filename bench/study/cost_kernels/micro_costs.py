@@ -207,7 +207,7 @@ _BURST = 4096
 
 @kernel(boolean(Context, i64, NodeTimes, i64, i64))
 def _run(ctx, worker, found, longest, transitions):
-    """So many transitions of a worker; False when the search is done. The first node is not timed."""
+    """Make this many transitions of a worker; return False when the search is done. The first node is not timed."""
     hd = header_of(ctx)
     wk = worker_of(ctx, worker)
     last = np.int64(0)

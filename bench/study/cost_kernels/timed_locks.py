@@ -55,7 +55,7 @@ def try_acquire_timed(ctx, wk, home):
 
 @kernel(void(Context, Worker, i64, i64, i64))
 def _note_taken(ctx, wk, home, before, spins):
-    """When the lock was taken, by whom the last time, and how the node was. before: the clock when it was asked for."""
+    """Note when and by whom the lock was taken last, and how the node was. before: the clock when it was asked for."""
     began = cycle_counter()
     wk.last_lock = home
     frame = frame_of(ctx, home)

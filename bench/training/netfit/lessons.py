@@ -1,4 +1,4 @@
-"""How a net is trained: first on the handwritten evaluation, at positions near games, then on scores and results.
+"""Training of a net: first on the handcrafted evaluation, at positions near games, then on scores and results.
 
 Adam, with a learning rate that falls along a cosine.
 """

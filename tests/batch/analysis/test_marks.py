@@ -1,4 +1,4 @@
-"""What is marked in games: nothing in main lines of openings, blunders that everybody knows, and the same each time.
+"""Marks in games: nothing in main lines of openings, blunders that everybody knows, and the same each time.
 
 By `psearch analyse` with one thread and a limit of nodes, whose figures are the same on every machine.
 """

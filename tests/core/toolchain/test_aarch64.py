@@ -1,4 +1,4 @@
-"""What comes out for 64-bit ARM processors, run where an emulator is installed.
+"""Machine code for 64-bit ARM processors, run where an emulator is installed.
 
 Debian has it in `qemu-user`, `gcc-aarch64-linux-gnu` and `libc6-dev-arm64-cross`. An emulator on an x86 processor is
 no weaker in its ordering of memory than that: that the orders are there is seen in the assembly alone

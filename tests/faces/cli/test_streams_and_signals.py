@@ -171,7 +171,7 @@ def test_a_closed_terminal_ends_the_search() -> None:
 
 
 def shown_on_a_shrinking_terminal() -> list[str]:
-    """What stands there after a search. It is halted while the window shrinks, so that nothing is on its way."""
+    """Return the screen after a search. It is halted while the window shrinks, so that nothing is on its way."""
     running, ours = on_terminal([*SEARCH, "--movetime", "5000", "startpos"], columns=110)
     screen = Screen(110)
     decoder = codecs.getincrementaldecoder("utf-8")()

@@ -287,7 +287,7 @@ def test_stop_is_answered_within_20_ms(engine: Client) -> None:
 
 
 def test_the_clock_is_kept(engine: Client) -> None:
-    """Also with many workers on few cores.
+    """It is kept with many workers on few cores, too.
 
     Delays that the machine adds are allowed for by the median, and by three rounds: other programs may hold both cores
     for a second. An engine that waits for its slowest worker is late in all of them.

@@ -325,7 +325,7 @@ def test_what_compiles_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[dict[str, str]]]:
-    """What an engine says of a `go`, its first, whose kernels take a second to load."""
+    """Return an engine's lines about its first `go`, whose kernels take a second to load."""
 
     def load_slowly(progress: Callable[[str], None]) -> float:
         time.sleep(LOAD_S)

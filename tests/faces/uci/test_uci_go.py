@@ -440,7 +440,7 @@ def test_options_declare_what_they_take() -> None:
 
 
 def test_where_files_are_forbidden_a_policy_is_one_of_the_package_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also none that an installed package has declared: its import is code as well."""
+    """A policy that an installed package has declared is refused, too: its import is code as well."""
     values = OptionValues(files=False)
     values.set("Policy", "ybw")
     with pytest.raises(ValueError, match="Policy is not available: PSEARCH_NO_FILES forbids all files"):

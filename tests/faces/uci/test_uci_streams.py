@@ -177,7 +177,7 @@ def wait_until_gone(session: int) -> None:
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_stream_that_is_closed_while_the_engine_searches(stream: str) -> None:
-    """Without stdout nobody hears the answers: the engine ends. Without stderr nobody hears complaints, that is all."""
+    """The engine ends if stdout is closed, since nobody hears the answers. A closed stderr loses only complaints."""
     with subprocess.Popen(
         [*PSEARCH, "uci"],
         stdin=subprocess.PIPE,

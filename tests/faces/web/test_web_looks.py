@@ -1,4 +1,4 @@
-"""How the page looks: dialogs against approved pictures, and every tab and dialog by the rules of axe-core.
+"""Looks of the page: dialogs against approved pictures, and every tab and dialog by the rules of axe-core.
 
 After a change that is wanted, look at what is there, and approve it:
 
