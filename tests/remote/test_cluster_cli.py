@@ -46,9 +46,7 @@ def test_where_there_is_no_cluster(fake_ray: Path, on: str, said: str) -> None:
 def test_one_position_is_searched_here(fake_ray: Path) -> None:
     done = run("--on", "auto", "--depth", "3", "startpos")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "psearch: one position is searched on this machine: psearch analyse --on CLUSTER FILE shares out many\n"
-    )
+    assert done.stderr == "psearch: --on needs many positions: use psearch analyse --on CLUSTER FILE\n"
 
 
 def test_where_there_is_no_ray(fake_ray: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

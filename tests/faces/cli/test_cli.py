@@ -144,7 +144,7 @@ def refuse(run: Run, *words: str) -> str:
         (["perft", "--epd", "\0"], "null"),
         (["bench", "5"], "psearch bench takes no '5'"),
         (["--multipv", "0", "startpos"], "1 to 1000"),
-        (["--board", "--json", "startpos"], "--board draws"),
+        (["--board", "--json", "startpos"], "--board and --json exclude each other"),
         (
             ["--moves", "e2e4 e2e4", "startpos"],
             "--moves, move 2: 'e2e4' is not a legal move in rnbqkbnr/pppppppp/8/8/4P3/",
@@ -429,7 +429,7 @@ def test_bench_says_whether_its_number_is_the_known_one(
 ) -> None:
     assert cli.main(["bench"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
-        "not the known number, 123457: this is another search",
+        "not the known number, 123457: the search has changed",
         NETWORK,
         "123456 nodes 246912 nps",
     ]

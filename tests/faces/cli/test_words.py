@@ -46,7 +46,7 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
         (["--mul", "5", "startpos"], "no option --mul: did you mean --multipv?"),
         (["--mo", "5", "startpos"], "no option --mo: did you mean --movetime or --moves?"),
         (["--cores", "2", "startpos"], "no option --cores: did you mean --threads?"),
-        (["--fen", START], "no option --fen: the position stands by itself"),
+        (["--fen", START], "no option --fen: give the position without an option"),
         (["--epd", "x.epd"], "no option --epd, which belongs to psearch perft"),
         (
             ["analyse", "--multipv", "2", "x.pgn"],
@@ -69,9 +69,9 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
         (["e7e8Q"], "did you mean `psearch --moves e7e8Q`?"),
         (
             ["https://lichess.org/analysis/8/8/8/8/3k4/8/8/3K3R_w_-_-_0_1"],
-            "is an address, which is not read: psearch takes the position, `psearch '8/8/8/8/3k4/8/8/3K3R w - - 0 1'`",
+            "is an address, which psearch does not open: give the position itself, `psearch '8/8/8/8/3k4/8/8/3K3R w - - 0 1'`",
         ),
-        (["https://lichess.org/abcdefgh"], "psearch takes the position, `psearch FEN`"),
+        (["https://lichess.org/abcdefgh"], "give the position itself, `psearch FEN`"),
         (["4k3/8/8/8/8/8/8/4K2 w - -"], "row 8 (rank 1), '4K2': 7 squares, not 8"),
         (["analyse", "--", "-gone.pgn"], "cannot read -gone.pgn: No such file"),
         (["perft", "--", "-3", "startpos"], "not '-3'"),
