@@ -452,7 +452,7 @@ def test_broken_pipe_is_quiet() -> None:
 def test_a_broken_pipe_between_processes_is_not_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psearch.text.fen.parse_position", mock.Mock(side_effect=BrokenPipeError(32, "Broken pipe")))
     done = run_here("startpos")
-    assert (done.returncode, done.stderr) == (1, "psearch: cannot go on: [Errno 32] Broken pipe\n")
+    assert (done.returncode, done.stderr) == (1, "psearch: cannot continue: [Errno 32] Broken pipe\n")
 
 
 def test_full_disk_is_one_line() -> None:

@@ -134,8 +134,8 @@ def test_in_virtual_time_under_a_policy_from_a_file(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--suite", "x.epd"], "--game is searched here, and has no suite: leave out --suite"),
-        (["--on", "local"], "--game is searched here, and has no suite: leave out --on"),
+        (["--suite", "x.epd"], "--game cannot be combined with --suite"),
+        (["--on", "local"], "--game cannot be combined with --on"),
         (["--policy", "gone.py"], "cannot read the policy 'gone.py': No such file or directory"),
     ],
 )

@@ -69,7 +69,7 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
         (["e7e8Q"], "did you mean `psearch --moves e7e8Q`?"),
         (
             ["https://lichess.org/analysis/8/8/8/8/3k4/8/8/3K3R_w_-_-_0_1"],
-            "is an address, which psearch does not open: give the position itself, `psearch '8/8/8/8/3k4/8/8/3K3R w - - 0 1'`",
+            "which psearch does not open: give the position itself, `psearch '8/8/8/8/3k4/8/8/3K3R w - - 0 1'`",
         ),
         (["https://lichess.org/abcdefgh"], "give the position itself, `psearch FEN`"),
         (["4k3/8/8/8/8/8/8/4K2 w - -"], "row 8 (rank 1), '4K2': 7 squares, not 8"),
@@ -135,7 +135,7 @@ def test_a_file_is_analysed(run: Run, tmp_path: Path, name: str) -> None:
     path.write_text("# no positions in here\n")
     status, out, err = run("--depth", "3", str(path))
     said, answer = err.splitlines()
-    assert (status, out, said) == (2, "", f"psearch: {path} is for psearch analyse: analysing")
+    assert (status, out, said) == (2, "", f"psearch: {path} is a file: running psearch analyse")
     assert [answer] == run("analyse", "--depth", "3", str(path))[2].splitlines()
 
 

@@ -33,6 +33,6 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if signals.received is not None:
         with contextlib.suppress(OSError):
             complain("interrupted")
-    # The workers have ended. Finalizing the interpreter takes about 200 ms, and clients kill an engine that exits slowly;
-    # a thread inside the compiler could not be stopped either. The fork server ends with this process.
+    # The workers have ended. Finalizing the interpreter takes about 200 ms, and clients kill an engine that exits
+    # slowly; a thread inside the compiler could not be stopped either. The fork server ends with this process.
     os._exit(signals.exit_status)
