@@ -417,7 +417,7 @@ def test_games_that_are_over(run: Run, fen: str, answer: str, score: dict[str, i
 def test_bench_ends_with_its_fingerprint(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
     assert cli.main(["bench", "--pruning", "ael"]) == 0
     head, last = capsys.readouterr().out.splitlines()
-    assert head == "2 positions, 61.7 k nodes a tree (those of one worker, mean), depth 9; nps: nodes per second"
+    assert head == "2 positions, 61.7 k nodes per tree (mean, one worker), depth 9; nps: nodes per second"
     assert last == "123456 nodes 246912 nps"
 
 

@@ -152,7 +152,7 @@ def test_a_trace_comes_in_parts(talk: Any, tmp_path: Path) -> None:
         talk.say("trace.part", text=text[at : at + LONGEST_PART])
     assert talk.hear("trace.result")["workers"] == 4
     for length, part, words in (
-        (5, "hello", "no trace of psearch"),
+        (5, "hello", "not a trace of psearch"),
         (None, "more", "no trace that this could be a part of"),
         (5, "hello again", "longer than was said"),
         (10**6, "x" * (LONGEST_PART + 1), "longer than"),

@@ -171,7 +171,7 @@ class Go:
         self._changed = threading.Condition()
         """Guards `state` and `_is_held`."""
         self._speaking = threading.Lock()
-        """Held while a line is printed, and taken before `_changed`, so that nothing follows the answer. A separate lock
+        """Held while a line is printed, taken before `_changed`, so that nothing follows the answer. A separate lock
         lets `stop` work while a line waits for a slow reader."""
 
     @property
