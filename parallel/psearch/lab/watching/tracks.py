@@ -1,9 +1,9 @@
 """Segments of time that say what each worker did since the last look, from the ring of events that it writes.
 
-A worker's segments cover the time between two looks without gap or overlap. Work thrown away is known only by its
-nodes and its end, so it is drawn over the preceding search time, as long as that many nodes take; it may reach back
-beyond the last look. Events overwritten before they were read leave a `LOST` segment. Long tracks are sampled in cells of equal
-length, each of one kind.
+A worker's segments cover the time between two looks without gap or overlap. Work thrown away is known only by its nodes
+and its end, so it is drawn over the preceding search time, as long as that many nodes take; it may reach back beyond
+the last look. Events overwritten before they were read leave a `LOST` segment. Long tracks are sampled in cells of
+equal length, each of one kind.
 """
 
 from __future__ import annotations

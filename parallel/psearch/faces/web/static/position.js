@@ -1,8 +1,8 @@
-// The tab "Position", and games in and out: FEN, PGN, Chess960, and the board as one wants it. A file is read by the
-// browser, which sends its text.
+// The tab "Position", and import and export: FEN, PGN, Chess960, and the board editor. The browser reads files and sends
+// their text.
 //
-// The game outlives the server: the browser keeps its PGN, gives it out without a server, and to a server that does not
-// know this page any more.
+// The game outlives the server: the browser keeps its PGN, offers it without a server, and sends it to a server that no
+// longer knows this page.
 
 import { byId, el, onSubmit, setText } from "./dom.js";
 
@@ -11,7 +11,7 @@ const COPIED_MS = 1500;
 const KEPT = "psearch-game"; // in sessionStorage: the game of this tab, and where it is; in localStorage: the last one
 const FILES = [..."abcdefgh"];
 const ROLES = ["king", "queen", "rook", "bishop", "knight", "pawn"];
-const CASTLING = { K: "White short", Q: "White long", k: "Black short", q: "Black long" };
+const CASTLING = { K: "White O-O", Q: "White O-O-O", k: "Black O-O", q: "Black O-O-O" };
 
 export class Positions {
   constructor(channel, game) {
@@ -46,7 +46,7 @@ export class Positions {
     const [file] = byId("pgn-file").files;
     if (!file) return;
     if (file.size > LONGEST_PGN) {
-      this.channel.announce("board.error", { text: `the file is longer than ${LONGEST_PGN} bytes: take one game out of it` });
+      this.channel.announce("board.error", { text: `the file is longer than ${LONGEST_PGN} bytes: choose one with fewer games` });
     } else {
       byId("pgn").value = await file.text();
       this.channel.send("board.pgn", { text: byId("pgn").value });
@@ -54,7 +54,7 @@ export class Positions {
     byId("pgn-file").value = "";
   }
 
-  // Pasted anywhere but in a field: a FEN or a game.
+  // Handle a FEN or a game pasted outside of fields.
   paste(event) {
     if (event.target.closest?.("input, textarea") || !this.channel.isOpen) return;
     const text = event.clipboardData.getData("text").trim();
@@ -81,19 +81,19 @@ export class Positions {
     }
   }
 
-  // A server that has no game of this tab, which has had one: it was started anew, or has forgotten it.
+  // Restore the game on a server that no longer has it: it was restarted, or has dropped the page.
   bringBack() {
     const kept = sessionStorage.getItem(KEPT);
     if (this.isNew && kept && this.game.isBlank) {
       this.channel.send("board.pgn", JSON.parse(kept));
-      this.channel.announce("page.note", { text: "The server did not know this board any more: your game is here again." });
+      this.channel.announce("page.note", { text: "The server no longer had this board. Your game was restored." });
     }
     this.isNew = false;
   }
 
-  // -- out
+  // -- export
 
-  // The text of the server, which is never behind, or what is kept of it.
+  // Return the game from the server, which is always up to date, or else the copy kept here.
   async text(kind) {
     if (!this.channel.isOpen) return kind === "pgn" ? this.game.pgn : this.game.position.fen;
     return new Promise((resolve) => {
@@ -125,7 +125,7 @@ export class Positions {
   }
 }
 
-// Pieces are put, moved and taken away by hand. The server says what is wrong with the position.
+// The board editor. The server reports what is wrong with the position.
 export class Editor {
   constructor(channel, game, board) {
     this.board = board;
@@ -152,7 +152,7 @@ export class Editor {
     byId("edit-turn").addEventListener("change", () => this.follow());
     onSubmit(byId("edit-form"), () => channel.send("board.fen", { text: this.fen }));
     channel.on("game.changed", () => this.end());
-    // its pieces are no position yet: no other part of the page could do anything with them
+    // the other parts of the page cannot use an unfinished position
     channel.on("page.opened", ({ tab }) => tab !== "position" && this.leave());
   }
 
@@ -194,7 +194,7 @@ export class Editor {
     byId("fen").value = this.game.position.fen;
   }
 
-  // Begun again, it goes on.
+  // Opened again, it continues.
   leave() {
     const left = byId("edit-form").hidden ? this.left : this.fen;
     this.end();
@@ -204,7 +204,7 @@ export class Editor {
   put(square) {
     if (!this.chosen) return;
     const { piece } = this.chosen;
-    // once chessground has done with the press
+    // after chessground has handled the press
     queueMicrotask(() => {
       this.board.ground.cancelMove();
       this.board.ground.setPieces(new Map([[square, piece]]));
@@ -219,13 +219,13 @@ export class Editor {
     this.follow();
   }
 
-  // The boxes and the FEN follow the pieces: what cannot be is not asked for.
+  // The boxes and the FEN follow the pieces: impossible rights are not offered.
   follow() {
     for (const box of this.boxes) box.checked = this.wanted.has(box.value) && Boolean(this.rook(box.value));
     byId("fen").value = this.fen;
   }
 
-  // The file of the rook with which a king may castle: the outermost on that side of it.
+  // Return the file of the rook with which a king may castle: the outermost on that side.
   rook(letter) {
     const [color, rank] = letter < "a" ? ["white", 1] : ["black", 8];
     const isShort = letter.toUpperCase() === "K";
@@ -239,7 +239,7 @@ export class Editor {
     return isPlaced && (this.game.position.chess960 || king + rook === (isShort ? "eh" : "ea")) ? rook : undefined;
   }
 
-  // Whether a FEN has a right: its letter, or the file of the rook.
+  // Tell whether a FEN has a castling right, by its letter or the file of the rook.
   hasRight(letter, rights) {
     const file = this.rook(letter) ?? letter;
     return rights.includes(letter) || rights.includes(letter < "a" ? file.toUpperCase() : file);

@@ -1,8 +1,8 @@
-// The tab "Workers": what each worker does, the open split nodes as a tree, and a few curves, while the engine searches.
+// The tab "Workers": tracks of the workers, the tree of open split nodes, and curves, while the engine searches.
 //
-// The server sends a snapshot twenty times a second (`workers.look`), every fourth one with the open nodes; each is
-// confirmed (`workers.seen`) once it is taken in, so that a slow page gets fewer. The last minute is kept: pause, and
-// step back through it.
+// The server sends a snapshot twenty times a second (`workers.look`), every fourth one with the open nodes. The page
+// confirms each (`workers.seen`) after processing it, so that a slow page gets fewer. It keeps the last minute, so that
+// one can pause and step back.
 
 import { Curve } from "./curves.js";
 import { colour, el, onSubmit, short } from "./dom.js";
@@ -61,7 +61,7 @@ export class WorkersTab {
   build(root) {
     this.pauseButton = el("button", { type: "button", onclick: () => this.pause() }, "Pause");
     this.backButton = el("button", { type: "button", "aria-label": "One step back", title: "One step back (←)", onclick: () => this.step(-1) }, "◀");
-    this.onButton = el("button", { type: "button", "aria-label": "One step on", title: "One step on (→)", disabled: true, onclick: () => this.step(1) }, "▶");
+    this.onButton = el("button", { type: "button", "aria-label": "One step forward", title: "One step forward (→)", disabled: true, onclick: () => this.step(1) }, "▶");
     this.spanChoice = el("select", { "aria-label": "Time shown", onchange: () => { this.span = Number(this.spanChoice.value); this.draw(); } });
     for (const [us, text] of SPANS) this.spanChoice.append(el("option", { value: us, selected: us === this.span }, text));
     this.firstChoice = el("input", { type: "number", min: 0, value: 0, "aria-label": "First worker shown", onchange: () => this.ask() });
@@ -81,7 +81,7 @@ export class WorkersTab {
     this.curves = CURVES.map((about) => [about, new Curve(curves, about)]);
 
     this.head = el("p", { class: "split-node head", hidden: true, "aria-hidden": "true" });
-    for (const word of ["type", "moves", "depth", "needed", "no cutoff", "done · under way · to come", "workers at"]) {
+    for (const word of ["type", "moves", "depth", "needed", "no cutoff", "done · in progress · remaining", "workers at"]) {
       this.head.append(el("span", {}, word));
     }
     this.tree = el("ul", { class: "split-tree", role: "tree", "aria-label": "Open split nodes" });
@@ -91,7 +91,7 @@ export class WorkersTab {
       el("h2", {}, "Rates"), curves, el("h2", {}, "Open split nodes"), this.treeNote, this.head, this.tree));
   }
 
-  /** A game of the user's, where the server was started with one: positions in, what is found out. */
+  /** The form for a user's game, if the server was started with one: takes positions, shows results. */
   gameForm() {
     this.game = el("form", { class: "own-game", hidden: true });
     this.gameName = el("span");
@@ -145,7 +145,7 @@ export class WorkersTab {
       this.frozen = this.history.slice();
       this.at = this.frozen.length - 1;
     }
-    this.pauseButton.textContent = this.frozen ? "Go on" : "Pause";
+    this.pauseButton.textContent = this.frozen ? "Resume" : "Pause";
     this.draw(true);
   }
 
@@ -188,7 +188,7 @@ export class WorkersTab {
     this.drawLoad(last);
     this.drawCurves(samples);
     const now = performance.now();
-    // the nodes come with every fourth snapshot
+    // only every fourth snapshot has the nodes
     const withNodes = samples.findLast((sample) => sample.nodes !== null);
     if (withNodes && withNodes !== this.drawn) {
       this.drawn = withNodes;
@@ -269,7 +269,7 @@ export class WorkersTab {
     (kept ?? rows[0])?.setAttribute("tabindex", "0");
     if (focused !== null) (kept ?? rows[0] ?? this.tracksRoot).focus({ preventScroll: true });
     const hidden = sample.hidden ? `, and ${sample.hidden} more that are not shown` : "";
-    this.treeNote.textContent = rows.length ? `${rows.length}${hidden}. The percentages are how likely it is that the node is needed, and that no move cuts it off. `
+    this.treeNote.textContent = rows.length ? `${rows.length}${hidden}. The percentages are the probabilities that the node is needed, and that no move causes a cutoff. `
       + (sample.fen ? "Choose one to see it on the board." : "")
       : sample.done ? "None: the search is over." : "None at this moment.";
   }
@@ -280,8 +280,8 @@ export class WorkersTab {
     const shown = node.under_way.map(({ san, workers }) => `${workers.join(", ")} at ${san}`).join("; ");
     const moves = node.words.length ? node.words.join(" ") : "root";
     const name = `${node.type} node, ${moves}, depth ${node.depth}, P needed ${percent(node.p_needed)}, P no cutoff `
-      + `${percent(node.p_no_cutoff)}, workers ${workers.join(", ") || "none"}, ${node.done} moves done, ${node.inside} under way, `
-      + `${node.to_come} to come`;
+      + `${percent(node.p_no_cutoff)}, workers ${workers.join(", ") || "none"}, ${node.done} moves done, ${node.inside} in progress, `
+      + `${node.to_come} remaining`;
     const bar = el("span", { class: "moves-bar", "aria-hidden": "true" });
     const whole = Math.max(node.done + node.inside + node.to_come, 1);
     for (const [kind, count] of [["done", node.done], ["under-way", node.inside], ["to-come", node.to_come]]) {
@@ -333,7 +333,7 @@ export class WorkersTab {
   }
 }
 
-/** Of the workers' time between two snapshots, by their own clocks; as they stood, where these tell nothing. */
+/** Return the share of idle time between two snapshots by the workers' clocks, or else their present states. */
 function idleShare(base, sample) {
   const spent = sample.counters.search_cycles - base.counters.search_cycles;
   const idle = sample.counters.idle_cycles - base.counters.idle_cycles;
