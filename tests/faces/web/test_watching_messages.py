@@ -153,8 +153,8 @@ def test_a_trace_comes_in_parts(talk: Any, tmp_path: Path) -> None:
     assert talk.hear("trace.result")["workers"] == 4
     for length, part, words in (
         (5, "hello", "not a trace of psearch"),
-        (None, "more", "no trace that this could be a part of"),
-        (5, "hello again", "longer than was said"),
+        (None, "more", "no trace was announced for this part"),
+        (5, "hello again", "longer than announced"),
         (10**6, "x" * (LONGEST_PART + 1), "longer than"),
     ):
         if length is not None:

@@ -342,7 +342,7 @@ def test_a_server_that_is_gone(browser: Any) -> None:
         assert moves(page) == []
         port = server.address.partition("127.0.0.1:")[2].partition("/")[0]
         server = Server("--port", port)  # the last one counts
-        until(page, "document.querySelector('#connection-text').textContent.includes('started anew')", 60)
+        until(page, "document.querySelector('#connection-text').textContent.includes('was restarted')", 60)
         assert not page.locator("#reconnect").is_visible()  # it could not help
 
 
@@ -370,7 +370,7 @@ def test_a_game_outlives_the_server(browser: Any, tmp_path: Path) -> None:
         assert "1. e4 c5 2. Nf3 *" in page.evaluate("navigator.clipboard.readText()")
         assert moves(page) == ["e4", "c5", "Nf3"]
         server = Server("--port", server.address.partition("127.0.0.1:")[2].partition("/")[0])
-        until(page, "document.querySelector('#connection-text').textContent.includes('started anew')", 60)
+        until(page, "document.querySelector('#connection-text').textContent.includes('was restarted')", 60)
         other = page.context.new_page()
         other.goto(server.address)
         other.wait_for_selector("cg-board piece")

@@ -64,7 +64,7 @@ export function reliability({ title, series }) {
     const name = `curve-${number + 1}`;
     plot.append(svg("polyline", { class: `line ${name}`, points: pointsOf(solid.map((bin) => [x(bin.predicted), y(bin.observed)])) }));
     for (const { count, predicted, observed } of solid) {
-      const words = `${label}: ${grouped(count)} nodes, predicted ${predicted.toFixed(3)}, observed ${observed.toFixed(3)}`;
+      const words = `${label}: predicted ${predicted.toFixed(3)}, observed ${observed.toFixed(3)} (${grouped(count)})`;
       plot.append(svg("circle", { class: `mark ${name}`, cx: x(predicted), cy: y(observed), r: 3 }, svg("title", {}, words)));
     }
     const pairs = solid.map((bin) => `${bin.predicted.toFixed(2)} gave ${bin.observed.toFixed(2)}`);
