@@ -18,10 +18,8 @@ _INDENT = 4
 def search_display(
     board: chess.Board, movetime_ms: float | None = None
 ) -> AbstractContextManager[Callable[[Info], None]]:
-    """Return a live table if stdout is a terminal that can move its cursor, else plain lines.
-
-    movetime_ms: time limit of the search in milliseconds, if it has one.
-    """
+    """Return a live table if stdout is a terminal that can move its cursor, else plain lines. movetime_ms: time limit
+    of the search in milliseconds, if it has one."""
     if not can_redraw(sys.stdout):
         return nullcontext(line_display(board))
     from psearch.terminal.live_display import table_display  # rich takes long to import

@@ -75,10 +75,8 @@ class _MeasuredWidth:
 
 
 class ShrinkableLive(Live):
-    """A Live that also erases the extra rows into which a narrowed terminal has broken its last frame.
-
-    Most terminals rewrap their lines when their width changes, but rich knows only how many rows it wrote.
-    """
+    """A Live that also erases the extra rows into which a narrowed terminal has broken its last frame. Most terminals
+    rewrap their lines when their width changes, but rich knows only how many rows it wrote."""
 
     def __init__(self, **options: Any) -> None:
         self._widths: list[int] = []
@@ -93,8 +91,8 @@ class ShrinkableLive(Live):
         return _MeasuredWidth(super().get_renderable(), self._widths)
 
     def refresh(self) -> None:
-        """Erase the rows that rich does not know of, then draw; the cursor is in the last row. rich calls this for
-        every frame, including the last."""
+        """Erase the rows that rich does not know of, then draw. rich calls this for every frame, with the cursor in the
+        last row."""
         width = self.console.size.width
         surplus = sum(max(0, columns - 1) // width for columns in self._widths) if self._breaks_anew else 0
         self._widths.clear()

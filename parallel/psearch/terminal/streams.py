@@ -37,10 +37,8 @@ def printable(text: str) -> str:
 
 
 def folded(text: str, stream: TextIO | None, indent: int) -> str:
-    """Return text whose lines are broken between words if the stream is a terminal that is too narrow.
-
-    indent: blanks at the start of continued rows.
-    """
+    """Return text whose lines are broken between words if the stream is a terminal that is too narrow. indent: blanks
+    at the start of continued rows."""
     if not is_terminal(stream):
         return text
     width = shutil.get_terminal_size().columns

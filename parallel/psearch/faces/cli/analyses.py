@@ -147,8 +147,7 @@ class AnalysisSession:
         return f"{len(self.journal):,}{of} positions are in {self.journal.path}"
 
     def end(self, summary: str = "") -> bool:
-        """Append the summary, put the complete result in its place and remove the journal. After an interruption report
-        what was kept, and return False."""
+        """Finish the result and remove the journal. After an interruption report what was kept, and return False."""
         self.progress.close()
         if not self._is_interrupted or self.journal is None:
             self.put(summary)
@@ -166,8 +165,7 @@ class AnalysisSession:
 def open_session(
     inputs: Sequence[Input], options: argparse.Namespace, signals: Signals, total: int | None, is_emptied: bool = True
 ) -> Iterator[AnalysisSession]:
-    """Open output, journal, pool and bar, the likeliest to fail first. is_emptied: whether the transposition table is
-    emptied before each position."""
+    """Open output, journal, pool and bar. is_emptied: whether the table is emptied before each position."""
     from psearch.batch.positions.position_pool import WorkerSettings, make_pool
 
     how = search_options(options)
@@ -306,7 +304,6 @@ def _positions(inputs: Sequence[Input], session: AnalysisSession) -> Iterator[Wo
 
 
 def _positions_of(one: Input, problems: Problems) -> Iterator[SuitePosition]:
-    """Yield the positions of a file. Raises PsearchError if there are none."""
     before = problems.count
     empty = True
     for position in read_positions(one.source, problems.add):
@@ -393,8 +390,6 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
 
 
 def _survey(inputs: Sequence[Input]) -> tuple[Counter[str], Problems]:
-    """Read everything once. Return the numbers of games, positions to search and games with errors, and the errors.
-    Raises PsearchError for a file without moves."""
     sums: Counter[str] = Counter()
     problems = Problems()
     with StatusLine(only_terminal=True) as status:

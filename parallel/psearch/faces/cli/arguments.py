@@ -120,8 +120,7 @@ def add_settings(parser: argparse._ActionsContainer, *names: str) -> None:
 
 
 def search_options(options: argparse.Namespace, **changes: Any) -> SearchOptions:
-    """Return the options of a search from the arguments of `add_settings`, overridden by the changes. Raises
-    PsearchError."""
+    """Return the options of a search from the arguments of `add_settings` and the changes. Raises PsearchError."""
     from psearch.options import SearchOptions
 
     given = {option.field: getattr(options, option.field, None) for option in SEARCH_SETTINGS} | changes
@@ -191,8 +190,7 @@ def add_json(parser: argparse.ArgumentParser, instead_of: str = "text") -> None:
 
 
 def open_tables(path: str) -> RootProber:
-    """Return the endgame tables of `--syzygy`, and report those that cannot be used. Raises PsearchError if there are
-    none."""
+    """Return the endgame tables, and report unusable ones. Raises PsearchError if there are none."""
     from psearch.text.chess_files import RootProber
 
     prober = RootProber(path)

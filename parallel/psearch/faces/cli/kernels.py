@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 
 def prepare_kernels(*groups: Group) -> None:
-    """Load the standard kernels and these groups; the first run compiles them and shows the progress on stderr. Raises
-    PsearchError if that fails."""
+    """Load or compile the standard kernels and these groups, with the progress on stderr. Raises PsearchError."""
     from psearch.scheduler.scheduler_entries import load_kernels
     from psearch.terminal.status import StatusLine
 

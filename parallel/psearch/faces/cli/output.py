@@ -48,8 +48,7 @@ class _Messages:
 
 
 def abandon(stream: TextIO) -> None:
-    """Discard the buffered text of a stream that cannot be written; otherwise the interpreter's flush at exit would
-    fail and change the exit status."""
+    """Discard the buffered text of a broken stream, so that the flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

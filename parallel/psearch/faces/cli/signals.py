@@ -1,7 +1,4 @@
-"""Handles SIGINT, SIGTERM and SIGHUP during a command.
-
-A command that runs a user's kernels runs in a fork, since these may crash or block signals.
-"""
+"""Handles signals during a command; runs a command whose kernels may crash or block signals in a fork."""
 
 from __future__ import annotations
 
@@ -123,8 +120,7 @@ def run_apart(run: Callable[[], int], signals: Signals) -> int:
 
 
 def _interrupt(fork: int, number: int) -> int:
-    """End a fork and return its wait status. Wait first, since the terminal may have signalled it, too; then send the
-    signal; at last kill it."""
+    """End a fork, which the terminal may have signalled already, and return its wait status."""
     for sent in (0, number):
         os.kill(fork, sent)
         until = time.monotonic() + _PATIENCE_S

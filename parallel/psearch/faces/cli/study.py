@@ -86,8 +86,7 @@ def check_plot(options: argparse.Namespace) -> None:
 
 
 def check(command: str, options: argparse.Namespace, *needed: str) -> None:
-    """Refuse combinations of arguments that argparse cannot check. needed: arguments that are required without
-    `--from-log`, besides the suite or the game."""
+    """Refuse what argparse cannot check. needed: arguments required without `--from-log`."""
     if options.game is not None:
         for name in ("suite", "on"):
             if getattr(options, name, None) is not None:
@@ -125,8 +124,7 @@ def options_of(options: argparse.Namespace, **changes: Any) -> SearchOptions:
 
 
 def kernels_of(names: Sequence[str], with_: str = "") -> dict[str, KernelSet]:
-    """Return the kernels of the policies that need their own, by name. with_: a file of rules for all of them. Raises
-    PsearchError."""
+    """Return the kernels of the policies that need their own. with_: file of rules for all. Raises PsearchError."""
     from psearch import options
 
     return {name: options.kernels_of(name, with_) for name in names if with_ or name not in POLICY_NAMES}
@@ -146,8 +144,7 @@ def read_positions(options: argparse.Namespace) -> list[SuitePosition]:
 def positions_and_kernels(
     options: argparse.Namespace, names: Sequence[str]
 ) -> tuple[Sequence[SuitePosition | GameSuitePosition], dict[str, KernelSet]]:
-    """Return the positions of the suite or the game, and the kernels of the policies (`serial` included) that need
-    their own. Raises PsearchError."""
+    """Return the positions, and the kernels of the policies (and `serial`) that need their own. Raises PsearchError."""
     if options.game is None:
         return read_positions(options), kernels_of([*names, "serial"], options.with_)
     from psearch.games.searching import game_kernels, game_suite
@@ -239,7 +236,7 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
         fit_times,
         legend,
         pair_lines,
-        pair_objects,
+        pairs,
         searched,
         summarise,
         table,
@@ -261,7 +258,10 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
         "driver": found.driver,
         "depths": found.rule,
         **({"costs": found.costs, "fits": list(map(asdict, fits))} if ceilings is None else {"ceilings": ceilings}),
-        "pairs": pair_objects(found.samples),
+        "pairs": [
+            {"threads": count, "policy": policy, "over": first, **pair._asdict()}
+            for (count, policy, first), pair in pairs(found.samples).items()
+        ],
         "log": None if log is None else str(log),
         "interrupted": found.interrupted,
     }

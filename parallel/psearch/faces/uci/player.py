@@ -237,7 +237,6 @@ class Player:
         self._settle()
 
     def _tell_progress(self, text: str) -> None:
-        """Report the progress of the compiler from time to time."""
         self._is_compiling = True
         if time.monotonic() - self._progress_at >= _PROGRESS_INTERVAL_S:
             self._progress_at = time.monotonic()

@@ -32,10 +32,8 @@ _TOGETHER = "Rules with a file as Policy"
 
 
 class FileOption(Generic[_T]):
-    """Holds what the path in an option leads to; `value` is None without a usable path.
-
-    A failure is reported once, and switches the option off until the path changes or `retry` is called.
-    """
+    """Holds what the path in an option leads to; `value` is None without a usable path. A failure is reported once, and
+    switches the option off until the path changes or `retry` is called."""
 
     def __init__(
         self,
@@ -159,8 +157,7 @@ class Resources:
         return Own(policy, with_, kernels)
 
     def _own(self, policy: str) -> Own | None:
-        """Return the kernels of the files of Policy and Rules, which must be the same file if both are files. policy:
-        value of Policy."""
+        """Return the kernels of the files of Policy and Rules, which must be the same file. policy: value of Policy."""
         own, rules = self._policy.value, self._rules.value
         if own is not None and rules is not None and own.kernels.file != rules.kernels.file:
             self._notices.fails(
@@ -177,8 +174,7 @@ class Resources:
         return values.search_options(self._network.value or ("", ""), self._own(values["Policy"]))
 
     def restore(self, may_wait: Callable[[], bool]) -> bool:
-        """Replace lost or late workers now, not on the clock of the next move, while `may_wait`. Return whether there
-        were any."""
+        """Replace lost or late workers while `may_wait`, so not on the clock. Return whether there were any."""
         notes = self.searcher.restore(may_wait)
         for text in notes:
             self.note(text)
@@ -211,8 +207,7 @@ class Resources:
             self.searcher.supervisor.forget()
 
     def write_trace(self, board: chess.Board, how: Mapping[str, str], is_wanted: Callable[[], bool]) -> None:
-        """Write the trace of the last search, if one is requested, while `is_wanted`. how: further facts for the file.
-        A failure is reported once."""
+        """Write the trace of the last search, if requested, while `is_wanted`. how: further facts for the file."""
         path = self._trace.value
         if path is None or not self.searcher.are_there:
             return

@@ -92,7 +92,6 @@ class Turn:
         return False
 
     def _request(self) -> SearchRequest:
-        """Return the request for the search, on the clock of the command."""
         command = self.command
         root_moves = self._root_moves()
         self.go.control.clock = self._time_manager(len(root_moves or list(islice(self.board.legal_moves, 2))))
@@ -232,9 +231,7 @@ def bestmove_line(*moves: chess.Move) -> str:
 
 def shown_wdl(board: chess.Board, info: Info, tablebases: int | None) -> Wdl:
     """Return win, draw and loss in thousandths for `info ... wdl`, from the endgame tables or else from the model.
-
-    tablebases: their result, WIN to LOSS, if they were probed. A mate score is certain, too.
-    """
+    tablebases: their result, WIN to LOSS, if they were probed. A mate score is certain, too."""
     score = info.score.relative
     if tablebases is None or score.is_mate():
         return wdl_of_score(score, board)
@@ -244,10 +241,8 @@ def shown_wdl(board: chess.Board, info: Info, tablebases: int | None) -> Wdl:
 def count_moves(
     board: chess.Board, depth: int, threads: int, progress: Callable[[str], None], is_stopped: Callable[[], bool]
 ) -> str:
-    """Run a perft and return the lines that `go perft` prints. Raises PsearchError when it is stopped.
-
-    progress: takes lines while the kernels are compiled, which happens once and is not counted in the time.
-    """
+    """Run a perft and return the lines that `go perft` prints. progress: takes lines while kernels are compiled, which
+    is not timed. Raises PsearchError when it is stopped."""
     load_kernels(PERFT, progress=progress)
     counts, seconds = count_leaves(board, depth, threads, is_stopped)
     lines = sorted(f"{board.uci(move)}: {nodes}" for move, nodes in counts.items())

@@ -65,10 +65,8 @@ class CurrentPosition:
         self._is_refused = False
 
     def set_up(self, words: Sequence[str], chess960: bool) -> None:
-        """Carry out a `position` command. Raises PsearchError; there is no position then.
-
-        Clients send the whole game at each move, so only new moves are played if it continues the last good position.
-        """
+        """Carry out a `position` command. Raises PsearchError; there is no position then. Clients send the whole game
+        at each move, so only new moves are played if it continues the last good position."""
         from psearch.text.fen import parse_position
         from psearch.text.moves import parse_move
 
@@ -89,8 +87,7 @@ class CurrentPosition:
         self._is_refused = False
 
     def board(self, chess960: bool) -> chess.Board:
-        """Return a copy of the board with its moves; a board without pieces if the last position was refused. chess960:
-        write castling as king takes rook."""
+        """Return a copy of the board with its moves; without pieces if the last position was refused."""
         import chess
 
         if self._is_refused:
@@ -135,9 +132,7 @@ class Uci:
 
     def run(self, lines: Iterable[str]) -> None:
         """Carry out commands until `quit` or the end of the input. Failures are reported, and the next command is read.
-
-        No worker remains at the end, but a compiling thread may.
-        """
+        No worker remains at the end, but a compiling thread may."""
         try:
             for line in lines:
                 try:
@@ -241,10 +236,8 @@ class Uci:
 
 
 def run_uci(is_over: Callable[[], bool] = lambda: False) -> None:
-    """Speak UCI on stdin and stdout until `quit`, the end of the input, or a signal that makes `is_over()` true.
-
-    Raises OSError when stdout is closed or no longer read.
-    """
+    """Speak UCI on stdin and stdout until `quit`, the end of the input, or a signal that makes `is_over()` true. Raises
+    OSError when stdout is closed or no longer read."""
     if sys.stdin is None:
         return
     if not hasattr(sys.stdout, "fileno"):

@@ -25,7 +25,7 @@ SHOW_S = 0.05
 PATIENCE_S = 3.0
 """Time that a closed page has to return before its searches end, in seconds."""
 _MOST_WAITING = 2_000
-"""Most unsent messages of a page. With more it is frozen; it is closed, and gets the whole state when it returns."""
+"""Most unsent messages of a page. With more it is closed, and gets the whole state when it returns."""
 _MOST_UNHANDLED = 32
 """Most queued messages of a part; receiving waits while the queue is full."""
 _CORE = ("board", "analysis", "engine", "play", "review")
@@ -38,8 +38,7 @@ class Connection:
     def __init__(self, shared_engine: SharedEngine) -> None:
         self.shared_engine = shared_engine
         self.handlers: dict[str, Callable[[Payload], object]] = {}
-        """Handlers of payloads by type of message, added by the parts; they may be coroutines. A PsearchError goes to the
-        page as an error of the part."""
+        """Handlers of payloads by type of message, added by the parts; they may be coroutines."""
         self.left_at: float | None = time.monotonic()
         """Time when its WebSocket closed; None while it has one."""
         self._socket: WebSocket | None = None
@@ -87,8 +86,7 @@ class Connection:
             self._shown[type] = payload
 
     def begin(self, part: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run long work in the background, at most until the page is closed. A PsearchError is shown in this part of the
-        page."""
+        """Run long work in the background until the page closes; show its PsearchErrors in this part of the page."""
 
         async def guarded() -> None:
             try:
@@ -105,8 +103,7 @@ class Connection:
         return task
 
     async def attach(self, socket: WebSocket) -> asyncio.Task[None]:
-        """Use a new WebSocket instead of a former one, and send the whole state. Return the task that sends messages,
-        to be cancelled at the end."""
+        """Use a new WebSocket and send the whole state. Return the sending task, to be cancelled at the end."""
         former, self._socket = self._socket, socket
         if former is not None:
             await _close(former, 4001, "this board was opened in another tab")
@@ -171,7 +168,6 @@ class Connection:
         await self._queues[name].put((type, payload))
 
     async def _handle(self, queue: asyncio.Queue[tuple[str, Payload]]) -> None:
-        """Handle the messages of one queue in order."""
         while True:
             type, payload = await queue.get()
             try:

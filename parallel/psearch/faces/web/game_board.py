@@ -92,8 +92,7 @@ class GameBoard:
         return self.shown._replace(tree=tree, opened=opened, review=self.review)
 
     def step(self, back: bool) -> Shown:
-        """Return the board before the last change, or the one undone, and keep the present one. Raises PsearchError if
-        there is none."""
+        """Undo or redo: return the other board, and keep the present one. Raises PsearchError if there is none."""
         source, target = (self._former, self._later) if back else (self._later, self._former)
         if not source:
             raise PsearchError(f"there is nothing to {'undo' if back else 'redo'}")

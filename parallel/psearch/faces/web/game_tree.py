@@ -78,8 +78,6 @@ def _source_of(text: str) -> Source:
 
 @dataclass
 class _Entry:
-    """Holds data of a node of a tree."""
-
     number: int
     facts: dict[str, Any] | None = None
     """Unchanging facts for the page."""

@@ -55,7 +55,9 @@ class Page(Connection):
             "play.start": self._start_game,
             "play.back": self._take_back,
             "board.move": self._move,
-            "board.say": self._say,
+            "board.say": lambda payload: self._play(
+                move_in_words(self.board.tree.board(), text_of(payload, "text", 20))
+            ),
             "board.go": self._go,
             "board.line": self._line,
             "board.peek": self._peek,
@@ -92,7 +94,6 @@ class Page(Connection):
         self.match.close()
 
     def _tell_facts(self, payload: Payload) -> None:
-        """Send the facts that the page needs for its menus."""
         settings = [setting_facts(option) for option in PAGE_SETTINGS]
         self.send("page.facts", {"version": __version__, "settings": settings, "elo": [MIN_ELO, MAX_ELO]})
 
@@ -109,7 +110,6 @@ class Page(Connection):
         self.review.change({})
 
     def _take_back(self, payload: Payload) -> None:
-        """Take back the user's last move."""
         self.match.take_back()
         self.analyst.stop("a game is being played")
         self.review.stop()
@@ -131,7 +131,6 @@ class Page(Connection):
         self._put(Shown(tree))
 
     def _step(self, back: bool) -> None:
-        """Undo or redo a change of the board."""
         self.match.check_may_change()
         self._put(self.board.step(back))
 
@@ -158,10 +157,6 @@ class Page(Connection):
         except PsearchError:
             self.board.tell_position()  # the page has moved the piece already
             raise
-
-    def _say(self, payload: Payload) -> None:
-        """Make a move that was typed: `text`."""
-        self._play(move_in_words(self.board.tree.board(), text_of(payload, "text", 20)))
 
     def _go(self, payload: Payload) -> None:
         """Go to another position of the game: `id`."""

@@ -44,8 +44,7 @@ class Terms:
 
     @classmethod
     def of(cls, payload: Payload) -> Terms:
-        """Read the terms: `color` (white, black, random), `elo` or null, `clock` (seconds) or null, `increment`,
-        `movetime`. Raises PsearchError."""
+        """Read `color` (or random), `elo` or null, `clock` (seconds) or null, `increment`, `movetime`."""
         color = choice_of(payload, "color", ("white", "black", "random"))
         human = random.random() < 0.5 if color == "random" else color == "white"
         elo = None if payload.get("elo") is None else whole_of(payload, "elo", MIN_ELO, MAX_ELO)
@@ -238,7 +237,6 @@ class Match:
         return choose_line(found, elo, random.Random()).pv[0]
 
     def _make(self, move: chess.Move) -> None:
-        """Make a move for the side to move."""
         mover = self._turn
         used_s = self._stop_clock()
         tree = self._board.tree

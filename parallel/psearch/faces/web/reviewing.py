@@ -115,7 +115,6 @@ class Review:
                 self._tell(line, answers, len(tasks), False, ended)
 
     def _tell(self, line: _MainLine, answers: Mapping[int, Answer], total: int, is_running: bool, text: str) -> None:
-        """Send the present state to the page."""
         judged = judge_game(line.work, answers)
         moves = []
         board = line.work.game.board()

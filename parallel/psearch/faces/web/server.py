@@ -355,7 +355,6 @@ def _file(request: Request, access: Access, files: dict[str, StaticFile]) -> Res
 
 
 async def _talk(websocket: WebSocket, access: Access) -> None:
-    """Serve one WebSocket until it closes."""
     await websocket.accept()
     websocket.app.state.is_asked.set()
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # closed by either side

@@ -184,8 +184,7 @@ class SharedEngine:
 
     @contextlib.asynccontextmanager
     async def cores(self, reason: str) -> AsyncIterator[None]:
-        """Reserve the cores for other processes, one user at a time: no analysis runs inside, but tasks do. reason:
-        why, for the pages."""
+        """Reserve the cores for other processes: no analysis runs inside, but tasks do. reason: text for the pages."""
         async with self._cores:
             self._pauses.append(reason)
             self._begin_again()
@@ -259,7 +258,6 @@ class SharedEngine:
         self._tell_all("engine.state", self.facts)
 
     async def _search(self, wanted: WantedAnalysis) -> None:
-        """Search until the end, or until something else is requested."""
         if self._wanted is not wanted or self._tasks or self._pauses:
             self._changed.set()
             return

@@ -176,7 +176,6 @@ class OwnGame:
         return None if self.supervisor is None else self.supervisor.recorder
 
     def _tell(self, **facts: Any) -> None:
-        """Send the state with these changes to the page."""
         self._facts.update(facts)
         self._page.show("game.state", dict(self._facts))
 
@@ -284,7 +283,6 @@ class BackgroundWork:
         self._page.send(*self._latest)
 
     def _tell_choices(self, payload: Payload) -> None:
-        """Send the choices for the form."""
         choices = {"policies": self._policies, "most_workers": MOST_WORKERS, "nodes": list(_NODES)}
         choices |= {"pruning": list(PRUNING_MODES), "drivers": list(STUDY_DRIVERS), "rules": self._rules}
         self._page.send("laboratory.choices", choices)

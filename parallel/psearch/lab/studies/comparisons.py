@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -83,9 +83,7 @@ def speedups(samples: Samples, field: str = "seconds") -> dict[tuple[int, str], 
 
 def mean_interval(values: np.ndarray, rounds: int = 2000) -> tuple[float, float]:
     """Return the 95% interval of the mean of `values`, of shape (n,), by a percentile bootstrap with a fixed seed.
-
-    `scipy.stats.bootstrap` does as much, but scipy is no dependency of `psearch speedup`.
-    """
+    `scipy.stats.bootstrap` does as much, but scipy is no dependency of `psearch speedup`."""
     picks = np.random.default_rng(1).integers(values.size, size=(rounds, values.size))
     low, high = np.quantile(values[picks].mean(axis=1), (0.025, 0.975))
     return float(low), float(high)
@@ -185,10 +183,8 @@ def paired(first: Speedups, other: Speedups) -> Pair | None:
 
 
 def pairs(samples: Samples) -> dict[tuple[int, str, str], Pair]:
-    """Return the comparison of every policy with the first one, by worker count and both names.
-
-    Policies are compared on each position, because overlapping intervals in the table prove nothing.
-    """
+    """Return the comparison of every policy with the first one, by worker count and both names. Policies are compared
+    on each position, because overlapping intervals in the table prove nothing."""
     found = speedups(samples)
     first = next((policy for _, policy in found), "")
     compared = {
@@ -197,14 +193,6 @@ def pairs(samples: Samples) -> dict[tuple[int, str, str], Pair]:
         if policy != first and (count, first) in found
     }
     return {names: pair for names, pair in compared.items() if pair is not None}
-
-
-def pair_objects(samples: Samples) -> list[dict[str, Any]]:
-    """Return the pairs as plain data."""
-    return [
-        {"threads": count, "policy": policy, "over": first, **pair._asdict()}
-        for (count, policy, first), pair in pairs(samples).items()
-    ]
 
 
 def pair_lines(samples: Samples) -> str:
@@ -245,10 +233,8 @@ def fit_times(rows: Sequence[Row]) -> list[Fit]:
 
 
 def non_negative_pair(terms: np.ndarray, wanted: np.ndarray) -> tuple[float, float]:
-    """Solve least squares with two non-negative unknowns. terms: (n, 2), wanted: (n,).
-
-    `scipy.optimize.nnls` does as much, but scipy is no dependency of `psearch simulate`.
-    """
+    """Solve least squares with two non-negative unknowns. terms: (n, 2), wanted: (n,). `scipy.optimize.nnls` does as
+    much, but scipy is no dependency of `psearch simulate`."""
     found = np.linalg.lstsq(terms, wanted, rcond=None)[0]
     if found.min() < 0:  # then one of the two is zero at the minimum, and the other is its best value alone
         alone = np.diag((wanted @ terms / (terms**2).sum(axis=0)).clip(0))

@@ -111,8 +111,7 @@ def plot_simulation(path: Path, rows: Sequence[Row], title: str, notes: Sequence
 def plot_speedup(
     path: Path, samples: Samples, rows: Sequence[Row], ceilings: Mapping[int, float], title: str, notes: Sequence[str]
 ) -> None:
-    """Draw a bar with its 95% interval for each policy and worker count, a dot for each position, and the ceilings of
-    the hardware by worker count."""
+    """Draw a bar with its 95% interval for each policy and count, dots for the positions, and the ceilings."""
     from psearch.lab.studies.comparisons import speedups
 
     figure, axes = _figure(max(7.0, 1.6 + 1.1 * len(rows)), 5)

@@ -95,8 +95,7 @@ class RuleReport:
     used: float
     """Share of these moves whose result was used; the same for every rule."""
     wasted: dict[str, float]
-    """Share of all nodes thrown away by cutoffs at nodes of each expected type, in virtual time. The sum over the types
-    is the same for every rule."""
+    """Share of all nodes thrown away by cutoffs at nodes of each expected type, in virtual time."""
 
 
 def bins_of(seen: np.ndarray, hits: np.ndarray, predicted: np.ndarray | None = None) -> list[ReliabilityBin]:

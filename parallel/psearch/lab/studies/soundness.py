@@ -255,7 +255,6 @@ class Verifier(AbstractContextManager["Verifier"]):
 
 
 def _violation(board: chess.Board, record: np.void) -> Violation:
-    """Return a violation from its record in the arena."""
     walk = board.copy()
     line = []
     for code in record["line"][: int(record["ply"])].tolist():

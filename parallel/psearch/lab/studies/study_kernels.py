@@ -128,10 +128,7 @@ def after_quiescence_checking(ctx, wk, frame, value):
 
 @kernel(void(Context, Worker, Frame, i64, i64))
 def _check(ctx, wk, frame, alpha, value):
-    """Check the bound of a searched move: value <= bound <= alpha, and bound >= M(C) + B of the child.
-
-    value, alpha: from the node's point of view.
-    """
+    """Check the bound of a searched move: value <= bound <= alpha, and bound >= M(C) + B of the child."""
     bound = _visit_of(ctx, wk).bound
     if bound == NO_SCORE:
         return
@@ -156,8 +153,7 @@ def _check(ctx, wk, frame, alpha, value):
 
 @kernel(i64(Uniform, Level, i64))
 def _judge(un, level, value):
-    """Return the actual type of a node. Count the rules that predicted another type, and a value (exact or a bound)
-    that contradicts the assigned one."""
+    """Return the actual type of a node; count wrong predictions, and a value that contradicts the assigned one."""
     outcome = PV_NODE
     is_right = level.value == value
     if value >= level.beta:

@@ -37,8 +37,7 @@ _LONGEST_NAME = 100
 _TOO_QUICK = 0.05
 """A position is left out if its nearest depth needs less than this share of the wanted size."""
 NODES_A_WORKER = 10_000
-"""With fewer nodes per worker, 8 workers are idle more than 8% of the time, and more than 6% slower than on larger
-trees."""
+"""Least nodes per worker: with fewer, 8 workers are idle over 8% of the time, and 6% slower than on larger trees."""
 POSITIONS = 12
 """The mean of fewer positions is uncertain by more than a quarter."""
 _SPREAD = 0.45
@@ -95,8 +94,7 @@ def rule_name(depth: int | None) -> str:
 
 
 def depth_rule(facts: Mapping[str, Any]) -> str:
-    """Describe how the depths of a log were chosen and which positions were left out, by its facts `about` and
-    `left_out`."""
+    """Describe how the depths of a log were chosen, and which positions were left out."""
     about, names = facts.get("about"), facts.get("left_out")
     about = about if isinstance(about, Mapping) else {}
     arguments = about.get("arguments")

@@ -118,10 +118,8 @@ class Count:
 
 
 def count_uniform(breadth: int, depth: int, seed: int = 1) -> Iterator[Count]:
-    """Search the tree of a seed; yield the counts so far from time to time, and the final counts at the end.
-
-    It visits `least_leaves(breadth, depth)`; memory is one record per ply. The kernels must be loaded.
-    """
+    """Search the tree of a seed; yield the counts so far from time to time, and the final counts at the end. It visits
+    `least_leaves(breadth, depth)`; memory is one record per ply. The kernels must be loaded."""
     levels = np.zeros(depth + 1, level_dtype)
     levels[0]["key"] = seed
     levels[0]["alpha"] = levels[0]["alpha_at_entry"] = levels[0]["best"] = -INFINITE

@@ -25,7 +25,6 @@ OnMessage = Callable[[str, dict[str, Any]], None]
 
 
 def _begin(program: Program) -> Callable[[Order], dict[str, Any]]:
-    """Return the function that does the job, in its process."""
     os.nice(_NICE)
 
     def tell(text: str, share: float) -> None:
@@ -40,10 +39,8 @@ def _begin(program: Program) -> Callable[[Order], dict[str, Any]]:
 
 
 class BackgroundJob:
-    """Runs one job. A thread passes its messages to `on_message`; a final message always comes.
-
-    task: `experiment` or `trace`; arguments: fields of `laboratory.Experiment`, or `text`.
-    """
+    """Runs one job. A thread passes its messages to `on_message`; a final message always comes. task: `experiment` or
+    `trace`; arguments: fields of `laboratory.Experiment`, or `text`."""
 
     def __init__(self, task: str, arguments: Mapping[str, Any], on_message: OnMessage) -> None:
         self._order = (task, dict(arguments))

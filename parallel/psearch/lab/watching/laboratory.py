@@ -44,8 +44,7 @@ MOST_CELLS = 400
 MOST_CHARACTERS = 32 << 20
 """Longest trace that is read, in characters (psearch writes ASCII)."""
 _MOST_TIMES = 20
-"""Node limit of a search, as a multiple of the nodes of one worker: workers that do not split each search most of
-them."""
+"""Node limit of a search, as a multiple of the nodes of one worker. Workers that do not split search most of it."""
 _HASH_MB = 64
 _EVENTS = 1 << 20
 """Most events of a trace for all workers together: 64 MiB."""
@@ -238,8 +237,7 @@ def segments_of(slices: Iterable[Slice]) -> list[Segment]:
 
 
 def _iteration(args: Mapping[str, Any], begin: int, end: int) -> dict[str, Any]:
-    """Return a search of the root from its slice. Raises ValueError, TypeError or KeyError for anything that psearch
-    does not write."""
+    """Return a search of the root from its slice. Raises ValueError, TypeError or KeyError for bad data."""
     score, move = args.get("score"), args.get("move")
     return {
         "depth": int(args["depth"]),

@@ -23,10 +23,7 @@ def chess_lines(root: np.ndarray) -> ChessLines | None:
 
 
 def board_of(record: np.ndarray) -> chess.Board | None:
-    """Return the board of a `position_dtype` record in an array; None if it is not a valid position.
-
-    The move number is unknown and set to 1.
-    """
+    """Return the board (at move 1) of a `position_dtype` record; None if it is not a valid position."""
     board = chess.Board(None)
     for square, code in enumerate(record["board"][0].tolist()):
         if code:

@@ -83,7 +83,6 @@ class Memory:
         return np.where(homes >= 0, self._valid(self._node["open_parent"][np.maximum(homes, 0)]), -1)
 
     def _valid(self, homes: np.ndarray) -> np.ndarray:
-        """Replace invalid numbers of frames by -1."""
         return np.where((homes >= 0) & (homes < self._stacks * MAX_PLY), homes, -1)
 
     def line(self, stack: int, ply: int) -> tuple[int, ...]:
@@ -118,10 +117,8 @@ class OpenNodeTree:
         """Lines of the last look by split number."""
 
     def look(self, memory: Memory, lines: NodeLines, budget_s: float | None = None) -> tuple[list[dict[str, Any]], int]:
-        """Return the open nodes, parents before children, and the number of those left out.
-
-        `moves` and `words` (in SAN) lead to a node from its parent, or from the root if the parent was left out.
-        """
+        """Return the open nodes, parents before children, and the number of those left out. `moves` and `words` (in
+        SAN) lead to a node from its parent, or from the root if the parent was left out."""
         workers, stacks, plies = memory.places()
         chains = memory.chains(stacks, plies)
         homes, counts = np.unique(chains[chains >= 0], return_counts=True)
@@ -172,7 +169,6 @@ class OpenNodeTree:
 def _described(
     record: np.void, lines: NodeLines, line: NodeLine, reached: list[tuple[int, int]], no_cutoff: np.ndarray
 ) -> dict[str, Any]:
-    """Return the facts of a node for JSON."""
     kind, inside, handed_out = (int(record[name]) for name in ("split_type", "inside", "moves_done"))
     finished = max(0, handed_out - inside)
     bound = BOUND_NONE if record["tt_bound"] == BOUND_EXACT else int(record["tt_bound"])

@@ -53,10 +53,8 @@ class Track:
     """Follows one worker from look to look."""
 
     def __init__(self, count: int = 0, kind: int = IDLE, since: int = 0, nodes: int = 0) -> None:
-        """Start with a worker in a known state.
-
-        count, nodes: its events and nodes so far; kind, since: what it does, and since when in microseconds.
-        """
+        """Start with a worker in a known state. count, nodes: its events and nodes so far; kind, since: what it does,
+        and since when in microseconds."""
         self._seen = count
         self._kind = kind
         self._split = ""
@@ -73,10 +71,8 @@ class Track:
         """Begin and end of drawn search time that was not thrown away, latest last."""
 
     def look(self, log: np.ndarray, clock: Clock, now: int, nodes: int = 0) -> list[Segment]:
-        """Return the segments from the last look until `now` (microseconds).
-
-        log: an array with the record of head and events, which are in order of time. nodes: nodes of the worker so far.
-        """
+        """Return the segments from the last look until `now` (microseconds). log: an array with the record of head and
+        events, which are in order of time. nodes: nodes of the worker so far."""
         ring = log["events"][0]
         count = int(log["head"]["count"][0])
         first = max(self._seen, count - min(len(ring), _MOST_READ))
@@ -121,10 +117,8 @@ class Track:
         self._since = found[-1].end
 
     def _throw_away(self, nodes: int, at: int, split: str, us_per_node: float) -> Iterator[Segment]:
-        """Yield segments for nodes thrown away at `at`, over the latest search time before it.
-
-        They also correct earlier segments that were too long or too short because the speed has changed since.
-        """
+        """Yield segments for nodes thrown away at `at`, over the latest search time before it. They also correct
+        earlier segments that were too long or too short because the speed has changed since."""
         self._lost_nodes += nodes
         left = round(self._lost_nodes * us_per_node) - self._lost
         later: list[tuple[int, int]] = []
@@ -144,7 +138,6 @@ class Track:
 
 
 def _copied(ring: np.ndarray, first: int, count: int) -> list[Event]:
-    """Return events `first` to `count` of a ring."""
     if count <= first:
         return []
     begin, end = first % len(ring), (count - 1) % len(ring) + 1

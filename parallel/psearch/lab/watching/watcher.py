@@ -121,7 +121,6 @@ class WatchedSearch:
         return snapshot
 
     def _clock(self, virtual_now: int) -> tuple[Clock, int]:
-        """Return the workers' clock and its present time."""
         if self.recorder.is_virtual:
             return Clock(0, 1 / _TICKS_PER_US), virtual_now // _TICKS_PER_US
         ns = max(time.perf_counter_ns() - self.start.ns, _LEAST_CALIBRATION_NS)

@@ -1,7 +1,4 @@
-"""`psearch analyse`: search the positions of test suites, games or JSON lines.
-
-numba is imported only after the input has been checked.
-"""
+"""`psearch analyse`: search the positions of test suites, games or JSON lines."""
 
 from __future__ import annotations
 
@@ -142,8 +139,7 @@ def kind_of(inputs: Sequence[Input]) -> Kind:
 
 
 def file_kind(file: str, lines: Iterable[str]) -> Kind:
-    """Return the kind of a file by its name, else by its first line with content: a position is `startpos` or has
-    eight ranks."""
+    """Return the kind of a file by its name, else by its first line: a position is `startpos` or has eight ranks."""
     named = _KINDS.get(Path(file).suffix.lower())
     if named is not None:
         return named

@@ -33,7 +33,6 @@ examples:
   psearch leaves --count 200000000 40 10
   psearch leaves --count 0 --json 35 100"""
 
-
 _LEGEND = """\
 Leaves that alpha-beta visits in a tree of this many plies, in total and by type.
 counted: whether a search of that tree found the same numbers (only small trees are searched)"""
@@ -85,7 +84,6 @@ def _count(table: list[Leaves], options: argparse.Namespace) -> dict[int, Count]
 
 
 def _problems(row: Leaves, count: Count) -> list[str]:
-    """Return a line for each difference from the prediction."""
     problems = []
     if count.leaves != row:
         problems.append(f"{row.depth} plies: {count.leaves} counted, {row} by formula")

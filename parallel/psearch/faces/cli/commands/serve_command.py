@@ -50,8 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Serve until a signal arrives. Raises PsearchError if a library is missing, the port is taken, or a file cannot
-    be used."""
+    """Serve until a signal arrives. Raises PsearchError for a missing library, a taken port or an unusable file."""
     from psearch.results import PsearchError
 
     check_hash(options.hash)

@@ -1,7 +1,4 @@
-"""`psearch simulate`: estimate speedups in virtual time.
-
-Ctrl-C ends the study and prints the table of the finished searches, which are also in the log, if there is one.
-"""
+"""`psearch simulate`: estimate speedups in virtual time."""
 
 from __future__ import annotations
 
@@ -122,7 +119,6 @@ def _read(path: Path) -> study.StudyFound:
 
 
 def _simulate(options: argparse.Namespace) -> study.StudyFound:
-    """Run all searches, each logged when it is finished."""
     from psearch.files.raw_log import machine, machine_name
     from psearch.games.own_game import GamePosition
     from psearch.lab.studies.virtual_study import run_study

@@ -1,7 +1,4 @@
-"""`psearch speedup`: measure the time to depth with real worker processes.
-
-Ctrl-C ends the study and prints the table of the finished searches, which are also in the log, if there is one.
-"""
+"""`psearch speedup`: measure the time to depth with real worker processes."""
 
 from __future__ import annotations
 

@@ -33,7 +33,6 @@ examples:
   psearch verify-sound --epd suite.epd
   psearch verify-sound --epd suite.epd --depth 3 --positions 100 --json"""
 
-
 _LEGEND = """\
 moves checked: moves that sound mode would skip and plain mode searched; violations: moves
 whose value was above the bound that justified the skip; roots that differ: positions where
