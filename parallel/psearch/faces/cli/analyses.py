@@ -179,7 +179,7 @@ def open_session(
     jobs = options.jobs
     if jobs is None:
         jobs = MAX_THREADS if options.on else max(1, min(MAX_THREADS, usable_cores() // (options.threads or 1)))
-    tell: list[Callable[[str], None]] = [complain]
+    report: list[Callable[[str], None]] = [complain]
     with ExitStack() as stack:
         place = place_of(options.out)
         if place is not None:
@@ -194,12 +194,12 @@ def open_session(
         done = len(session.journal) if session.journal is not None else 0
         workers = jobs if total is None else max(1, min(jobs, total - done))
         settings = WorkerSettings(options.threads or 1, hash_mb, how, options.syzygy or "")
-        pool = make_pool(workers, settings, options.on, lambda note: tell[0](note))
+        pool = make_pool(workers, settings, options.on, lambda note: report[0](note))
         stack.callback(pool.close)
         if done:
             complain(f"{session.kept()}: continuing from there")
         progress = session.progress = stack.enter_context(AnalysisProgress(total, pool.work_done))
-        tell[0] = session.complain
+        report[0] = session.complain
         signals.searching = True
 
         def is_stopped() -> bool:

@@ -63,23 +63,23 @@ class GameBoard:
         self.keep()
         self.shown = self.shown._replace(tree=tree)
 
-    def tell_position(self) -> None:
+    def send_position(self) -> None:
         """Send the position on the board to the page."""
         self._page.send("board.position", self.tree.position())
 
-    def tell_game(self) -> None:
+    def send_game(self) -> None:
         """Send tree, position and PGN to the page, which keeps the PGN in case the server ends."""
         self._page.send("board.tree", {**self.tree.tree(), "undo": bool(self._former), "redo": bool(self._later)})
-        self.tell_position()
+        self.send_position()
         if self._writing is None or self._writing.done():
-            self._writing = self._page.begin("board", self._tell_pgn())
+            self._writing = self._page.begin("board", self._send_pgn())
 
-    def tell_games(self, opened: bool) -> None:
+    def send_games(self, opened: bool) -> None:
         """Send the list of games. opened: whether one was opened just now."""
         titles = [f"{number}. {game.title}" for number, game in enumerate(self.shown.games, 1)]
         self._page.send("board.games", {"titles": titles, "here": self.shown.number, "opened": opened})
 
-    async def _tell_pgn(self) -> None:
+    async def _send_pgn(self) -> None:
         await asyncio.sleep(self._written_at - time.monotonic())
         began = time.monotonic()
         pgn = self.tree.export()["pgn"]

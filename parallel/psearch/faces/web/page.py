@@ -49,7 +49,7 @@ class Page(Connection):
         self.review = Review(self, self.board, self.match)
         self._tabs = (Watching(self), OwnGame(self), BackgroundWork(self, self.board))
         self.handlers |= {
-            "page.facts": self._tell_facts,
+            "page.facts": self._send_facts,
             "engine.configure": self._configure_engine,
             "engine.forget": lambda payload: self.begin("engine", shared_engine.forget()),
             "play.start": self._start_game,
@@ -76,8 +76,8 @@ class Page(Connection):
     def come(self) -> None:
         self.match.come_back()
         self.send("engine.state", self.shared_engine.facts)
-        self.board.tell_games(opened=False)
-        self.board.tell_game()
+        self.board.send_games(opened=False)
+        self.board.send_game()
         self.send("analysis.state", self.analyst.facts)
         self.send("play.state", self.match.facts)
         self.send("review.state", self.board.review)
@@ -93,7 +93,7 @@ class Page(Connection):
         await super().close(reason)
         self.match.close()
 
-    def _tell_facts(self, payload: Payload) -> None:
+    def _send_facts(self, payload: Payload) -> None:
         settings = [setting_facts(option) for option in PAGE_SETTINGS]
         self.send("page.facts", {"version": __version__, "settings": settings, "elo": [MIN_ELO, MAX_ELO]})
 
@@ -121,8 +121,8 @@ class Page(Connection):
         self.match.forget()
         self.board.shown = other
         self.review.change(other.review)
-        self.board.tell_games(opened)
-        self.board.tell_game()
+        self.board.send_games(opened)
+        self.board.send_game()
         self.analyst.follow_other_game()
 
     def _put_tree(self, tree: GameTree) -> None:
@@ -140,28 +140,28 @@ class Page(Connection):
             self.match.take_move(move)
             return
         self.board.tree.play(move)
-        self._tell_change()
+        self._send_change()
 
-    def _tell_change(self) -> None:
-        self.board.tell_game()
+    def _send_change(self) -> None:
+        self.board.send_game()
         self.analyst.follow()
 
     def _move(self, payload: Payload) -> None:
         """Move a piece: `from`, `to`, `promotion` (q, r, b, n or empty), in the position `at`."""
         if _number(payload, "at") != self.board.tree.number:
-            self.board.tell_position()  # it was meant for another position
+            self.board.send_position()  # it was meant for another position
             return
         words = [text_of(payload, name, 2) for name in ("from", "to", "promotion")]
         try:
             self._play(move_of(self.board.tree.board(), *words))
         except PsearchError:
-            self.board.tell_position()  # the page has moved the piece already
+            self.board.send_position()  # the page has moved the piece already
             raise
 
     def _go(self, payload: Payload) -> None:
         """Go to another position of the game: `id`."""
         self.board.tree.go(_number(payload))
-        self.board.tell_position()
+        self.board.send_position()
         self.analyst.follow()
 
     def _line(self, payload: Payload) -> None:
@@ -169,7 +169,7 @@ class Page(Connection):
         self.match.check_may_change()
         for word in texts_of(payload, "moves", _LONGEST_LINE):
             self.board.tree.play(move_of(self.board.tree.board(), word[:2], word[2:4], word[4:]))
-        self._tell_change()
+        self._send_change()
 
     def _peek(self, payload: Payload) -> None:
         """Send the position at the end of a line: `moves` in UCI notation, from the position `at`."""
@@ -226,13 +226,13 @@ class Page(Connection):
         before = self.board.tree.copy()
         self.board.tree.remove(_number(payload))
         self.board.keep(before)
-        self._tell_change()
+        self._send_change()
 
     def _promote(self, payload: Payload) -> None:
         """Make the moves up to this one the main line: `id`."""
         self.match.check_may_change()
         self.board.tree.promote(_number(payload))
-        self.board.tell_game()
+        self.board.send_game()
 
 
 def _number(payload: Payload, name: str = "id") -> int:
@@ -250,7 +250,7 @@ class Pages:
 
     def start(self) -> None:
         """Start the engine in the background. Called in the event loop."""
-        self.shared_engine = SharedEngine(self._settings, self._tell_all)
+        self.shared_engine = SharedEngine(self._settings, self._send_all)
         self.shared_engine.start()
 
     async def page(self, page_id: str) -> Page | None:
@@ -272,6 +272,6 @@ class Pages:
         self._pages.clear()
         await self.shared_engine.close()
 
-    def _tell_all(self, type: str, payload: dict[str, Any]) -> None:
+    def _send_all(self, type: str, payload: dict[str, Any]) -> None:
         for page in self._pages.values():
             page.send(type, payload)

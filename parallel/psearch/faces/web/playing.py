@@ -111,7 +111,7 @@ class Match:
         self._began = time.time()
         self._terms, self._result, self.is_running, self._last = terms, "", True, tree.game
         self._left = {} if terms.clock_s is None else dict.fromkeys(chess.COLORS, terms.clock_s)
-        self._board.tell_game()
+        self._board.send_game()
         self._next_turn()
 
     def check_may_change(self) -> None:
@@ -148,7 +148,7 @@ class Match:
         tree.renumber()
         tree.game.headers["Result"] = "*"
         self.is_running, self._result = True, ""
-        self._board.tell_game()
+        self._board.send_game()
         self._next_turn()
 
     def forget(self) -> None:
@@ -255,7 +255,7 @@ class Match:
             self._last.set_clock(self._left[mover])
         if not follows:
             tree.here = watched  # a user who looks at an earlier move stays there
-        self._board.tell_game()
+        self._board.send_game()
         outcome = self._last.board().outcome(claim_draw=True)
         if outcome is not None:
             self._end(outcome_text(outcome), outcome.result())
@@ -277,7 +277,7 @@ class Match:
             self._left[self._turn] = max(0.0, self._left[self._turn] - used_s)
         self.is_running, self._result = False, reason
         self._board.tree.game.headers["Result"] = result
-        self._board.tell_game()
+        self._board.send_game()
         self._page.send("play.state", self.facts)
 
     def _stop(self) -> float:

@@ -84,7 +84,7 @@ class Review:
         next_look = 0.0
         ended, problem = "stopped", ""
         waiting = "" if shared_engine.has_cores else "waiting for an analysis in another tab"
-        self._tell(line, answers, len(tasks), True, waiting)
+        self._send(line, answers, len(tasks), True, waiting)
         try:
             async with (
                 shared_engine.cores("a game is being analysed"),
@@ -101,7 +101,7 @@ class Review:
                     line.tree.keep_score(line.numbers[ply], score, answer.line.depth)
                     began = loop.time()
                     if began >= next_look:
-                        self._tell(line, answers, len(tasks), True, "")
+                        self._send(line, answers, len(tasks), True, "")
                         next_look = began + max(_JUDGE_EVERY_S, _REST * (loop.time() - began))
             ended = problem
         finally:
@@ -110,11 +110,11 @@ class Review:
                 line.tree.write_scores(line.nodes)
                 with contextlib.suppress(PsearchError):  # too many moves by now
                     line.tree.renumber()
-                self._board.tell_game()
+                self._board.send_game()
             if self._board.tree is line.tree:
-                self._tell(line, answers, len(tasks), False, ended)
+                self._send(line, answers, len(tasks), False, ended)
 
-    def _tell(self, line: _MainLine, answers: Mapping[int, Answer], total: int, is_running: bool, text: str) -> None:
+    def _send(self, line: _MainLine, answers: Mapping[int, Answer], total: int, is_running: bool, text: str) -> None:
         judged = judge_game(line.work, answers)
         moves = []
         board = line.work.game.board()

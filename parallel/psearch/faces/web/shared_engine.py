@@ -77,7 +77,7 @@ class WantedAnalysis:
 class SharedEngine:
     """Starts, shares and ends the engine. Used in the event loop's thread only."""
 
-    def __init__(self, settings: EngineSettings, tell_all: Callable[[str, dict[str, Any]], None]) -> None:
+    def __init__(self, settings: EngineSettings, send_all: Callable[[str, dict[str, Any]], None]) -> None:
         self.settings = settings
         self.bounds = bounds_of(settings)
         self.state = "starting"
@@ -86,7 +86,7 @@ class SharedEngine:
         """Progress of the compiler, or the reason of the failure."""
         self.notes: list[str] = []
         """Latest notes about problems that were solved."""
-        self._tell_all = tell_all
+        self._send_all = send_all
         self._engine: AsyncEngine | None = None
         self._lock = asyncio.Lock()
         """Held while the engine is used."""
@@ -146,7 +146,7 @@ class SharedEngine:
     def note(self, text: str) -> None:
         """Tell all pages of a problem that was solved, such as a lost worker."""
         self.notes = [*self.notes, text][-_MOST_NOTES:]
-        self._tell_all("engine.note", {"text": text})
+        self._send_all("engine.note", {"text": text})
 
     def analyse(self, wanted: WantedAnalysis) -> None:
         """Begin an analysis instead of the present one."""
@@ -201,7 +201,7 @@ class SharedEngine:
         async with self.task() as engine:
             await engine.configure({"Threads": threads, "Hash": hash_mb})
             self.settings = replace(self.settings, threads=threads, hash_mb=hash_mb)
-        self._tell_all("engine.state", self.facts)
+        self._send_all("engine.state", self.facts)
 
     async def forget(self) -> None:
         """Clear the transposition table."""
@@ -255,7 +255,7 @@ class SharedEngine:
         self.state, self.progress = state, progress
         if state in ("ready", "failed"):
             self._settled.set()
-        self._tell_all("engine.state", self.facts)
+        self._send_all("engine.state", self.facts)
 
     async def _search(self, wanted: WantedAnalysis) -> None:
         if self._wanted is not wanted or self._tasks or self._pauses:

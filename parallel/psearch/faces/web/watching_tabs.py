@@ -159,7 +159,7 @@ class OwnGame:
         game = os.path.basename(page.shared_engine.settings.game)
         self._facts = {"game": game, "position": "", "running": False, "board": None, "text": ""}
         page.handlers |= {
-            "game.hello": lambda payload: self._tell() if game else None,
+            "game.hello": lambda payload: self._send_state() if game else None,
             "game.search": self._begin,
             "game.stop": lambda payload: self.stop(),
         }
@@ -175,7 +175,7 @@ class OwnGame:
     def _recorder(self) -> Recorder | None:
         return None if self.supervisor is None else self.supervisor.recorder
 
-    def _tell(self, **facts: Any) -> None:
+    def _send_state(self, **facts: Any) -> None:
         self._facts.update(facts)
         self._page.show("game.state", dict(self._facts))
 
@@ -195,23 +195,23 @@ class OwnGame:
         found = ""
         try:
             waiting = "" if shared_engine.has_cores else "waiting for the analysis of a game"
-            self._tell(running=True, position=text, board=None, text=waiting)
+            self._send_state(running=True, position=text, board=None, text=waiting)
             async with shared_engine.cores("a game of your own is being searched"):
                 found = await in_thread(partial(self._search, text, asyncio.get_running_loop()), self.stop)
         finally:
             OwnGame.running = None
-            self._tell(running=False, text=found)
+            self._send_state(running=False, text=found)
 
     def _search(self, text: str, loop: asyncio.AbstractEventLoop) -> str:
         """Search in a thread; return the result in words."""
         shared_engine, settings = self._page.shared_engine, self._page.shared_engine.settings
         game = Game(settings.game)
         self._position = position = game.read(text)
-        loop.call_soon_threadsafe(partial(self._tell, board=game.board_text(position), text=""))
+        loop.call_soon_threadsafe(partial(self._send_state, board=game.board_text(position), text=""))
         options = options_for(game, DEFAULT_POLICY)
 
         def show(result: GameResult) -> None:
-            loop.call_soon_threadsafe(partial(self._tell, text=iteration_text(result)))
+            loop.call_soon_threadsafe(partial(self._send_state, text=iteration_text(result)))
 
         def note(line: str) -> None:
             loop.call_soon_threadsafe(shared_engine.note, line)
@@ -245,7 +245,7 @@ class BackgroundWork:
         self._latest: tuple[str, dict[str, Any]] | None = None
         """Latest message, for a page that is reloaded."""
         page.handlers |= {
-            "laboratory.hello": self._tell_choices,
+            "laboratory.hello": self._send_choices,
             "laboratory.run": self._compare,
             "laboratory.stop": lambda payload: self.stop(),
             "trace.begin": self._expect,
@@ -267,14 +267,14 @@ class BackgroundWork:
 
         def tell(message: str, payload: dict[str, Any]) -> None:
             try:
-                loop.call_soon_threadsafe(self._tell, kind, message, payload)
+                loop.call_soon_threadsafe(self._send, kind, message, payload)
             except RuntimeError:  # the server has ended
                 return
 
         self._job = BackgroundJob(task, arguments, tell)
         BackgroundWork.running = self
 
-    def _tell(self, kind: str, message: str, payload: dict[str, Any]) -> None:
+    def _send(self, kind: str, message: str, payload: dict[str, Any]) -> None:
         if message != "progress":
             self._job = None
             if BackgroundWork.running is self:
@@ -282,7 +282,7 @@ class BackgroundWork:
         self._latest = f"{kind}.{message}", payload
         self._page.send(*self._latest)
 
-    def _tell_choices(self, payload: Payload) -> None:
+    def _send_choices(self, payload: Payload) -> None:
         choices = {"policies": self._policies, "most_workers": MOST_WORKERS, "nodes": list(_NODES)}
         choices |= {"pruning": list(PRUNING_MODES), "drivers": list(STUDY_DRIVERS), "rules": self._rules}
         self._page.send("laboratory.choices", choices)

@@ -27,13 +27,13 @@ OnMessage = Callable[[str, dict[str, Any]], None]
 def _begin(program: Program) -> Callable[[Order], dict[str, Any]]:
     os.nice(_NICE)
 
-    def tell(text: str, share: float) -> None:
+    def report(text: str, share: float) -> None:
         program.look()
         program.tell({"text": text, "share": round(share, 3)})
 
     def perform(order: Order) -> dict[str, Any]:
         task, arguments = order
-        return run(Experiment(**arguments), tell) if task == "experiment" else read_trace(arguments["text"], tell)
+        return run(Experiment(**arguments), report) if task == "experiment" else read_trace(arguments["text"], report)
 
     return perform
 

@@ -34,7 +34,7 @@ from psearch.trace.trace_file import Slice
 from psearch_core.chess.board.bridge import to_chess_move
 from psearch_core.constants import TYPE_NAMES
 
-Tell = Callable[[str, float], None]
+Report = Callable[[str, float], None]
 """Takes the name of the current step, and the share done from 0 to 1."""
 MOST_WORKERS = 64
 """Most virtual workers, and most tracks of a trace that are shown."""
@@ -95,7 +95,7 @@ class _TooManyNodes(Exception):
     pass
 
 
-def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
+def run(experiment: Experiment, report: Report) -> dict[str, Any]:
     """Run the three searches and return the results for JSON. Raises PsearchError if there is nothing to share."""
     board = experiment.board()
     pruning = pruning_named(experiment.pruning)
@@ -104,7 +104,7 @@ def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
         for policy in ("serial", *experiment.policies)
     )
     load_kernels(*dict.fromkeys(each.kernels.group(VIRTUAL) for each in (serial_options, *options)))
-    tell("finding the depth", 0.0)
+    report("finding the depth", 0.0)
     with contextlib.closing(Simulator(1, _HASH_MB, Costs())) as simulator:
         depths = simulator.iterations(
             board, serial_options, lambda found, nodes: is_decided(found, nodes, experiment.nodes)
@@ -114,7 +114,7 @@ def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
         raise PsearchError("this position is decided at once: there is nothing to share")
 
     def reporter(text: str, begun: float) -> Callable[[float], None]:
-        return lambda share: tell(text, begun + 0.35 * min(share / 1.5, 1.0))
+        return lambda share: report(text, begun + 0.35 * min(share / 1.5, 1.0))
 
     serial = _search(board, depth, 1, serial_options, reporter("one worker", 0.05))
     runs = [
@@ -263,7 +263,7 @@ def _compared(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def read_trace(text: str, tell: Tell = lambda text, share: None) -> dict[str, Any]:
+def read_trace(text: str, report: Report = lambda text, share: None) -> dict[str, Any]:
     """Return the timeline and the facts of a trace, for JSON. Raises PsearchError."""
     if len(text) > MOST_CHARACTERS:
         raise PsearchError(
@@ -271,13 +271,13 @@ def read_trace(text: str, tell: Tell = lambda text, share: None) -> dict[str, An
         )
     if not text.startswith(trace_file.OPENING):
         raise PsearchError(_NO_TRACE)
-    tell("reading", 0.1)
+    report("reading", 0.1)
     try:
         whole = json_value(text)
         facts, events = whole["otherData"], whole["traceEvents"]
         if not isinstance(facts, dict) or not isinstance(events, list):
             raise PsearchError(_NO_TRACE)
-        tell("drawing", 0.6)
+        report("drawing", 0.6)
         return _shown(facts, events)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         raise PsearchError(f"{_NO_TRACE}, or it is incomplete") from None

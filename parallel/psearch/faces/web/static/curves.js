@@ -59,7 +59,7 @@ export function reliability({ title, series }) {
   plot.append(text("predicted", { x: x(0.5), y: floor + 29 }));
   plot.append(text("observed", { transform: `translate(10 ${y(0.5)}) rotate(-90)` }));
   plot.append(line("ideal", x(0), y(0), x(1), y(1)));
-  const told = series.map(({ label, bins }, number) => {
+  const descriptions = series.map(({ label, bins }, number) => {
     const solid = bins.filter((bin) => bin.count >= LEAST_COUNT);
     const name = `curve-${number + 1}`;
     plot.append(svg("polyline", { class: `line ${name}`, points: pointsOf(solid.map((bin) => [x(bin.predicted), y(bin.observed)])) }));
@@ -70,7 +70,7 @@ export function reliability({ title, series }) {
     const pairs = solid.map((bin) => `${bin.predicted.toFixed(2)} gave ${bin.observed.toFixed(2)}`);
     return `${label}: ${pairs.join(", ") || "too few predictions"}`;
   });
-  plot.setAttribute("aria-label", `${title}. ${told.join(". ")}`);
+  plot.setAttribute("aria-label", `${title}. ${descriptions.join(". ")}`);
   const keys = series.map(({ label }, number) => el("li", {}, el("span", { class: `key curve-${number + 1}` }), label));
   return el("figure", { class: "reliability" }, el("figcaption", {}, title), plot, el("ul", { class: "keys" }, keys));
 }

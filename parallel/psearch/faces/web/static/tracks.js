@@ -67,14 +67,14 @@ export class TrackView {
   /** Describe the tracks for screen readers. */
   describe() {
     const { begin, end, rows, first } = this.range;
-    const told = [];
+    const words = [];
     for (let row = 0; row < Math.min(rows, 8); row++) {
       const shares = sharesOf(this.pieces, row, begin, end);
       const parts = [SEARCH, IDLE, ABORTED].map((kind) => `${KINDS[kind]} ${(100 * shares[kind]).toFixed(0)}%`);
-      told.push(`worker ${first + row} ${parts.join(", ")}`);
+      words.push(`worker ${first + row} ${parts.join(", ")}`);
     }
     const more = rows > 8 ? `; and ${rows - 8} more workers` : "";
-    this.canvas.setAttribute("aria-label", `${this.label}, ${timeText(end - begin)}: ${told.join("; ")}${more}`);
+    this.canvas.setAttribute("aria-label", `${this.label}, ${timeText(end - begin)}: ${words.join("; ")}${more}`);
   }
 
   draw() {
