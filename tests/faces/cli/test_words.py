@@ -54,8 +54,8 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
         ),
         (["speedup", "--second", "2"], "no option --second of psearch speedup: did you mean --seconds?"),
         (["--hlep"], "no option --hlep: did you mean --help?"),
-        (["analyse", "--infinite", "x.pgn"], "no option --infinite of psearch analyse: it is of UCI's go"),
-        (["--mate", "3", "startpos"], "no option --mate: it is of UCI's go"),
+        (["analyse", "--infinite", "x.pgn"], "no option --infinite of psearch analyse: it belongs to UCI's go"),
+        (["--mate", "3", "startpos"], "no option --mate: it belongs to UCI's go"),
         (["--depth", "–", "startpos"], "not '–'"),  # noqa: RUF001
         (["--depth", "a\\b", "startpos"], "not 'a\\b'"),
         (["startpos", "moves", "e2e4"], "did you mean `psearch --moves e2e4`?"),

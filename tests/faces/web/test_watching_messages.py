@@ -105,7 +105,7 @@ def test_an_experiment_runs_and_only_one_at_a_time(
         page.hear("laboratory.progress")
         for one, whose in ((other, "another page"), (page, "this page")):
             one.say("laboratory.run", **RUN)
-            assert f"{whose} has something computed" in one.hear("laboratory.error")["text"]
+            assert f"{whose} is still computing" in one.hear("laboratory.error")["text"]
         result = page.hear("laboratory.result")
         assert result["fen"] == MIDDLE_GAME
         page.say("laboratory.hello")
