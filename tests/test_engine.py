@@ -194,7 +194,7 @@ def test_a_death_is_told_and_the_search_goes_on(caplog: pytest.LogCaptureFixture
         thread.start()
         info = engine.analyse(chess.Board(), Limit(time=1.0))
         thread.join()
-        note = "worker 1 was killed by signal 9; new workers go on"
+        note = "worker 1 was killed by signal 9; new workers continue"
         assert info["string"] == note
         assert [(record.name, record.levelname, record.message) for record in caplog.records] == [
             ("psearch", "WARNING", note)

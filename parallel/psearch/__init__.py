@@ -1,8 +1,11 @@
-"""Parallel chess search over several processes.
+"""A chess engine whose worker processes search one tree in parallel.
 
-`psearch.search(fen, threads=8)` searches once, `psearch.Engine` and, on asyncio, `psearch.AsyncEngine` again and again,
-`psearch.analyse_many` any number of positions at a time; the command line is `psearch.faces.cli`, the UCI engine
-`psearch.faces.uci`, what is underneath `psearch.processes`. Importing this package loads neither numba nor any kernel.
+- `psearch.search(fen, threads=8)` runs one search.
+- `psearch.Engine` keeps its workers and its table for many searches; `psearch.AsyncEngine` does so on asyncio.
+- `psearch.analyse_many` and `psearch.analyse_many_async` search any number of positions, several at a time.
+- `psearch.evaluate` and `psearch.perft` need no search.
+
+Importing this package loads neither numba nor any kernel.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ _LAZY = {
         "psearch.batch.positions.many",
     ),
 }
-"""Where the names are that need python-chess, or numba."""
+"""Module of each name whose import needs python-chess or numba."""
 
 
 @lists_settings
@@ -91,18 +94,25 @@ def search(
     root_moves: RootMoves | None = None,
     **settings: Unpack[SearchKeywords],
 ) -> Result:
-    """Search one position and return the best move found.
+    """Search one position and return its `Result`.
 
-    `position` is `startpos`, a FEN (X-FEN and Shredder castling too) or a `chess.Board`, whose move stack
-    counts as the game's history. Every limit that is given applies, the first one reached ends the search;
-    with none the search takes 5 seconds. `mate`: stop when a mate in so many moves is found. `hash_mb` is the
-    size of the transposition table in MiB (None: 256), `multipv` the number of lines wanted (`Result.lines`),
-    `root_moves` the moves to choose from (None: all). Settings of the search are keywords, too:
+    - position: `startpos`, a FEN (X-FEN and Shredder castling too) or a `chess.Board`, whose move stack counts as the
+      game's history.
+    - threads: number of worker processes.
+    - depth, movetime_ms, nodes: limits in plies, milliseconds and nodes of all workers. The first one reached ends the
+      search; without any limit the search takes 5 seconds.
+    - mate: stop when a mate in at most this many moves has been found.
+    - hash_mb: size of the transposition table in MiB (None: 256).
+    - multipv: number of best lines to find (`Result.lines`).
+    - root_moves: moves to choose from (None: all).
+
+    The settings of the search are keywords, too:
 
     SETTINGS
 
-    Worker processes are started for this one call; to search more than once, keep an `Engine`. Raises
-    `psearch.PsearchError` for an illegal position or a bad argument, `psearch.WorkerDied` when a worker ends.
+    Each call starts its own worker processes; to search more than once, keep an `Engine`. Raises
+    `psearch.PsearchError` for an illegal position or a bad argument, and `psearch.WorkerDied` when workers die
+    repeatedly before the search has a result.
 
     >>> import psearch
     >>> result = psearch.search("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1", threads=2, depth=4, hash_mb=1)
@@ -138,12 +148,12 @@ def search(
 
 
 def __dir__() -> list[str]:
-    """The API, for Tab and `help`: most of it is imported when it is asked for."""
+    """Return the names of the API, for completion and `help`; most of them are imported on first use."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 def __getattr__(name: str) -> Any:
-    """What takes long to import, on demand: `psearch --help` should not wait for it."""
+    """Import a name on first use, so that `psearch --help` does not wait for slow imports."""
     if name == "wdl":
         from psearch.text.wdl import pov_wdl
 

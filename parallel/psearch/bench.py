@@ -1,4 +1,5 @@
-"""The benchmark: fixed positions, fixed depth, one worker, no clock in the search. Its node count is a fingerprint."""
+"""The benchmark: one worker searches fixed positions to a fixed depth, without a clock. Its node count is a
+fingerprint of the search."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from psearch_core.toolchain.groups import Progress
 BENCH_DEPTH = 14
 BENCH_HASH_MB = 16
 BENCH_NODES = 1_865_283
-"""What `psearch bench` counts. A commit that changes this number changes the search; it says so as `Bench: N`."""
+"""Node count of `psearch bench`. A commit that changes this number changes the search, and states it as `Bench: N`."""
 # Chosen for variety by the project: openings, tactics, endings, a mate, a Chess960 start.
 BENCH_POSITIONS = (
     chess.STARTING_FEN,
@@ -39,9 +40,9 @@ BENCH_POSITIONS = (
 
 
 def run_bench(progress: Progress | None = None, options: SearchOptions | None = None) -> tuple[int, float]:
-    """Search every position to `BENCH_DEPTH` from an empty table; nodes and seconds in all.
+    """Search every position to `BENCH_DEPTH` from an empty table. Return the total of nodes and of seconds.
 
-    options: of another search, by policy `serial`. Raises PsearchError.
+    options: the search to measure, with policy `serial`; None: the default search. Raises PsearchError.
     """
     options = options or SearchOptions(policy="serial")
     arena = Arena(workers=1, hash_mb=BENCH_HASH_MB, kernels=options.kernels)

@@ -1,3 +1,3 @@
-"""Names the package that `psearch.core` has become, for plug-ins written before."""
+"""Tells older plug-ins that `psearch.core` has been renamed."""
 
-raise ImportError("psearch.core is the package psearch_core now: import psearch_core in its place")
+raise ImportError("psearch.core is now the package psearch_core: import psearch_core instead")

@@ -1,41 +1,44 @@
-"""Limits and defaults that several rooms, and users, need to know; plain numbers and names, no imports."""
+"""Limits and defaults that several rooms share: plain numbers and names, without imports."""
 
 from __future__ import annotations
 
 MAX_THREADS = 1024
 MAX_DEPTH = 100
-"""Plies of nominal depth, for a search and for perft."""
+"""Largest nominal depth of a search or of perft, in plies."""
 DEFAULT_HASH_MB = 256
-"""MiB of transposition table of a search. Ten seconds of one worker do not fill it, and eight engines have room beside
-each other; the same on every machine, so that counts are."""
+"""Size of a search's transposition table, in MiB. One worker does not fill it in ten seconds, and eight engines fit on
+one machine. It does not depend on the machine, so node counts do not either."""
 JOB_HASH_MB = 64
-"""MiB of table for each of many jobs, whose tables are emptied between positions, and for studies."""
+"""Size of the transposition table of a study, in MiB, and the largest default for each of many searches, whose tables
+are emptied between positions."""
 MAX_HASH_MB = 2**24
-"""MiB of transposition table."""
+"""Largest size of a transposition table, in MiB."""
 DEFAULT_MOVETIME_MS = 5_000
-"""How long a search without any limit takes."""
+"""Duration of a search without any limit, in milliseconds."""
 MAX_MOVETIME_MS = 1_000_000_000
-"""Eleven days."""
+"""Largest limit of time, in milliseconds: eleven days."""
 MAX_NODES = 2**62
-"""What a search or a check of perft counts can be limited to: counters have 64 bits."""
+"""Largest limit of nodes, for a search and for checks of perft; counters have 64 bits."""
 
 POLICY_NAMES = ("serial", "root", "ybw", "knuth", "garms", "kannan", "felten", "calibrated", "lazy", "abdada")
-"""How work can be split; see `psearch.scheduler.policy`. Its numbers, options, help and tests follow from this list."""
+"""Names of the policies that split work (`psearch.scheduler.policy`). Their numbers, options, help and tests follow
+from this list."""
 PREDICTING_POLICIES = ("knuth", "garms", "kannan", "felten", "calibrated")
-"""Policies that predict types of nodes and go by them; the others expect what garms does
-(`psearch.scheduler.policies`). What judges predictions goes through this list."""
+"""Policies that predict node types and act on them; the other policies record the types that `garms` predicts
+(`psearch.scheduler.policies`). Studies of predictions compare these."""
 DEFAULT_POLICY = "calibrated"
 STUDY_DRIVERS = ("pvs", "null")
 """Drivers that a study may use. All searches of a study use the same one; the first is the default."""
 DRIVERS = ("auto", *STUDY_DRIVERS)
-"""How the value of the root is found: by principal variation search, by null windows, or by one of them, which the
-number of workers decides."""
+"""Ways to find the value of the root: principal variation search, null windows, or `auto`, which chooses by the number
+of workers."""
 DEFAULT_DRIVER = "auto"
 PROVING_WORKERS = 8
-"""Workers from which on `auto` takes null windows, for one line."""
+"""Least number of workers for which `auto` uses null windows, when one line is wanted."""
 MANY_ROOTS_WORKERS = 8
 MANY_ROOTS = 4
-"""Workers from which on `auto` has several roots, for one line and no depth, and how many roots these are."""
+"""Number of roots that `auto` searches at once with at least `MANY_ROOTS_WORKERS` workers, when one line and no depth
+is wanted."""
 EVALUATIONS = ("auto", "net", "classic")
-"""What evaluates positions: what the pruning mode says, the network, or the handwritten evaluation."""
+"""Evaluation functions: the one that the pruning mode names, the network, or the handcrafted evaluation."""
 DEFAULT_EVALUATION = "auto"

@@ -1,4 +1,4 @@
-"""The switches of a search, as plain data: what a caller chooses before any kernel is loaded."""
+"""Options of a search, as plain data, which callers choose before any kernel is loaded."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet, hooks_of, re
 
 _MOST = 2**31 - 1
 RULE_HOOKS = {"evaluation_of", "extension_of", "prune_node", "prunes_move", "reduction_of"}
-"""Hooks of `psearch_core.chess.search.decisions`."""
+"""Names of the hooks of `psearch_core.chess.search.decisions`."""
 
 
 def pruning_named(text: str) -> Pruning:
-    """Return the parameters of a mode and changes to it, as a user writes them. Raises PsearchError."""
+    """Return the pruning parameters that a text names: a mode, and changes to it. Raises PsearchError."""
     try:
         return parse_pruning(text)
     except ValueError as error:
@@ -57,16 +57,16 @@ def pruning_named(text: str) -> Pruning:
 
 
 _networks: dict[str, EvaluationNetwork] = {}
-"""The files of networks that this process read last, by digest."""
+"""Networks that this process has read, by digest; at most `_MOST_NETWORKS`."""
 _MOST_NETWORKS = 8
 
 
 def network_named(path: str, digest: str = "") -> EvaluationNetwork:
-    """Return the network of a file; that of the package for "".
+    """Return the network of a file; "" is that of the package.
 
-    digest: of what the file must hold (`EvaluationNetwork.name`); empty: of what it holds now. A network that this
-    process has read under its digest is not read again, so the file may change and vanish. Raises PsearchError for a
-    file that cannot be used, and for one that holds another network.
+    digest: digest of the network that the file must hold (`EvaluationNetwork.name`); empty: any. A network that this
+    process has already read under its digest is not read again, so the file may change or vanish. Raises PsearchError
+    for a file that cannot be used or that holds another network.
     """
     try:
         if not path:
@@ -85,18 +85,18 @@ def network_named(path: str, digest: str = "") -> EvaluationNetwork:
 
 
 def network_digest(path: str) -> tuple[str, str]:
-    """Return the absolute path of a network's file and the digest of what it holds now; ("", "") for "". Raises
+    """Return the absolute path of a network's file and the digest of its present content; ("", "") for "". Raises
     PsearchError."""
     return (os.path.abspath(path), network_named(path).name) if path else ("", "")
 
 
 def kernels_of(policy: str, with_: str = "") -> KernelSet:
-    """Return the kernels of a policy together with those of the file `with_`, if there is one.
+    """Return the kernels of a policy, together with those of the rules `with_`, if any.
 
     policy: one of `POLICY_NAMES`, the path of a file, or a name that an installed package has declared (entry points
-    `psearch.policies`); with_: a path, or such a name (`psearch.rules`). Nothing of a file is run here: what is wrong
-    in it comes out when its kernels are loaded, before a search. Raises PsearchError for what is none of these, and for
-    two files: a set of kernels is one file.
+    `psearch.policies`); with_: the path of a file, or such a name (entry points `psearch.rules`). No file is run here:
+    mistakes in it are reported when its kernels are loaded, before a search. Raises PsearchError for an unknown name,
+    and for two different files, since a set of kernels is one file.
     """
     kernels = STANDARD
     if policy not in POLICY_NAMES:
@@ -111,14 +111,14 @@ def kernels_of(policy: str, with_: str = "") -> KernelSet:
 
 
 def _own_kernels(named: str, kind: str, group: str, wanted: str) -> KernelSet:
-    """Return the kernels of what a user has named. kind: what it is; group: of entry points; wanted: in words. Raises
-    PsearchError."""
+    """Return the kernels of a file, or of a declared name. kind: `policy` or `file`, for messages; group: its entry
+    points; wanted: the valid names, for messages. Raises PsearchError."""
     module = "" if is_code_file(named) else declared_module(named, group)
     file = os.path.abspath(named) if is_code_file(named) else _file_of(module) if module else None
     if file is None:
         raise PsearchError(f"{kind} must be {wanted}, not {shown(named)}")
     if not file.isprintable():
-        raise PsearchError(f"the path of a {kind} must have no such characters: {shown(named)}")
+        raise PsearchError(f"the path of a {kind} must have only printable characters, not {shown(named)}")
     try:
         content = read_plug_in(file)
         return KernelSet(file, module, content_hash(content), words_of(file, content), hooks_of(content))
@@ -130,14 +130,14 @@ def _own_kernels(named: str, kind: str, group: str, wanted: str) -> KernelSet:
 
 
 def options_with(options: SearchOptions, policy: str, kernels: Mapping[str, KernelSet]) -> SearchOptions:
-    """Return the options with another policy. kernels: by policy, where they are not the package's own, as they were
-    when they were read."""
+    """Return the options with another policy. kernels: kernels of the policies that are not the package's own, as they
+    were when they were read."""
     own = Own(policy, options.with_, kernels[policy]) if policy in kernels else None
     return replace(options, policy=policy, own=own)
 
 
 class Own(NamedTuple):
-    """Kernels that are not the package's own, and what they were read for."""
+    """Kernels that are not the package's own, with the policy and the rules that they were read for."""
 
     policy: str
     with_: str
@@ -145,7 +145,7 @@ class Own(NamedTuple):
 
 
 def _file_of(module: str) -> str | None:
-    """Find a module's file as Python does, but without importing the packages that it lies in."""
+    """Return a module's file, found as Python does but without importing the packages that contain it."""
     place: Sequence[str] | None = None
     found = None
     name = ""
@@ -161,40 +161,41 @@ def _file_of(module: str) -> str | None:
 
 @dataclass(frozen=True)
 class SearchOptions(SearchSettings):
-    """How to search: the settings of users, and switches of studies and tests.
+    """Options of a search: the settings of users, and switches of studies and tests.
 
-    The defaults play; `plain()` is the search whose value is pure minimax. Raises PsearchError for a policy that is
-    none or files that do not go together (`kernels_of`), for rules of a user's with sound pruning, and for a number
-    that its field cannot hold.
+    The defaults are for play; `plain()` searches for the pure minimax value. Raises PsearchError for an unknown policy
+    or two files that cannot be used together (`kernels_of`), for a user's rules with sound pruning, and for a number
+    that is out of range.
     """
 
-    pruning: Pruning = MODES[DEFAULT_PRUNING]  # type: ignore[assignment]  # a text is read
+    pruning: Pruning = MODES[DEFAULT_PRUNING]  # type: ignore[assignment]  # a text is converted
     driver: str = "pvs"
-    """not `auto`, so that studies compare like with like"""
+    """Driver; the default is not `auto`, so that all searches of a study use the same one."""
     tt: bool = True
     see_pruning: bool = True
     mate_distance: bool = True
     aspiration: int = 25
-    """half width of the first window, in centipawns; 0: the full window"""
+    """Half width of the first window, in centipawns; 0: the full window."""
     wait: bool = False
-    """nothing opens before its first move is done: young brothers wait, under every policy"""
+    """True if no node opens before its first move is done: young brothers wait, under every policy."""
     open_busy: int = 25
     open_idle: int = 10
-    """percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle"""
+    """Least P(needed), in percent, for which `calibrated` opens a node while all workers are busy (`open_busy`) and
+    while one is idle (`open_idle`)."""
     join_cost: int = 0
-    """nodes; 0: as measured while searching"""
+    """Cost of joining a node, in nodes; 0: as measured during the search."""
     defer_depth: int | None = None
-    """remaining depth of a child from which its move is put off while another worker searches the position, with any
-    policy but lazy; 0 never; None: 3 with abdada, else never"""
+    """Least remaining depth of a child at which its move is deferred while another worker searches the same position,
+    with any policy but lazy; 0: never; None: 3 with abdada, else never."""
     record: bool = True
     roots: int = 0
-    """searched at once by workers that share a search; 0: one, or with the driver `auto` as their number has it"""
+    """Number of roots that workers of one search search at once; 0: one, or with the driver `auto` by their number."""
     network_digest: tuple[str, str] = ("", "")
-    """`net` and the digest of what the file held when it was first named: filled in here, and kept by
-    `dataclasses.replace`, so that no process evaluates by what the file was replaced with"""
+    """`net`, and the digest of the file's content when it was first named. Set here and kept by `dataclasses.replace`,
+    so that no process evaluates by a file that was replaced meanwhile."""
     own: Own | None = None
-    """the kernels of a policy that is none of `POLICY_NAMES`, or of `with_`, as they were when they were first named:
-    filled in here, and kept by `dataclasses.replace`, so that a file edited meanwhile changes nothing"""
+    """Kernels of a policy that is not in `POLICY_NAMES`, or of `with_`, as they were when first named. Set here and
+    kept by `dataclasses.replace`, so that a file edited meanwhile changes nothing."""
 
     def __post_init__(self) -> None:
         if isinstance(self.pruning, str):
@@ -205,7 +206,7 @@ class SearchOptions(SearchSettings):
         replaced = sorted(RULE_HOOKS & set(self.kernels.hooks.split()))
         if replaced and self.pruning.sound:
             raise PsearchError(
-                "sound pruning leaves out what cannot change the value, and proves it with the package's own rules: "
+                "sound pruning leaves out only what cannot change the value, and proves it with the package's rules: "
                 f"it cannot be used with a file's {replaced[0]}"
             )
         for name, value in vars(self).items():
@@ -225,31 +226,31 @@ class SearchOptions(SearchSettings):
 
     @property
     def kernels(self) -> KernelSet:
-        """Return the kernels that the search runs."""
+        """Kernels that the search runs."""
         return STANDARD if self.own is None else self.own.kernels
 
     def read_network(self) -> EvaluationNetwork:
-        """Return the network that evaluates, as it was when its file was named. Raises PsearchError where this process
-        has to read the file and finds another network in it."""
+        """Return the network that evaluates, as it was when its file was named. Raises PsearchError if this process has
+        to read the file and finds another network."""
         return network_named(*self.network_digest)
 
     def standard(self) -> SearchOptions:
-        """Return the same with the package's kernels: the default policy in place of a user's, and no rules."""
+        """Return these options with the package's kernels: the default policy instead of a user's, and no rules."""
         if self.own is None:
             return self
         policy = self.policy if self.policy in POLICY_NAMES else DEFAULT_POLICY
         return replace(self, policy=policy, with_="", own=None)
 
     def proves(self, workers: int, lines: int) -> bool:
-        """Tell whether the value of the root is proved by null windows (docs/decisions/032): `auto` does for one line
-        of many workers that share a search."""
+        """Tell whether the search finds the value of the root by null windows (docs/decisions/032). `auto` does so for
+        one line and many workers that share a search."""
         if self.driver == "auto":
             return workers >= PROVING_WORKERS and lines == 1 and self.policy not in ("serial", "lazy", "abdada")
         return self.driver == "null"
 
     def root_count(self, workers: int, lines: int, *, to_depth: bool) -> int:
-        """Return how many roots workers that share a search have: `auto` takes several for one line of many workers,
-        but to a depth that is asked for one root is the fastest (docs/decisions/033)."""
+        """Return the number of roots of workers that share a search. `auto` uses several for one line and many workers,
+        but one for a search to a given depth, where one is the fastest (docs/decisions/033)."""
         if lines > 1:
             return 1
         if self.roots > 0:
@@ -258,27 +259,25 @@ class SearchOptions(SearchSettings):
 
     @property
     def pruning_words(self) -> str:
-        """Return what is left out, in words: the pruning, and the file that changes it."""
+        """Description of the pruning, and the name of the file that changes it."""
         return pruning_text(self.rules) + (f" with {os.path.basename(self.with_)}" if self.with_ else "")
 
     @property
     def rules(self) -> Pruning:
-        """Return `pruning` with the evaluation that is to be used."""
+        """Pruning parameters, with the evaluation that the options choose."""
         if self.evaluation == DEFAULT_EVALUATION:
             return self.pruning
         return replace(self.pruning, network=int(self.evaluation == "net"))
 
     @classmethod
     def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = 1) -> SearchOptions:
-        """No table, nothing selective: any number of workers in any order must find the negamax value."""
+        """Return options without table and selective search: any number of workers must find the minimax value."""
         off: dict[str, Any] = dict.fromkeys(("tt", "see_pruning", "mate_distance"), False)
         return cls(**off, pruning=MODES["plain"], aspiration=0, policy=policy, split_depth=split_depth)
 
 
-# -- what an engine is set to ------------------------------------------------------------------------------------------
-
 Options = Mapping[str, str | int | bool | None]
-"""Names of options, in any case, and values."""
+"""Values of options by name; case does not matter."""
 _BY_KEY = {option.key: option for option in ENGINE_OPTIONS}
 _MANAGED = {
     "multipv": "give the argument multipv",
@@ -290,14 +289,14 @@ _MANAGED = {
 
 @dataclass(frozen=True)
 class Settings(PoolSettings):
-    """Worker processes, MiB of table, and how to search."""
+    """Settings of an engine: the number of workers, the size of the table, and the options of its searches."""
 
     search: SearchOptions = field(default_factory=lambda: SearchOptions(driver=DEFAULT_DRIVER))
 
     @classmethod
     def of(cls, **given: object) -> Settings:
-        """Return what the keywords of a Python program say; hash_mb None: the default. Raises PsearchError for bad
-        values, TypeError for other keywords."""
+        """Return the settings that a Python program gives as keywords; hash_mb None: the default. Raises PsearchError
+        for bad values, TypeError for other keywords."""
         if given.get("hash_mb", 0) is None:
             del given["hash_mb"]
         for name in given.keys() - SETTINGS.keys():
@@ -305,7 +304,8 @@ class Settings(PoolSettings):
         return cls()._with({name: SETTINGS[name].of_value(value, name) for name, value in given.items()})
 
     def changed(self, options: Options) -> Settings:
-        """Set these options; "Clear Hash" changes nothing here. Raises PsearchError for bad ones."""
+        """Return the settings with these options set; "Clear Hash" changes nothing. Raises PsearchError for bad
+        options."""
         values = {}
         for option, value in _declared(options):
             is_number = isinstance(value, str) and value.strip().isdecimal()
@@ -314,7 +314,8 @@ class Settings(PoolSettings):
         return self._with(values)
 
     def for_one_search(self, options: Options) -> SearchOptions:
-        """Return how to search once with these options. Raises PsearchError for those that need other workers."""
+        """Return the options of one search with these options set. Raises PsearchError for options that need new
+        workers."""
         settings = self.changed(options)
         if settings.needs_other_workers(self) or clears_hash(options):
             text = "Threads, Hash, Clear Hash, Rules and a file as Policy are for all searches: set them with configure"
@@ -322,12 +323,12 @@ class Settings(PoolSettings):
         return settings.search
 
     def needs_other_workers(self, before: Settings) -> bool:
-        """Tell whether the workers that there are with `before` will not do."""
+        """Tell whether these settings need other workers than the settings `before`."""
         had, wanted = ((one.threads, one.hash_mb, one.search.kernels) for one in (before, self))
         return had != wanted
 
     def _with(self, values: dict[str, Any]) -> Settings:
-        """Return the settings with other values, by field."""
+        """Return the settings with these values, by field."""
         workers = {name: values.pop(name) for name in ("threads", "hash_mb") if name in values}
         if not values.keys().isdisjoint(("policy", "with_")):
             values["own"] = None  # a file that is named again is read again
@@ -337,12 +338,12 @@ class Settings(PoolSettings):
 
 
 def clears_hash(options: Options) -> bool:
-    """Tell whether the button is among them."""
+    """Tell whether the options press the button "Clear Hash"."""
     return any(option is CLEAR_HASH for option, _ in _declared(options))
 
 
 def _declared(options: object) -> list[tuple[Option, object]]:
-    """Return options, by their declarations, and values. Raises PsearchError for those that there are not."""
+    """Return the declaration and the value of each option. Raises PsearchError for unknown options."""
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
         raise PsearchError(f"options must be a mapping such as {{'Hash': 128}}, not {shown(options)}")
     found = []
@@ -352,8 +353,8 @@ def _declared(options: object) -> list[tuple[Option, object]]:
             raise PsearchError(f"{name} is not set as an option: {_MANAGED[key]}")
         if key not in _BY_KEY:
             raise PsearchError(
-                f"no option {shown(name)}: there are {', '.join(option.name for option in ENGINE_OPTIONS)}; "
-                "more has chess.engine.SimpleEngine.popen_uci(['psearch', 'uci'])"
+                f"there is no option {shown(name)}, only {', '.join(option.name for option in ENGINE_OPTIONS)}; "
+                "more options need chess.engine.SimpleEngine.popen_uci(['psearch', 'uci'])"
             )
         found.append((_BY_KEY[key], value))
     return found

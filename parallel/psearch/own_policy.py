@@ -1,16 +1,16 @@
-# ruff: noqa: F401  # what is imported here is for the files that import it from here
+# ruff: noqa: F401  # the names are imported here for the files that import them from here
 # mypy: implicit-reexport
-"""What a file with a split policy of one's own imports; see docs/guides/own-policy.md.
+"""Names that the file of your own split policy imports; see docs/guides/own-policy.md.
 
-A policy is a file of kernels that stand in for hooks of `psearch.scheduler.policy`: each is marked `@replaces(HOOK)`
-and called in place of that hook, with the same arguments. What the file leaves out is as with `calibrated`, and so is
-what a stand-in gets when it calls the hook itself. Kernels are compiled by numba; only code of the file itself runs
-beside them.
+A policy is a file of kernels that replace hooks of `psearch.scheduler.policy`: each is marked `@replaces(HOOK)` and
+called in place of that hook, with the same arguments. Hooks that the file does not replace behave as in the policy
+`calibrated`; a replacement that calls its own hook gets the answer of `calibrated`. Kernels are compiled by numba; only
+the file's own code runs beside them.
 
 Hooks: `may_open`, `open_priority`, `child_type`, `null_child_type`, `refined_type`, `splits_nothing`, `skips_depth`,
-`claim_depth`; their docstrings say what each is asked. To go by: the fields of a node
-(`psearch_core/records/node_record.py`), and the functions from `prediction` and `words`
-below. A file may have memory of its own, that all workers share: see `word`.
+`claim_depth`; their docstrings say what each decides. A kernel can use the fields of a node
+(`psearch_core/records/node_record.py`) and the functions imported below. A policy may have its own memory, which all
+workers share: see `word`.
 """
 
 from psearch.scheduler.policy import (

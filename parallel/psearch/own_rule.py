@@ -1,15 +1,15 @@
-# ruff: noqa: F401  # what is imported here is for the files that import it from here
+# ruff: noqa: F401  # the names are imported here for the files that import them from here
 # mypy: implicit-reexport
-"""What a file with a pruning rule, a reduction or an evaluation of one's own imports; see docs/guides/own-rule.md.
+"""Names that the file of your own pruning rule, reduction or evaluation imports; see docs/guides/own-rule.md.
 
-Such a file is as one with a policy (`psearch.own_policy`), and one file may have both: kernels marked `@replaces(HOOK)`
-are called in place of hooks of `psearch_core.chess.search.decisions`, and may call the hook themselves, which answers
-as the package does.
+The file works like that of a policy (`psearch.own_policy`), and one file may have both. Kernels marked
+`@replaces(HOOK)` are called in place of hooks of `psearch_core.chess.search.decisions`. A replacement may call its own
+hook, which then answers as the package does.
 
-Hooks: `prunes_move`, `reduction_of`, `extension_of`, `prune_node`, `evaluation_of`; their docstrings say what each is
-asked. To go by: the fields of a node (`psearch_core/records/node_record.py`) and of a position
-(`psearch_core/records/chess.py`), and the functions below. `count_tried(wk)` and `count_pruned(wk)`
-count for `psearch --stats`.
+Hooks: `prunes_move`, `reduction_of`, `extension_of`, `prune_node`, `evaluation_of`; their docstrings say what each
+decides. A kernel can use the fields of a node (`psearch_core/records/node_record.py`) and of a position
+(`psearch_core/records/chess.py`), and the functions imported below. `count_tried(wk)` and `count_pruned(wk)` count for
+`psearch --stats`.
 """
 
 from psearch.own_policy import (

@@ -1,7 +1,4 @@
-"""What goes into a search and what comes out of it, as plain data.
-
-Nothing here imports anything heavy, so the command line can import it before any kernel is loaded.
-"""
+"""Limits and results of a search, as plain data. Importing this module loads nothing heavy."""
 
 from __future__ import annotations
 
@@ -14,75 +11,85 @@ if TYPE_CHECKING:
     import chess.engine
 
 WON_CP = 20_000
-"""The score of a position that is won, where nothing is known of how long it takes."""
+"""Score of a won position whose distance to mate is not known, in centipawns."""
 _MOVES_SHOWN = 6
 _PICTURE_SIZE = 320
 
 
 class PsearchError(Exception):
-    """A condition the user can do something about; its text is one line fit for stderr."""
+    """An error that the caller or the user can correct. Its text is one line."""
 
 
 class WorkerDied(PsearchError):
-    """Worker processes ended again and again, or others could not be had, and nothing had been found by then.
+    """Worker processes died repeatedly, or could not be replaced, before the search had a result.
 
-    A death alone does not raise this: the search goes on with new workers, and `Result.notes` tells of it.
+    A single death does not raise this: the search continues with new workers, and `Result.notes` reports it.
     """
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop a search. Every limit that is set applies; the first one reached ends the search."""
+    """Limits of a search. The first one reached ends the search; None is no limit.
+
+    `depth` is in plies, `movetime_ms` in milliseconds, `nodes` counts the nodes of all workers. `mate` stops the search
+    when a mate in at most this many moves, for either side, has been found.
+    """
 
     depth: int | None = None
     movetime_ms: float | None = None
     nodes: int | None = None
     mate: int | None = None
-    """stop when a mate in this many moves, given or taken, has been found"""
 
 
 @dataclass(frozen=True)
 class WorkerStats:
-    """One worker's counters, summed since the search began."""
+    """Counters of one worker, since the search began.
+
+    - nodes: nodes searched.
+    - splits: open nodes that had a helper and that this worker was the last to leave.
+    - joins: how often this worker joined an open node as a helper.
+    - aborted_nodes: nodes searched in subtrees that a cutoff or a stop made useless.
+    - idle_share: share of the wall time without work, 0 to 1.
+    """
 
     nodes: int
     splits: int
-    """nodes in which a helper took part and that this worker was the last to leave"""
     joins: int
-    """times this worker joined an open node as a helper"""
     aborted_nodes: int
-    """nodes this worker entered in subtrees that a cutoff or a stop threw away"""
     idle_share: float
-    """share of the search's wall time spent without a stack to work on, 0 to 1"""
 
 
 @dataclass(frozen=True, repr=False)
 class Info:
-    """The state of a search at one moment: after an iteration, after an aspiration failure, or at the end."""
+    """The state of a search at one moment: after an iteration, after an aspiration failure, or at the end.
+
+    - depth, seldepth: depth of the iteration, and of the deepest line, in plies.
+    - score: score of the line; bound: `exact`, `lower` (an aspiration fail high) or `upper` (a fail low).
+    - nodes: nodes searched by all workers; time_s: seconds since the search began.
+    - pv: the line, as moves; multipv: its rank among the best lines, from 1.
+    - workers: counters of each worker.
+    - hashfull: share of the transposition table that this search has written, in thousandths.
+    - is_live: True when only clocks, counters and the current move are new since the last report.
+    - currmove, currmovenumber: the root move being searched, and its number from 1, in live reports.
+    - tbhits: root moves that were looked up in endgame tables.
+    - wdl: chances to win, draw and lose by psearch's own model, in results of the Python API.
+    """
 
     depth: int
     seldepth: int
     score: chess.engine.PovScore
     bound: str
-    """`exact`, `lower` (an aspiration fail high) or `upper` (a fail low)"""
     nodes: int
     time_s: float
     pv: list[chess.Move] = field(default_factory=list)
     workers: list[WorkerStats] = field(default_factory=list)
     multipv: int = 1
-    """number of this line among the best, from 1"""
     hashfull: int = 0
-    """share of the transposition table written by this search, in thousandths"""
     is_live: bool = False
-    """only clocks, counters and what follows are new since the last report"""
     currmove: chess.Move | None = None
-    """the move being searched at the root; in live reports"""
     currmovenumber: int = 0
-    """its number at the root, from 1"""
     tbhits: int = 0
-    """root moves that were looked up in endgame tables"""
     wdl: chess.engine.PovWdl | None = None
-    """chances by psearch's own model, in what callers of the Python API get"""
 
     def __repr__(self) -> str:
         return f"<psearch.Info {self._summary()}>"
@@ -100,7 +107,7 @@ class Info:
         return round(self.nodes / self.time_s) if self.time_s > 0 else 0
 
     def as_dict(self) -> chess.engine.InfoDict:
-        """Return the same as python-chess's engines report it: a dictionary with a key for everything that is known."""
+        """Return a dictionary like those of python-chess's engines, with a key for everything that is known."""
         info: chess.engine.InfoDict = {
             "depth": self.depth,
             "seldepth": self.seldepth,
@@ -124,7 +131,7 @@ class Info:
 
 
 class BestLine:
-    """What all results have alike: the figures of the best line."""
+    """Figures of the best line, which all results have."""
 
     if TYPE_CHECKING:
 
@@ -150,12 +157,12 @@ class BestLine:
 
     @property
     def depth(self) -> int:
-        """Depth that was reached."""
+        """Depth of the last finished iteration, in plies."""
         return self.info.depth
 
     @property
     def pv(self) -> list[chess.Move]:
-        """The best line."""
+        """The best line, as moves."""
         return self.info.pv
 
     @property
@@ -170,24 +177,26 @@ class BestLine:
 
     @property
     def wdl(self) -> chess.engine.PovWdl | None:
-        """Chances by psearch's own model."""
+        """Chances to win, draw and lose, by psearch's own model."""
         return self.info.wdl
 
     @property
     def ponder(self) -> chess.Move | None:
-        """The reply that is expected to `bestmove`."""
+        """Expected reply to `bestmove`."""
         return self.pv[1] if len(self.pv) > 1 else None
 
     def as_dict(self) -> chess.engine.InfoDict:
-        """Return the best line as `Engine.analyse` does: in the dictionary of python-chess's engines."""
+        """Return the best line as a dictionary like those of `Engine.analyse`."""
         found = self.info.as_dict()
         if self.notes:
             found["string"] = "; ".join(self.notes)
         return found
 
     def as_row(self) -> dict[str, Any]:
-        """Return the best line as a row of a table: numbers and text by name. `cp` (centipawns) and `mate` are for the
-        side to move, one of them is None; moves are UCI."""
+        """Return the best line as a row of a table: numbers and text by name.
+
+        Either `cp` (centipawns) or `mate` is None; both are for the side to move. Moves are in UCI notation.
+        """
         score = self.score.relative
         return {
             "fen": None if self.board is None else self.board.fen(),
@@ -203,7 +212,7 @@ class BestLine:
         }
 
     def _repr_html_(self) -> str | None:
-        """Draw for notebooks: the board with the best move, and the lines."""
+        """Return HTML for notebooks: the board with the best move, and the lines."""
         if self.board is None:
             return None
         import chess.svg
@@ -226,20 +235,22 @@ class BestLine:
 
 @dataclass(frozen=True, repr=False)
 class Result(BestLine):
-    """The answer to a search."""
+    """The result of a search.
+
+    - bestmove: the best move; None when the game is already over on the board.
+    - info: all figures of the best line.
+    - interrupted: True when the caller stopped the search, not a limit.
+    - lines: the best lines, best first, each with another first move; at most as many as were wanted.
+    - notes: problems that were solved during the search, one line each: workers that were lost and replaced.
+    - board: the position, in results of `psearch.search`.
+    """
 
     bestmove: chess.Move | None
-    """None when the game is already over on the board"""
     info: Info
     interrupted: bool = False
-    """True when the caller's stop request, not a limit, ended the search"""
     lines: list[Info] = field(default_factory=list)
-    """the best lines, best first, each with another first move: as many as were requested, if there are so many"""
     notes: list[str] = field(default_factory=list)
-    """what went wrong on the way, a line each: workers that were lost and replaced"""
-
     board: chess.Board | None = None
-    """what was searched, if `psearch.search` was asked"""
 
     def __repr__(self) -> str:
         move = self.bestmove.uci() if self.bestmove else None

@@ -1,9 +1,9 @@
-"""What users can set, each declared once.
+"""The settings of users, each declared once.
 
-`PoolSettings` and `SearchSettings` have a field for each setting of an engine, with its `Option`. What the faces have
-follows from them: the arguments of the command line (`add_to`), the options of UCI (`declaration`, `of_text`) and of
-python-chess (`of_chess_engine`), the page's fields, the keywords of Python (`of_value`, `lists_settings`). Imports
-nothing heavy: the UCI engine prints its options before python-chess or numba are loaded.
+`PoolSettings` and `SearchSettings` have a field for each setting of an engine, with its `Option`. All interfaces follow
+from them: the arguments of the command line (`add_to`), the options of UCI (`declaration`, `of_text`) and of
+python-chess (`of_chess_engine`), the page's fields, the keywords of Python (`of_value`, `lists_settings`). The module
+imports nothing heavy: the UCI engine prints its options before python-chess or numba are loaded.
 """
 
 from __future__ import annotations
@@ -45,35 +45,35 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Value = int | bool | str | None
 EMPTY = "<empty>"
-"""How UCI writes a string without characters."""
+"""The empty string in UCI."""
 POLICIES, RULES = "psearch.policies", "psearch.rules"
-"""Groups of entry points in which a package declares policies, and rules: a name, and the module that is the file."""
+"""Groups of entry points in which a package declares policies and rules: a name, and the module that is the file."""
 _MOST_NAMES = 64
-"""Names of policies that are remembered. Whoever speaks UCI may ask for any."""
+"""Number of policy names that are cached; a UCI client may ask for any number of names."""
 SPLITTING_POLICIES = tuple(name for name in POLICY_NAMES if name != "serial")
 """The policies for more than one worker."""
 
 
 def is_code_file(name: str) -> bool:
-    """Tell whether a policy or rules are named as a file: by its ending, or with a folder."""
+    """Tell whether the name of a policy or of rules is a path: it ends in `.py` or contains a folder."""
     return name.endswith(".py") or os.sep in name
 
 
 @lru_cache(_MOST_NAMES)
 def declared_module(name: str, group: str) -> str:
-    """Return the module that an installed package has declared by this name in a group; empty if none has."""
-    from importlib.metadata import entry_points  # takes long: only for a name that is none of the package's
+    """Return the module that an installed package has declared under this name in a group; empty if none has."""
+    from importlib.metadata import entry_points  # a slow import, for unknown names only
 
     return next((point.module for point in entry_points(group=group, name=name)), "")
 
 
 def is_own_policy(policy: str) -> bool:
-    """Tell whether a policy is named as a file, or by a name that an installed package has declared."""
+    """Tell whether a policy is a file, or a name that an installed package has declared."""
     return is_code_file(policy) or bool(declared_module(policy, POLICIES))
 
 
 class Face(enum.Flag):
-    """Where a setting can be set."""
+    """Interfaces in which a setting appears."""
 
     COMMAND_LINE = enum.auto()
     UCI = enum.auto()
@@ -84,48 +84,48 @@ class Face(enum.Flag):
 
 @dataclass(frozen=True)
 class Option:
-    """One thing that can be set: how it is declared, and which values it takes."""
+    """Declaration of a setting and of its values."""
 
     name: str
-    """as UCI has it; names do not depend on case"""
+    """Name in UCI; case does not matter."""
     kind: str
-    """`spin`, `check`, `combo`, `string` or `button`"""
+    """Type in UCI: `spin`, `check`, `combo`, `string` or `button`."""
     default: Value = None
     low: int = 0
     high: int = 0
     choices: Sequence[str] = ()
     words: str = ""
-    """what it is, for `--help` and for the help of Python"""
+    """Description for `--help` and for Python's `help`."""
     flag: str = ""
-    """argument of the command line; empty: by the field's name, or the option's"""
+    """Argument of the command line; empty: derived from the name of the field or of the option."""
     metavar: str = "N"
     faces: Face = Face.ALL
     takes_file: bool = False
-    """may name a policy that is none of its `choices`: a file, or one that a package has declared"""
+    """True if the value may also be the file of a policy, or the name of one that a package has declared."""
     takes_changes: bool = False
-    """behind a choice may stand changes to it, where they are no option of their own"""
+    """True if changes may follow a choice, where they have no options of their own."""
     is_path: bool = False
-    """names files"""
+    """True if the value names files."""
     check: Callable[[str], None] | None = None
-    """raises ValueError for a string that will not do"""
+    """Raises ValueError for an invalid string."""
     field: str = ""
-    """name of the field that declares it; the keyword of Python"""
+    """Name of the field that declares the option; the keyword in Python."""
 
     @property
     def key(self) -> str:
-        """The name, for comparisons."""
+        """The name without case, for comparisons."""
         return self.name.casefold()
 
     @property
     def wanted(self) -> str:
-        """What a value must be, in words."""
+        """Description of the valid values, for messages."""
         if self.kind == "spin":
             return f"a whole number from {self.low} to {self.high}"
         file = ", or a file" if self.takes_file else ""
         return "true or false" if self.kind == "check" else f"one of {', '.join(self.choices)}{file}"
 
     def declaration(self) -> str:
-        """Write the line that `uci` prints."""
+        """Return the line that declares the option in UCI."""
         values = {
             "button": "",
             "check": f" default {str(self.default).lower()}",
@@ -136,14 +136,14 @@ class Option:
         return f"option name {self.name} type {self.kind}{values[self.kind]}"
 
     def of_text(self, text: str) -> Value:
-        """Convert what a GUI or a user writes. Raises ValueError, one line saying what would be right."""
+        """Convert the text of a GUI or a user. Raises ValueError with one line that says which values are valid."""
         try:
             return self._read(text)
         except LookupError:
             raise ValueError(f"{self.name} must be {self.wanted}, not {quoted(text)}") from None
 
     def _read(self, text: str) -> Value:
-        """Read a value. Raises LookupError for a text that is not `wanted`, ValueError for a string of no use."""
+        """Convert a text. Raises LookupError for a text that is not `wanted`, ValueError for an invalid string."""
         if self.kind == "spin":
             found = whole_number(text)
             if found is None or not self.low <= found <= self.high:
@@ -165,8 +165,9 @@ class Option:
         return None
 
     def of_value(self, value: object, name: str = "") -> Any:
-        """Convert what a Python program gives. name: in messages, if not the option's own. Raises PsearchError."""
-        from psearch.results import PsearchError  # late: `psearch --help` does without
+        """Convert the argument of a Python program. name: the name in messages, if not the option's. Raises
+        PsearchError."""
+        from psearch.results import PsearchError  # not at the top: `psearch --help` does not need it
 
         name = name or self.name
         if self.kind == "spin":
@@ -178,7 +179,7 @@ class Option:
         return value if self.kind in ("check", "button") else text_of(name, value)
 
     def of_chess_engine(self) -> chess.engine.Option:
-        """Declare it as python-chess does."""
+        """Return python-chess's declaration of the option."""
         from chess.engine import Option as ChessOption
 
         low, high = (self.low, self.high) if self.kind == "spin" else (None, None)
@@ -187,7 +188,7 @@ class Option:
         return ChessOption(self.name, self.kind, self.default, low, high, list(self.choices) or None)
 
     def add_to(self, parser: argparse._ActionsContainer, words: str = "", **changes: Any) -> None:
-        """Add it to the arguments of a command. words: the help, if another; changes: other keywords of argparse."""
+        """Add the option to a command. words: another help text; changes: other keywords for argparse."""
         keywords: dict[str, Any] = {"metavar": self.metavar, "help": words or self.words}
         if self.kind in ("spin", "check") or self.takes_file:
             keywords["type"] = self.of_argument
@@ -199,7 +200,7 @@ class Option:
         parser.add_argument(flag, **(keywords | changes))
 
     def of_argument(self, text: str) -> Value:
-        """Convert an argument; argparse puts its name before the message. Raises argparse.ArgumentTypeError."""
+        """Convert an argument of the command line. Raises argparse.ArgumentTypeError; argparse adds the name."""
         from argparse import ArgumentTypeError
 
         try:
@@ -209,17 +210,15 @@ class Option:
 
 
 def _spin(name: str, default: int, low: int, high: int, words: str, **details: Any) -> Any:
-    """Return a field that declares a whole number."""
     return _field(Option(name, "spin", default, low, high, words=words, **details))
 
 
 def _combo(name: str, default: str, choices: Sequence[str], words: str, metavar: str = "NAME", **details: Any) -> Any:
-    """Return a field that declares a choice."""
     return _field(Option(name, "combo", default, choices=choices, words=words, metavar=metavar, **details))
 
 
 def _file(name: str, words: str) -> Any:
-    """Return a field that declares the path of a file. The page has none: who opens it would have it run."""
+    """Return a field that declares the path of a file. The page has none: anybody who opens it could run a file."""
     faces = Face.ALL ^ Face.PAGE
     return _field(Option(name, "string", "", words=words, metavar="FILE", is_path=True, faces=faces))
 
@@ -230,7 +229,7 @@ def _field(option: Option) -> Any:
 
 @dataclass(frozen=True)
 class PoolSettings:
-    """What takes other workers when it changes. Each field declares a setting."""
+    """Settings that need new workers when they change. Each field declares a setting."""
 
     threads: int = _spin("Threads", 1, 1, MAX_THREADS, f"worker processes, 1 to {MAX_THREADS}")
     hash_mb: int = _spin(
@@ -240,16 +239,16 @@ class PoolSettings:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How to search, as users set it. Each field declares a setting.
+    """Settings of a search. Each field declares a setting.
 
-    A setting that kernels read is a field of the same name in `options_dtype` (`psearch_core/records/header.py`), too.
+    A setting that kernels read is also a field of the same name in `options_dtype` (`psearch_core/records/header.py`).
     """
 
     policy: str = _combo(
         "Policy",
         DEFAULT_POLICY,
         POLICY_NAMES,
-        f"how work is split: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY}), or a file of your own",
+        f"how to split work: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY}), or a file of your own",
         "NAME|FILE",
         takes_file=True,
     )
@@ -257,7 +256,7 @@ class SearchSettings:
         "Pruning",
         DEFAULT_PRUNING,
         PRUNING_MODES,
-        f"what is left out: {', '.join(PRUNING_MODES)} (default {DEFAULT_PRUNING}), and changes to its parameters",
+        f"how to prune: {', '.join(PRUNING_MODES)} (default {DEFAULT_PRUNING}), and changes to its parameters",
         "MODE[,NAME=VALUE...]",
         takes_changes=True,
     )
@@ -265,10 +264,9 @@ class SearchSettings:
         "Evaluation",
         DEFAULT_EVALUATION,
         EVALUATIONS,
-        "what evaluates positions: net, classic (handwritten), or auto (default): net with modern pruning, else the "
-        "other",
+        "how to evaluate: net, classic (handcrafted), or auto (default): net with modern pruning, classic with others",
     )
-    net: str = _file("EvalFile", "the network that evaluates (default: the one that psearch comes with)")
+    net: str = _file("EvalFile", "file of the network that evaluates positions (default: the one in psearch)")
     with_: str = _file(
         "Rules", "a file of your own with pruning rules, reductions or an evaluation (docs/guides/own-rule.md)"
     )
@@ -276,14 +274,14 @@ class SearchSettings:
         "Driver",
         DEFAULT_DRIVER,
         DRIVERS,
-        "how the value is found: pvs (principal variation search), null (null windows), or auto (default): null for "
-        f"one line from {PROVING_WORKERS} workers on",
+        "how to find the value: pvs (principal variation search), null (null windows), or auto (default): null for "
+        f"one line with at least {PROVING_WORKERS} workers",
     )
-    split_depth: int = _spin("SplitDepth", 1, 1, MAX_DEPTH, "least depth to split at", faces=Face.UCI | Face.PYTHON)
+    split_depth: int = _spin("SplitDepth", 1, 1, MAX_DEPTH, "least depth of split nodes", faces=Face.UCI | Face.PYTHON)
 
 
 class SearchKeywords(TypedDict, total=False):
-    """The settings of a search as Python programs give them: `SearchSettings`, for type checkers."""
+    """Keywords of Python programs for `SearchSettings`, for type checkers."""
 
     policy: str
     pruning: str
@@ -299,15 +297,15 @@ def _declared(settings: type) -> dict[str, Option]:
 
 
 SETTINGS = _declared(PoolSettings) | _declared(SearchSettings)
-"""The option of each field."""
+"""Options of all settings, by the name of the field."""
 SEARCH_SETTINGS = [option for name, option in SETTINGS.items() if name not in ("threads", "hash_mb")]
 THREADS, HASH = SETTINGS["threads"], SETTINGS["hash_mb"]
 CLEAR_HASH = Option("Clear Hash", "button")
 ENGINE_OPTIONS = (THREADS, HASH, CLEAR_HASH, *SEARCH_SETTINGS)
-"""The options of every engine, from Python, too."""
+"""Options of every engine, in UCI and in Python."""
 
 MULTIPV = Option("MultiPV", "spin", 1, 1, 1000, words="the N best moves with their lines")
-"""The most is more than any position has moves."""
+"""Number of best lines; no position has as many as 1000 moves."""
 SYZYGY = Option(
     "SyzygyPath",
     "string",
@@ -321,7 +319,7 @@ TRACE = Option("Trace", "string", "", is_path=True)
 
 
 def lists_settings(function: T) -> T:
-    """Show the settings of a search in the help of a function or class, in place of its keywords `**settings`."""
+    """Show the settings of a search in the help of a function or class, instead of its keywords `**settings`."""
     made: Any = vars(function)["__init__"] if isinstance(function, type) else function
     signature = signature_of(made)
     shown = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
@@ -345,8 +343,8 @@ MOVETIME = Option("movetime", "spin", None, 1, MAX_MOVETIME_MS, words="milliseco
 def checked_limits(
     depth: object = None, movetime_ms: object = None, nodes: object = None, mate: object = None
 ) -> Limits:
-    """Return the limits that a Python program gives, checked; None: not given. Raises PsearchError."""
-    from psearch.results import Limits  # late: `psearch --help` does without
+    """Return checked limits; None: no limit. Raises PsearchError."""
+    from psearch.results import Limits  # not at the top: `psearch --help` does not need it
 
     return Limits(
         depth=None if depth is None else DEPTH.of_value(depth),

@@ -75,7 +75,7 @@ def test_another_game_forgets(engine: psearch.Engine) -> None:
     assert nodes("one") == first
     assert nodes("one") < first
     assert nodes("two") == first
-    with pytest.raises(psearch.PsearchError, match="game must be something that can be compared"):
+    with pytest.raises(psearch.PsearchError, match="game must be an object that can be compared"):
         engine.analyse(FEN, Limit(depth=1), game=np.zeros(2))
     assert nodes("three") == first
 
@@ -143,7 +143,7 @@ def test_configure(engine: psearch.Engine) -> None:
         ({"Pruning": "modern,lmr=7"}, "lmr must be"),
         ({"MultiPV": 3}, "give the argument multipv"),
         ({"UCI_Chess960": True}, "the board says it"),
-        ({"Skill Level": 3}, "no option 'Skill Level': there are Threads, Hash, .*popen_uci"),
+        ({"Skill Level": 3}, "no option 'Skill Level', only Threads, Hash, .*popen_uci"),
         ({3: 3}, "options must be a mapping"),
         (["Hash"], "options must be a mapping"),
     ],

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 
+import ladder
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ladder import slope
 from matchplay.elo import PAIR_SCORES, Sprt, elo_of_score, moments, score_of_elo, strength
 from matchplay.engines import TimeControl, parse_engine, parse_limit
 from matchplay.game import MateClaims, thrown_away
 from matchplay.openings import read_book
 from matchplay.scripts import MatchError
+from paths import SUPPORT
 
 # -- arithmetic ------------------------------------------------------------------------------------------------------
 
@@ -205,3 +209,39 @@ def test_bad_books_are_refused(tmp_path: Path, name: str, text: str, reason: str
     (tmp_path / name).write_text(text)
     with pytest.raises(MatchError, match=reason):
         read_book(tmp_path / name)
+
+
+def test_the_slope_of_a_ladder_is_that_of_its_rungs() -> None:
+    even, ahead = [0, 10, 80, 10, 0], [0, 5, 60, 30, 5]
+    behind = ahead[::-1]
+    level = slope([(10_000, even), (160_000, even)])
+    falling = slope([(10_000, ahead), (40_000, even), (160_000, behind)])
+    assert level is not None and falling is not None
+    assert level.elo == pytest.approx(0.0, abs=1e-9)
+    top, bottom = strength(ahead), strength(behind)
+    assert top is not None and bottom is not None
+    assert falling.elo == pytest.approx((bottom.elo - top.elo) / 4, rel=0.01)
+    assert 0 < falling.error < 10
+    assert slope([(10_000, even)]) is None
+
+
+def test_a_ladder_continues_where_it_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    engine = f"cmd='{sys.executable} {SUPPORT / 'fake_engine.py'}'"
+    words = [
+        "--first",
+        f"name=a {engine}",
+        "--second",
+        f"name=b {engine}",
+        "--nodes",
+        "10",
+        "20",
+        "--out",
+        str(tmp_path),
+    ]
+    book = tmp_path / "book.epd"
+    book.write_text("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\n4k3/8/8/8/8/8/3P4/4K3 w - - 0 1\n")
+    assert ladder.run([*words, "--games", "2", "--book", str(book)]) == 0
+    assert ladder.run([*words, "--games", "4", "--book", str(book)]) == 0
+    capsys.readouterr()
+    assert ladder.run([*words, "--table"]) == 0
+    assert [row.split(" | ")[1] for row in capsys.readouterr().out.splitlines()[2:4]] == ["4", "4"]

@@ -145,7 +145,7 @@ def test_the_example_of_a_trace_has_many_events_and_busy_workers(
     kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (command,) = re.findall(r"^psearch (.* --trace .*?) +#", README, re.MULTILINE)
+    (command,) = re.findall(r"^psearch (.* --trace [^#\n]*?)(?: +#.*)?$", README, re.MULTILINE)
     assert f"\n    psearch {command}\n" in (GUIDES / "trace.md").read_text("utf-8")
     assert main([*shlex.split(command), "--json"]) == 0
     events = json.loads(Path("trace.json").read_text("utf-8"))["traceEvents"]

@@ -76,7 +76,7 @@ def test_what_a_recipe_names_is_there(title: str) -> None:
 
 
 def test_paths_of_the_other_tables_are_there() -> None:
-    for title in ("Wanted", "How one decides"):
+    for title in ("Wanted", "What decides"):
         paths = paths_of(section(CONTRIBUTING, title))
         assert paths and not [path for path in paths if not path.exists()]
 

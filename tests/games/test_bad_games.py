@@ -35,12 +35,12 @@ class Mistake(NamedTuple):
 
 
 FILE = [
-    Mistake("no name", 'NAME = "tic-tac-toe"', "", ": a game has NAME, .*; there is no NAME"),
+    Mistake("no name", 'NAME = "tic-tac-toe"', "", ": a game must define NAME, .*; there is no NAME"),
     Mistake("name", '"tic-tac-toe"', "3", ": NAME must be a text of 1 to 60 ASCII characters, not 3"),
     Mistake("position", 'np.dtype([("own", "u8"), ("other", "u8")])', "16", ": POSITION must be like .*"),
-    Mistake("large", '("other", "u8")', '("other", "u8", 20)', ": POSITION has 168 bytes: 128 are the most"),
+    Mistake("large", '("other", "u8")', '("other", "u8", 20)', ": POSITION has 168 bytes: at most 128 are allowed"),
     Mistake("moves", "MOVES = 9", "MOVES = 257", ": MOST_MOVES must be a whole number from 1 to 256, not 257"),
-    Mistake("no key", "def key(pos)", "def keys(pos)", ": a game has .*; there is no key"),
+    Mistake("no key", "def key(pos)", "def keys(pos)", ": a game must define .*; there is no key"),
     Mistake("arguments", "def make(pos, move)", "def make(pos)", r":\d+: make takes \(pos\), and is called with .*"),
     Mistake("syntax", "def key(pos):", "def key(pos)", r":\d+: expected ':'"),
     Mistake("import", "import numpy as np", "import nump as np", ":3: ModuleNotFoundError: .*"),
@@ -61,11 +61,9 @@ TYPES = [
 ]
 """What numba finds."""
 RULES = [
-    Mistake(
-        "none", "    return count", "    return 0", r":\d+: moves: it has found 0 moves of a position that has not .*"
-    ),
-    Mistake("many", "MOVES = 9", "MOVES = 8", r":\d+: moves: it has found 9 moves of at most MOST_MOVES = 8"),
-    Mistake("twice", "found[count] = square", "found[count] = 4", r":\d+: moves: it has found the same move twice"),
+    Mistake("none", "    return count", "    return 0", r":\d+: moves: it found 0 moves in a position that has not .*"),
+    Mistake("many", "MOVES = 9", "MOVES = 8", r":\d+: moves: it found 9 moves of at most MOST_MOVES = 8"),
+    Mistake("twice", "found[count] = square", "found[count] = 4", r":\d+: moves: it found the same move twice"),
     Mistake(
         "score", "return -1 if", "return -10001 if", r":\d+: result: it returned -10001: scores are from -10000 to .*"
     ),
@@ -169,7 +167,7 @@ def test_words_that_are_none_are_told(text: str, words: str, tmp_path: Path) -> 
 def test_moves_that_are_written_alike_are_told(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(GOOD.replace("return str(move + 1)", 'return "x"'))
-    with pytest.raises(PsearchError, match="move_text: it writes two moves of a position alike"):
+    with pytest.raises(PsearchError, match="move_text: it returns the same text for two moves"):
         search(file, "5")
 
 
@@ -178,7 +176,7 @@ DEEPER = [
         "moves",
         "    return count\n",
         "    return 0 if pos.heap == 44 else count\n",
-        "it has found no move in a position of .*",
+        "it found no move in a position .*",
     ),
     ("evaluate", "% 41 - 20", "% 41 - 20 + (20000 if pos.heap == 50 else 0)", r"it returned 19985: guesses are .*"),
 ]

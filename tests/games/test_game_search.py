@@ -249,7 +249,7 @@ def test_what_was_found_is_the_answer_where_no_others_can_be_had(monkeypatch: py
 
         found = search_with(supervisor, position, Limits(depth=60), on_info=lose_all)
         assert found.depth >= 1 and found.bestmove in found.line
-        assert found.notes[-1].endswith("the search was stopped, for others cannot be had: no more processes")
+        assert found.notes[-1].endswith("the search was stopped, because no others can be started: no more processes")
 
 
 def test_others_are_waited_for_though_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +281,7 @@ def test_where_no_process_is_to_be_had_it_is_told(tic_tac_toe: Game, monkeypatch
     with supervisor_for(position, 2, 1) as supervisor:
         monkeypatch.setattr(pool, "launch", refuse)
         kill_workers(supervisor)
-        with pytest.raises(PsearchError, match="others cannot be had: no more processes"):
+        with pytest.raises(PsearchError, match="no others can be started: no more processes"):
             search_with(supervisor, position, Limits(depth=5))
 
 

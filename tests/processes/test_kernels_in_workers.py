@@ -65,7 +65,7 @@ def test_one_without_end_costs_the_time_of_the_search(threads: str, file: str) -
     process = run("--policy", file, "--threads", threads, "--movetime", "300", "startpos")
     output, errors = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0 and "best move" in output
-    assert "the answer is of a small search with the package's kernels" in errors
+    assert "the answer comes from a small search with the package's kernels" in errors
     assert processes_in_session(process.pid) == []
 
 

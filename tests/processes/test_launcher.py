@@ -219,7 +219,7 @@ def test_a_death_is_noticed_at_once_and_named(method: str, number: signal.Signal
                     on_note=lambda note: noticed.append((time.monotonic(), note)),
                 )
                 result = engine.search(request)
-            assert result.notes == [f"worker 2 was killed by signal {number.value}; new workers go on"]
+            assert result.notes == [f"worker 2 was killed by signal {number.value}; new workers continue"]
             assert [note for _, note in noticed] == result.notes
             wait_for_ends(pids)
             return noticed[0][0] - died_at[0]
@@ -248,7 +248,7 @@ def test_when_the_fork_server_is_killed_its_workers_end_and_the_next_engine_gets
                 wait_for_ends(pids)  # or a quick search would be over before
 
         result = engine.search(SearchRequest(chess.Board(), Limits(depth=12), on_info=kill))
-        assert result.info.depth == 12 and "new workers go on" in result.notes[0]
+        assert result.info.depth == 12 and "new workers continue" in result.notes[0]
     with Supervisor(2, 1, start_method="forkserver") as engine:
         assert fork_server().process.pid != server.pid
         assert engine.search(SearchRequest(chess.Board(), Limits(depth=4))).info.depth == 4

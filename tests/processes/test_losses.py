@@ -185,7 +185,7 @@ def test_a_search_without_a_clock_goes_on_when_a_worker_is_halted() -> None:
         os.kill(engine.pool.workers[0].pid, signal.SIGSTOP)
         start = time.monotonic()
         result = engine.search(SearchRequest(KIWIPETE, Limits(depth=8)))
-        assert result.info.depth == 8 and result.notes == ["worker 0 did not answer; new workers go on"]
+        assert result.info.depth == 8 and result.notes == ["worker 0 did not answer; new workers continue"]
         assert time.monotonic() - start < 10
 
 
@@ -368,7 +368,7 @@ def test_where_no_process_can_be_had_this_one_goes_on(monkeypatch: pytest.Monkey
                 notes
                 == result.notes
                 == [
-                    "worker 1 was killed by signal 9; this process goes on alone: "
+                    "worker 1 was killed by signal 9; this process continues alone: "
                     "cannot start 2 worker processes: Resource temporarily unavailable "
                     "(see ulimit -u, or pids.max of the control group)"
                 ]
@@ -404,7 +404,7 @@ def test_a_shortage_of_memory_is_waited_for(monkeypatch: pytest.MonkeyPatch, pas
         assert result.info.pv
         (note,) = result.notes
         if passes:
-            assert note == "worker 1 was killed by signal 9; new workers go on"
+            assert note == "worker 1 was killed by signal 9; new workers continue"
             assert asked > 6 and result.info.depth == 13
             asked = 0
             os.kill(engine.pool.workers[1].pid, signal.SIGKILL)
@@ -412,7 +412,7 @@ def test_a_shortage_of_memory_is_waited_for(monkeypatch: pytest.MonkeyPatch, pas
             assert engine.restore() == ["worker 1 was killed by signal 9; it has been replaced"]
         else:
             assert note == (
-                "worker 1 was killed by signal 9; the search was stopped, for others cannot be had: "
+                "worker 1 was killed by signal 9; the search was stopped, because no others can be started: "
                 "not enough memory: 1 worker needs about 1 MB, 0 MB are available"
             )
 

@@ -93,7 +93,7 @@ def test_the_search_goes_on_behind_the_last_finished_iteration(
     one = watch(workers, SearchRequest(KIWIPETE, Limits(depth=10), on_info=infos.append))
     result = one.result()
     assert result.info.depth == 10
-    assert result.notes == ["worker 0 was killed by signal 9; new workers go on"] * len(died_at)
+    assert result.notes == ["worker 0 was killed by signal 9; new workers continue"] * len(died_at)
     depths = [info.depth for info in infos if info.bound == "exact" and not info.is_live]
     assert depths == list(range(1, 11)), "no iteration is searched twice, and none is left out"
     nodes = [info.nodes for info in infos]
@@ -170,9 +170,9 @@ def test_when_no_others_can_be_had_what_is_known_is_the_answer(
     if known:
         result = watch(workers, request).result()
         assert result.info.depth >= 4 and result.bestmove == result.info.pv[0] and result.ponder is not None
-        assert result.notes[-1].endswith("the search was stopped, for others cannot be had: no memory")
+        assert result.notes[-1].endswith("the search was stopped, because no others can be started: no memory")
     else:
-        with pytest.raises(WorkerDied, match="others cannot be had: no memory"):
+        with pytest.raises(WorkerDied, match="no others can be started: no memory"):
             watch(workers, request)
 
 

@@ -120,5 +120,5 @@ def test_a_node_is_killed_another_comes_and_a_process_stops(nodes: Nodes, tmp_pa
 
 def test_another_token_is_refused(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
-    with pytest.raises(PsearchError, match="wants another token"):
+    with pytest.raises(PsearchError, match="needs another token"):
         ClusterProcesses(nodes.address, cluster_tasks.make)

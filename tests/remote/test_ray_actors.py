@@ -266,7 +266,7 @@ def test_a_node_where_nothing_can_be_made_says_why() -> None:
     world.tick()
     world.answer("begin", "not enough memory", "a")
     world.settle()
-    assert world.notes() == ["node a does not work: not enough memory"] and world.running() == ["b"]
+    assert world.notes() == ["node a cannot be used: not enough memory"] and world.running() == ["b"]
 
 
 def test_nobody_can_work() -> None:
@@ -371,7 +371,7 @@ def test_a_node_whose_actors_end_before_they_are_ready_is_given_up() -> None:
         world.answer("begin", Gone("ActorDiedError"), "a")
         world.answer("begin", None, "b")
         world.pass_time(0.5)
-    assert world.notes() == ["node a does not work: processes end there before they are ready: its process ended"]
+    assert world.notes() == ["node a cannot be used: processes end there before they are ready: its process ended"]
     assert sum(node == "a" for node in world.ray.nodes_of.values()) == 8 and world.running() == ["b"]
 
 
@@ -386,7 +386,7 @@ def test_an_actor_that_waited_for_a_place_does_not_begin_on_a_node_that_does_not
     world.tick()
     world.answer("begin", "it is old")
     world.tick()
-    assert world.notes() == ["node a does not work: it is old"] and world.ray.killed == [0]
+    assert world.notes() == ["node a cannot be used: it is old"] and world.ray.killed == [0]
     world.ray.nodes_of.update({1: "a", 2: "b"})
     world.tick()
     assert world.ray.killed == [0, 1] and world.ray.selectors[:3] == ["", "", ""]

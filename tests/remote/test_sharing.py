@@ -73,7 +73,7 @@ def test_a_node_with_another_psearch_is_named_and_the_others_go_on(fake_ray: Pat
     notes: list[str] = []
     assert len(list(share_out_on("auto", cluster_tasks.make, range(20), on_note=notes.append))) == 20
     reason = f"psearch {psearch.__version__} is installed there, here 0.0.1"
-    assert notes == [f"node other-version (127.0.0.1) does not work: {reason}"]
+    assert notes == [f"node other-version (127.0.0.1) cannot be used: {reason}"]
 
 
 def test_tasks_are_read_as_they_are_given(fake_ray: Path) -> None:
@@ -95,9 +95,9 @@ def test_tasks_are_read_as_they_are_given(fake_ray: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        ("InvalidAuthToken", "wants another token: set RAY_AUTH_MODE=token"),
+        ("InvalidAuthToken", "needs another token: set RAY_AUTH_MODE=token"),
         ("Could not find any running Ray instance. Please", "no Ray cluster runs on this machine: `ray start --head`"),
-        ("something\nelse", "no Ray cluster can be had at auto: something else"),
+        ("something\nelse", "no Ray cluster is available at auto: something else"),
     ],
 )
 def test_no_connection(fake_ray: Path, monkeypatch: pytest.MonkeyPatch, said: str, expected: str) -> None:

@@ -119,7 +119,7 @@ def test_what_the_system_refuses_leaves_workers_that_run_it() -> None:
     with Searcher(Notices(told.append)) as searcher:
         searcher.settle(Size(1, 1))
         searcher.settle(Size(1, 1 << 30, kernels=OPTIONS.kernels))
-        assert len(told) == 1 and "going on with Threads 1 and Hash 1" in told[0]
+        assert len(told) == 1 and "continuing with Threads 1 and Hash 1" in told[0]
         result = searcher.supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=4), OPTIONS))
         assert result.depth == 4
         assert searcher.supervisor.arena.kernels == OPTIONS.kernels
@@ -242,7 +242,7 @@ def test_studies_search_with_what_they_have_read(tmp_path: Path) -> None:
         ("/", "cannot read the policy '/': it is no regular file"),
         ("/dev/zero", "cannot read the policy '/dev/zero': it is no regular file"),
         ("nosuch", "policy must be one of serial, "),
-        ("two\nlines.py", "the path of a policy must have no such characters: 'two\\nlines.py'"),
+        ("two\nlines.py", "the path of a policy must have only printable characters, not 'two\\nlines.py'"),
     ],
 )
 def test_what_is_no_policy_is_one_line(policy: str, wanted: str) -> None:

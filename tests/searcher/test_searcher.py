@@ -80,13 +80,13 @@ def test_what_is_refused_leaves_the_size_of_before(system: System) -> None:
     system.grant(lambda size: size.hash_mb <= 1000)
     size, tried, said = system.settle(2, 3000)
     assert (size, tried) == (Size(2, 64), [Size(2, 3000), Size(2, 64)])
-    assert len(said) == 1 and "Cannot allocate memory; going on with Threads 2 and Hash 64" in said[0]
+    assert len(said) == 1 and "Cannot allocate memory; continuing with Threads 2 and Hash 64" in said[0]
     assert system.settle(2, 3000) == (Size(2, 64), [], [])  # not tried again on the clock of each move
     assert system.retry() == (Size(2, 64), [Size(2, 3000), Size(2, 64)], [])  # told already
     assert system.settle(2, 128) == (Size(2, 128), [Size(2, 128)], [])
     assert len(system.settle(2, 3000)[2]) == 1  # asked for again, told again
     system.grant(lambda size: True)
-    assert system.retry() == (Size(2, 3000), [Size(2, 3000)], ["Threads 2 and Hash 3000 can be had again"])
+    assert system.retry() == (Size(2, 3000), [Size(2, 3000)], ["Threads 2 and Hash 3000 are available again"])
 
 
 def test_the_hash_is_halved_when_the_size_of_before_cannot_be_had_either(system: System) -> None:
@@ -102,11 +102,11 @@ def test_then_there_are_fewer_processes_and_at_last_none(system: System) -> None
     system.grant(lambda size: size.threads <= 2 and not size.trace)
     size, _, said = system.settle(16, 64, True)
     assert size == Size(2, 1)
-    assert said[0].endswith("going on with Threads 2 and Hash 1, without a trace")
+    assert said[0].endswith("continuing with Threads 2 and Hash 1, without a trace")
     system.grant(lambda size: size.inline)
     size, _, said = system.settle(16, 32)
     assert size == Size(1, 1, inline=True)
-    assert said[0].endswith("going on with no worker process and Hash 1")
+    assert said[0].endswith("continuing with no worker process and Hash 1")
     system.grant(lambda size: True)
     assert system.retry()[0] == Size(16, 32)
 

@@ -83,7 +83,7 @@ def test_what_is_no_book(tmp_path: Path) -> None:
     low, high = sorted((good, entry(chess.Board("4k3/8/8/8/8/8/8/4K3 w - - 0 1"), chess.Move.from_uci("e1e2"), 1)))
     for content, reason in (
         (b"", "is empty"),
-        (good[:-1], "no whole number of entries"),
+        (good[:-1], "not a whole number of entries"),
         (high + low, "not in the order"),
     ):
         file.write_bytes(content)

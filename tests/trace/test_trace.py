@@ -616,7 +616,7 @@ def test_a_death_begins_the_trace_anew(tmp_path: Path) -> None:
                 engine.pool.workers[1].kill()
 
         result = engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(movetime_ms=1500), on_info=kill))
-        assert "new workers go on" in result.notes[0]
+        assert "new workers continue" in result.notes[0]
         engine.settle()
         trace = written(engine.recorder, tmp_path)
     assert 0.1e9 < trace.worker(0)[-1].end < (result.info.time_s - died_s[0] + 0.05) * 1e9
@@ -704,7 +704,7 @@ def test_a_killed_worker_leaves_a_trace(tmp_path: Path) -> None:
     os.kill(int(children[-1]), signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert err == f"psearch: worker 1 was killed by signal 9; new workers go on\ntrace: {path}\n"
+    assert err == f"psearch: worker 1 was killed by signal 9; new workers continue\ntrace: {path}\n"
     assert Trace(path.read_text()).worker(0)[-1].end < 1.5e9, "of the time since then"
 
 

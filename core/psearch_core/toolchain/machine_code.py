@@ -118,8 +118,11 @@ def _make_executable(image: bytearray) -> int:
     if descriptor < 0:
         raise NotSimple(os.strerror(ctypes.get_errno()))
     with open(descriptor, "wb") as file:
-        file.write(image)
-        file.flush()
+        try:
+            file.write(image)
+            file.flush()
+        except OSError as error:  # a limit of the size of files
+            raise NotSimple(str(error)) from error
         fcntl.fcntl(descriptor, _ADD_SEALS, _ALL_SEALS)
         libc.mmap.restype = ctypes.c_void_p
         size, begin = ctypes.c_size_t(len(image)), ctypes.c_long(0)

@@ -1,9 +1,8 @@
 """The engine for Python programs, with python-chess's types and habits (docs/guides/api.md).
 
-Begin with `blocking`: `psearch.Engine` and its searches in the background, and `asynchronous`: its methods on asyncio.
-What callers give becomes a checked `question`, which also makes what they get back; options are those of
-`psearch.options`, the way to an answer is that of `psearch.searcher`. `counting` needs no search: perft and the static
-evaluation.
+Begin with `blocking`, which has `psearch.Engine` and its background searches, and `asynchronous`, which has its methods
+on asyncio. `question` checks the arguments of a search and converts its result. The options are those of
+`psearch.options`; `psearch.searcher` runs the search. `counting` has perft and the static evaluation.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ import logging
 import sys
 
 LOG = logging.getLogger("psearch")
-"""Where the API reports what went wrong and was mended."""
+"""Logger of the API: reports problems that were solved, such as workers that were lost and replaced."""
 
 
 class _Unconfigured(logging.Handler):
-    """Names psearch in programs that have set up no logging, where Python would write the bare line."""
+    """A handler for programs without logging, where Python would write the message without the name of psearch."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if LOG.handlers == [self] and not logging.getLogger().handlers and sys.stderr is not None:

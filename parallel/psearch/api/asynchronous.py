@@ -1,6 +1,6 @@
-"""The engine on asyncio: the methods of `chess.engine.Protocol`, each a method of `Engine` that runs in a thread.
+"""The engine on asyncio, with the methods of `chess.engine.Protocol`. Each runs a method of `Engine` in a thread.
 
-An await that is cancelled stops what it waits for. A loop that is closed, or an await that is dropped, stops it too.
+A search stops when its await is cancelled or dropped, and when the loop is closed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar
 import chess
 import chess.engine
 
-from psearch.api.blocking import Asked, Described, Engine, keep_latest
+from psearch.api.blocking import CallKeywords, Described, Engine, keep_latest
 from psearch.api.question import Place, Question, ask
 from psearch.options import Settings
 from psearch.processes.control import SearchControl
@@ -35,7 +35,7 @@ P = ParamSpec("P")
 def _as_in(
     method: Callable[Concatenate[Engine, P], object],
 ) -> Callable[[Callable[..., Coroutine[Any, Any, T]]], Callable[Concatenate[AsyncEngine, P], Coroutine[Any, Any, T]]]:
-    """Give a coroutine name and signature of a method of `Engine`."""
+    """Decorate a coroutine with the name and the signature of a method of `Engine`."""
 
     def decorate(function: Any) -> Any:
         doc = function.__doc__ or f"Do what `Engine.{method.__name__}` does."
@@ -49,8 +49,8 @@ def _as_in(
 def _in_thread(
     method: Callable[Concatenate[Engine, P], T],
 ) -> Callable[Concatenate[AsyncEngine, P], Coroutine[Any, Any, T]]:
-    """Return a coroutine that runs a method of `Engine` in a thread. Such a method takes little time, and must not be
-    half done when the next call comes: it goes on when the await is cancelled, and is waited for."""
+    """Return a coroutine that runs a short method of `Engine` in a thread. When the await is cancelled the method is
+    finished first: the next call must not meet it half done."""
 
     @_as_in(method)
     async def call(self: AsyncEngine, *arguments: P.args, **named: P.kwargs) -> T:
@@ -62,11 +62,12 @@ def _in_thread(
 
 @lists_settings
 class AsyncEngine(Described):
-    """`psearch.Engine` for asyncio: the same arguments, and the same methods as coroutines; an async context manager.
+    """A chess engine for asyncio: `psearch.Engine` with its methods as coroutines; an async context manager.
 
-    The workers start with `async with`, `initialize` or the first call that needs them, without blocking the loop. One
-    search at a time; any number of engines at once. Cancelling a call (`asyncio.wait_for`, a task group, Ctrl-C) stops
-    its search and waits the few milliseconds that takes. Raises PsearchError as `Engine` does.
+    It takes the arguments of `Engine`, and raises PsearchError as `Engine` does. `async with`, `initialize` or the
+    first call that needs workers starts them, without blocking the loop. An engine runs one search at a time; a program
+    may have any number of engines. Cancelling a call (`asyncio.wait_for`, a task group, Ctrl-C) stops its search, which
+    takes a few milliseconds.
 
     >>> import asyncio, chess, psearch
     >>> async def main():
@@ -90,13 +91,13 @@ class AsyncEngine(Described):
         self._engine: Engine | None = None
         self._is_closed = False
         self._changing = threading.Lock()
-        """held by the thread that starts or ends the engine"""
+        """Held by the thread that starts or ends the engine."""
 
     async def __aenter__(self) -> AsyncEngine:
         try:
             await self.initialize()
         except BaseException:
-            threading.Thread(target=self._close, name="psearch-close").start()  # there will be no `__aexit__`
+            threading.Thread(target=self._close, name="psearch-close").start()  # `__aexit__` will not be called
             raise
         return self
 
@@ -104,11 +105,11 @@ class AsyncEngine(Described):
         await self.close()
 
     async def initialize(self) -> None:
-        """Start the workers, unless they have been started."""
+        """Start the workers, unless they are running."""
         await in_thread(self._open)
 
     async def close(self) -> None:
-        """Stop what is being searched, end the workers, give the memory back. May be called twice."""
+        """Stop the search, end the workers and free the memory. May be called twice."""
         self.stop()
         await in_thread(self._close)
 
@@ -117,7 +118,7 @@ class AsyncEngine(Described):
         await self.close()
 
     def stop(self) -> None:
-        """End the search that is running, if any; its caller gets the best found so far. From any thread."""
+        """Stop the running search, if any; its caller gets the best result so far. May be called from any thread."""
         if self._engine is not None:
             self._engine.stop()
 
@@ -129,16 +130,16 @@ class AsyncEngine(Described):
     async def send_opponent_information(
         self, *, opponent: chess.engine.Opponent | None = None, engine_rating: int | None = None
     ) -> None:
-        """Take what such programs tell; this engine plays against everybody in the same way."""
+        """Accept information about the opponent and ignore it: psearch plays the same against all opponents."""
 
     @overload
     async def analyse(
-        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: None = ..., **how: Unpack[Asked]
+        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: None = ..., **how: Unpack[CallKeywords]
     ) -> chess.engine.InfoDict: ...
 
     @overload
     async def analyse(
-        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: int, **how: Unpack[Asked]
+        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: int, **how: Unpack[CallKeywords]
     ) -> list[chess.engine.InfoDict]: ...
 
     @_as_in(Engine.analyse)  # type: ignore[misc]  # it takes what `Engine.analyse` takes
@@ -155,7 +156,7 @@ class AsyncEngine(Described):
 
     @_as_in(Engine.analysis)
     async def analysis(self, *arguments: Any, **named: Any) -> AsyncAnalysis:
-        """Begin to search in the background, as `Engine.analysis`."""
+        """Begin a search in the background, as `Engine.analysis` does."""
         question, _ = self._ask(Engine.analysis, arguments, named)
         control = SearchControl()
         found = AsyncAnalysis(control.stop)
@@ -163,18 +164,18 @@ class AsyncEngine(Described):
         await in_thread(lambda: engine._start(question, control, found.take, found.end), control.stop)
         return found
 
-    # -- what only engines in other programs have ----------------------------------------------------------------------
+    # -- methods for engines in other programs -------------------------------------------------------------------------
 
     @classmethod
     async def popen(cls, *arguments: object, **named: object) -> NoReturn:
-        """Raises PsearchError: there is no program to start."""
+        """Raise PsearchError: there is no program to start."""
         raise PsearchError(
             "psearch.AsyncEngine(threads=2) starts its own processes; for the UCI engine take "
             "chess.engine.popen_uci(['psearch', 'uci'])"
         )
 
     async def communicate(self, command_factory: object) -> NoReturn:
-        """Raises PsearchError: there is no protocol."""
+        """Raise PsearchError: there is no protocol."""
         raise PsearchError("psearch.AsyncEngine speaks no protocol: use analysis(), which reports as it searches")
 
     # -- inside ------------------------------------------------------------------------------------------------------
@@ -186,8 +187,8 @@ class AsyncEngine(Described):
     def _ask(
         self, method: Callable[..., object], arguments: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[Question, dict[str, Any]]:
-        """Return the question that a call of a method of `Engine` with these arguments is, and the arguments by name.
-        It is checked here, before anything is awaited."""
+        """Return the checked question of a call of a method of `Engine`, and its arguments by name. This happens before
+        anything is awaited."""
         bound = inspect.signature(method).bind(self, *arguments, **named)
         bound.apply_defaults()
         given = bound.arguments
@@ -197,10 +198,10 @@ class AsyncEngine(Described):
         return ask(given["board"], given["limit"], settings, is_endless=is_endless, **asked), given
 
     async def _searched(self, search: Callable[[Engine, SearchControl, OnInfo], T]) -> T:
-        """Return what a search in a thread returns. It ends when the await is cancelled, or the loop was closed."""
+        """Run a search in a thread and return its result. It ends when the await is cancelled or the loop is closed."""
         control, loop = SearchControl(), asyncio.get_running_loop()
 
-        def watch(info: Info) -> None:  # called several times in a second
+        def watch(info: Info) -> None:  # called several times a second
             if loop.is_closed():
                 control.stop()
 
@@ -208,15 +209,15 @@ class AsyncEngine(Described):
         return await in_thread(lambda: search(engine, control, watch), control.stop)
 
     def _recorder(self) -> Recorder | None:
-        """Return what `Engine._recorder` is; None also before the workers have started."""
+        """Return the recorder of `Engine`; None also before the workers have started."""
         return None if self._engine is None else self._engine._recorder()
 
     async def _started(self) -> Engine:
-        """Return the engine when it has started. A cancelled await does not wait for that, which takes long."""
+        """Return the started engine. A cancelled await does not wait for the start, which takes long."""
         return await in_thread(self._open) if self._engine is None else self._engine
 
     def _open(self) -> Engine:
-        """Return the engine, started if need be; called in a thread."""
+        """Return the engine, after starting it if necessary; called in a thread."""
         with self._changing:
             if self._is_closed:
                 raise PsearchError("this engine is closed")
@@ -225,7 +226,6 @@ class AsyncEngine(Described):
             return self._engine
 
     def _close(self) -> None:
-        """End the engine; called in a thread."""
         with self._changing:
             self._is_closed = True
             if self._engine is not None:
@@ -233,7 +233,8 @@ class AsyncEngine(Described):
 
 
 class AsyncAnalysis(chess.engine.AnalysisResult):
-    """A search in the background: `chess.engine.AnalysisResult`. Made by `AsyncEngine.analysis`, in a running loop."""
+    """A search in the background, as a `chess.engine.AnalysisResult`. `AsyncEngine.analysis` makes one in a running
+    loop."""
 
     def __init__(self, stop: Callable[[], None]) -> None:
         super().__init__(stop)
@@ -248,11 +249,11 @@ class AsyncAnalysis(chess.engine.AnalysisResult):
 
     def post(self, info: chess.engine.InfoDict) -> None:
         """Post an info; called in the loop."""
-        super().post(info)  # which merges it into the line's last one, as programs of UCI say only what is new
+        super().post(info)  # merges it into the line's last info, since UCI engines report only changes
         keep_latest(self.multipv, info)
 
     def take(self, info: chess.engine.InfoDict, is_live: bool) -> None:
-        """Take a report; called in the searching thread."""
+        """Receive a report; called in the searching thread."""
         self._call(partial(keep_latest, self.multipv) if is_live else self.post, info)
 
     def end(self, result: Result | None, error: BaseException | None) -> None:
@@ -265,32 +266,33 @@ class AsyncAnalysis(chess.engine.AnalysisResult):
     def _call(self, function: Callable[..., None], *arguments: object) -> None:
         try:
             self._loop.call_soon_threadsafe(function, *arguments)
-        except RuntimeError:  # the loop is closed: the rest is not wanted
+        except RuntimeError:  # the loop is closed: nobody wants the rest
             self._end_search()
 
 
 async def in_thread(function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
-    """Return the result of a function that runs in a new thread: the loop's threads are few, and searches long.
+    """Run a function in a new thread and return its result: the loop's own threads are few, and searches long.
 
-    When the await is cancelled `stop` is called, and the end of the function awaited; without `stop` it goes on alone.
+    When the await is cancelled, `stop` is called and the end of the function awaited; without `stop` the function
+    continues alone.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
-    # no warning when the await was cancelled and what went wrong is not looked at
+    # marks the exception as seen: no warning when the await was cancelled
     done.add_done_callback(lambda future: future.cancelled() or future.exception())
 
     def run() -> None:
         try:
             settle: Callable[[], object] = partial(done.set_result, function())
-        except BaseException as error:  # handed on to whoever awaits
+        except BaseException as error:  # raised where the result is awaited
             settle = partial(done.set_exception, error)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: the result is not wanted
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(lambda: done.cancelled() or settle())
 
     try:
         threading.Thread(target=run, name="psearch-async", daemon=True).start()
     except RuntimeError as error:
-        raise PsearchError(f"no thread for this call: {error}") from None
+        raise PsearchError(f"cannot start a thread for this call: {error}") from None
     try:
         return await asyncio.shield(done)
     except asyncio.CancelledError:

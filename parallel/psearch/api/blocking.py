@@ -1,5 +1,8 @@
-"""The engine for Python programs: persistent workers and table, python-chess types in and out; and a search in the
-background, what `chess.engine.SimpleAnalysisResult` is for other engines."""
+"""The engine for Python programs, and its searches in the background.
+
+`Engine` keeps its workers and its table, and takes and returns types of python-chess; `Analysis` corresponds to
+`chess.engine.SimpleAnalysisResult`.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +35,16 @@ if TYPE_CHECKING:
     from psearch.trace.recorder import Recorder
 
 _STOPPING_S = 5.0
-"""How long a search that was stopped is waited for; it takes some milliseconds."""
+"""Longest wait for the end of a stopped search, in seconds; it usually ends within milliseconds."""
 _NO_OPTIONS: Options = {}
 OnFound = Callable[[chess.engine.InfoDict, bool], None]
-"""Takes an info that is wanted, and whether only its counters are new."""
+"""Callback for an info; the flag is True when only its counters are new."""
 OnEnd = Callable[[Result | None, BaseException | None], None]
-"""Takes the answer, or what went wrong."""
+"""Callback for the end of a search: its result, or the exception that ended it."""
 
 
-class Asked(TypedDict, total=False):
-    """The keywords that `analyse`, `play` and `analysis` have alike."""
+class CallKeywords(TypedDict, total=False):
+    """Keywords that `analyse`, `play` and `analysis` share."""
 
     game: object
     info: chess.engine.Info
@@ -50,7 +53,7 @@ class Asked(TypedDict, total=False):
 
 
 class Described:
-    """What all engines say of themselves."""
+    """Name, options and representation of all engines."""
 
     _settings: Settings
     _is_closed: bool
@@ -61,32 +64,35 @@ class Described:
 
     @property
     def options(self) -> chess.engine.UciOptionMap[chess.engine.Option]:
-        """What `configure` takes, by name in any case."""
+        """Options that `configure` takes, by name; case does not matter."""
         return chess.engine.UciOptionMap((option.name, option.of_chess_engine()) for option in ENGINE_OPTIONS)
 
     @property
     def id(self) -> Mapping[str, str]:
-        """Name and author, as `psearch uci` gives them."""
+        """Name and author, as `psearch uci` prints them."""
         return {"name": f"psearch {__version__}", "author": "the psearch authors"}
 
 
 @lists_settings
 class Engine(Described):
-    """A chess engine with worker processes of its own; a context manager.
+    """A chess engine with its own worker processes; a context manager.
 
-    threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search
-    (None: 256); watched: the workers note what they do, for watchers (`psearch.lab.watching`). Settings of all searches
-    are keywords, too:
+    - threads: number of worker processes, 1 to 1024.
+    - hash_mb: size of the transposition table in MiB (None: 256). The table is kept from search to search.
+    - watched: record what the workers do, for `psearch.lab.watching`.
+
+    The settings of all searches are keywords, too:
 
     SETTINGS
 
-    Works from any program: with threads, without a `__main__` guard, in Jupyter, several in one process.
-    It has the methods of `chess.engine.SimpleEngine`; docs/guides/api.md lists what differs. One search at a time;
-    `stop` and `close` may be called from any thread. When a worker process dies or stalls, others take its place and
-    the search goes on: a warning is logged (`logging.getLogger("psearch")`), and is the `string` of what the call
-    returns. Only if nothing can be had `psearch.WorkerDied` is raised.
-    Raises `psearch.PsearchError` for bad arguments, when the memory is not there, and in a fork of the process that has
-    made it: each process needs an engine of its own.
+    An engine works in any program: with threads, without a `__main__` guard, in Jupyter, several in one process. It has
+    the methods of `chess.engine.SimpleEngine`; docs/guides/api.md lists the differences. It runs one search at a time;
+    `stop` and `close` may be called from any thread.
+
+    When a worker process dies or stalls, a new one takes its place and the search continues. A warning is logged
+    (`logging.getLogger("psearch")`), and is the `string` of the returned info. `psearch.WorkerDied` is raised only if
+    there is no result at all. `psearch.PsearchError` is raised for bad arguments, for lack of memory, and in a fork of
+    the process that made the engine: each process needs its own.
 
     >>> import chess, psearch
     >>> with psearch.Engine(threads=2, hash_mb=16) as engine:
@@ -109,11 +115,11 @@ class Engine(Described):
         self._owner = Owner("engine")
         self._lock = threading.Lock()
         self._control: SearchControl | None = None
-        """of the present search, or the last one"""
+        """Control of the present search, or of the last one."""
         self._pondering: Analysis | None = None
         self._game: object = None
         self._lag = LagMeter(0.0)
-        """of the moves that were played"""
+        """Lag of the moves played so far."""
         self._is_closed = False
         self._searcher = Searcher(Notices(LOG.warning)).start(self._size(self._settings))
 
@@ -125,17 +131,17 @@ class Engine(Described):
 
     @property
     def threads(self) -> int:
-        """Worker processes."""
+        """Number of worker processes."""
         return self._settings.threads
 
     @property
     def hash_mb(self) -> int:
-        """MiB of transposition table."""
+        """Size of the transposition table in MiB."""
         return self._settings.hash_mb
 
     def close(self) -> None:
-        """Stop what is being searched, end the workers, give the memory back. May be called twice. Without effect in a
-        fork of the process that has made this."""
+        """Stop the search, end the workers and free the memory. May be called twice. Has no effect in a fork of the
+        process that made the engine."""
         if not self._owner.is_here:
             return
         self.stop()
@@ -148,29 +154,28 @@ class Engine(Described):
         self.close()
 
     def stop(self) -> None:
-        """End the search that is running, if any; its caller gets the best found so far. From any thread."""
+        """Stop the running search, if any; its caller gets the best result so far. May be called from any thread."""
         control = self._control
         if control is not None and self._owner.is_here:
             control.stop()
 
     def new_game(self) -> None:
-        """Forget the transposition table and everything learnt, as for another game."""
+        """Forget everything that earlier searches left behind: the transposition table and the histories."""
         with self._alone():
             self._supervisor().forget()
 
     def ping(self) -> None:
-        """Return when the workers are there and idle; those that were lost are replaced."""
+        """Wait until all workers are ready and idle; lost workers are replaced."""
         with self._alone():
             self._supervisor()
             for note in self._searcher.restore():
                 LOG.warning(note)
 
     def configure(self, options: Options) -> None:
-        """Set options for all searches to come: names of `options`, and their values.
+        """Set options for all further searches: values by the names of `options`.
 
-        With another number of threads, size of table, rules or file as policy there are other workers afterwards, with
-        an empty table. Raises PsearchError for options that are not there, and when the memory is not there: all stays
-        as it was then.
+        A new number of threads, size of the table, file of rules or file of a policy starts new workers with an empty
+        table. Raises PsearchError for unknown options and for lack of memory; nothing changes then.
         """
         settings = self._settings.changed(options)
         with self._alone():
@@ -185,7 +190,7 @@ class Engine(Described):
     def send_opponent_information(
         self, *, opponent: chess.engine.Opponent | None = None, engine_rating: int | None = None
     ) -> None:
-        """Take what such programs tell; this engine plays against everybody in the same way."""
+        """Accept information about the opponent and ignore it: psearch plays the same against all opponents."""
 
     def send_game_result(
         self,
@@ -194,18 +199,18 @@ class Engine(Described):
         game_ending: str | None = None,
         game_complete: bool = True,
     ) -> None:
-        """Take what such programs tell; this engine does not learn from results. It ends pondering."""
+        """Accept the result of a game, and stop pondering. The result is ignored: psearch does not learn from games."""
         self._owner.check()
         self._end_pondering()
 
     @overload
     def analyse(
-        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: None = ..., **how: Unpack[Asked]
+        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: None = ..., **how: Unpack[CallKeywords]
     ) -> chess.engine.InfoDict: ...
 
     @overload
     def analyse(
-        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: int, **how: Unpack[Asked]
+        self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: int, **how: Unpack[CallKeywords]
     ) -> list[chess.engine.InfoDict]: ...
 
     def analyse(
@@ -219,12 +224,15 @@ class Engine(Described):
         root_moves: RootMoves | None = None,
         options: Options = _NO_OPTIONS,
     ) -> chess.engine.InfoDict | list[chess.engine.InfoDict]:
-        """Search until a limit is reached, 5 seconds without any, and return what was found.
+        """Search until a limit is reached and return an info dictionary; with `multipv`, a list of them, best first.
 
-        `board` is a `chess.Board`, whose move stack counts as the game's history, a FEN or `startpos`. With `multipv` a
-        list: the best lines with different first moves, best first, no more than there are moves. `game`: anything;
-        if it is another than in the last call, as `new_game`. `info`: what is wanted in the answer. `root_moves`:
-        choose from these moves only (moves, UCI notation or SAN). `options`: for this search, as in `configure`.
+        - board: a `chess.Board`, whose move stack counts as the game's history, a FEN or `startpos`.
+        - limit: the limits; None: 5 seconds.
+        - multipv: number of lines to find, each with another first move; at most the number of legal moves.
+        - game: any object; if it differs from that of the last call, `new_game` is called first.
+        - info: the figures to return.
+        - root_moves: moves to choose from, as moves, in UCI notation or in SAN.
+        - options: options for this search only, as in `configure`.
         """
         question = self._ask(board, limit, options, multipv=multipv, game=game, info=info, root_moves=root_moves)
         return self._analysed(question, SearchControl())
@@ -242,12 +250,15 @@ class Engine(Described):
         options: Options = _NO_OPTIONS,
         opponent: chess.engine.Opponent | None = None,
     ) -> chess.engine.PlayResult:
-        """Choose a move, with a clock (`white_clock` ...) in a time that leaves enough for the rest of the game.
+        """Search for a move to play and return a `PlayResult`. With a clock (`white_clock` ...) the search takes a
+        suitable part of the remaining time.
 
-        The result's `move` is None when the game is over on the board; `ponder` is the expected reply. With `ponder`
-        the position after both is searched in the background until the next call, which finds its table filled.
-        `draw_offered` and `opponent` do not matter: the engine neither takes draws nor offers them, nor resigns. The
-        rest is as in `analyse`, the 5 seconds, too.
+        - ponder: search the position after the move and the expected reply in the background until the next call,
+          which then finds its table filled.
+        - draw_offered, opponent: ignored; the engine never accepts or offers draws, and never resigns.
+
+        The other arguments are those of `analyse`. The result's `move` is None when the game is over on the board;
+        its `ponder` is the expected reply.
 
         >>> import chess, psearch
         >>> with psearch.Engine(hash_mb=1) as engine:
@@ -268,7 +279,9 @@ class Engine(Described):
         root_moves: RootMoves | None = None,
         options: Options = _NO_OPTIONS,
     ) -> Analysis:
-        """Begin to search in the background, until it is stopped if there is no limit; iterate over what is found.
+        """Begin a search in the background and return an `Analysis`, an iterator over its infos.
+
+        The arguments are those of `analyse`; without a limit the search continues until it is stopped.
 
         >>> import chess, psearch
         >>> with psearch.Engine(hash_mb=1) as engine, engine.analysis(chess.Board()) as analysis:
@@ -281,11 +294,11 @@ class Engine(Described):
         arguments = {"multipv": multipv, "game": game, "info": info, "root_moves": root_moves}
         return self._analysis(self._ask(board, limit, options, is_endless=True, **arguments))
 
-    # -- what only engines in other programs have ----------------------------------------------------------------------
+    # -- methods for engines in other programs -------------------------------------------------------------------------
 
     @classmethod
     def popen_uci(cls, *arguments: object, **named: object) -> NoReturn:
-        """Raises PsearchError: there is no program to start."""
+        """Raise PsearchError: there is no program to start."""
         raise PsearchError(
             "psearch.Engine(threads=2) starts its own processes; for the UCI engine take "
             "chess.engine.SimpleEngine.popen_uci(['psearch', 'uci'])"
@@ -294,7 +307,7 @@ class Engine(Described):
     popen = popen_xboard = popen_uci
 
     def communicate(self, command_factory: object) -> NoReturn:
-        """Raises PsearchError: there is no protocol."""
+        """Raise PsearchError: there is no protocol."""
         raise PsearchError("psearch.Engine speaks no protocol: use analysis(), which reports as it searches")
 
     # -- inside ------------------------------------------------------------------------------------------------------
@@ -344,7 +357,7 @@ class Engine(Described):
         return Analysis(control, partial(self._start, question, control), self._owner)
 
     def _start(self, question: Question, control: SearchControl, on_found: OnFound, on_end: OnEnd) -> threading.Thread:
-        """Begin a search in a new thread. Raises PsearchError when there cannot be one."""
+        """Begin a search in a new thread. Raises PsearchError when no thread can be started."""
         self._begin(question, control)
 
         def take(info: Info) -> None:
@@ -355,7 +368,7 @@ class Engine(Described):
         def run() -> None:
             try:
                 result = self._search(question, control, take)
-            except BaseException as error:  # handed on to whoever waits
+            except BaseException as error:  # raised where the result is awaited
                 on_end(None, error)
             else:
                 on_end(result, None)
@@ -365,11 +378,11 @@ class Engine(Described):
             thread.start()
         except RuntimeError as error:
             self._lock.release()
-            raise PsearchError(f"no thread for a search in the background: {error}") from None
+            raise PsearchError(f"cannot start a thread for a search in the background: {error}") from None
         return thread
 
     def _recorder(self) -> Recorder | None:
-        """What the present workers note, from any thread; None without `watched`, or when this is closed."""
+        """Return the recorder of the present workers, for any thread; None without `watched` and after `close`."""
         return self._searcher.supervisor.recorder if self._searcher.are_there and not self._is_closed else None
 
     def _size(self, settings: Settings) -> Size:
@@ -381,7 +394,7 @@ class Engine(Described):
         return self._searcher.supervisor
 
     def _claim(self) -> None:
-        """Take the lock: one search at a time. Raises PsearchError when there is one that was not stopped."""
+        """Acquire the lock: one search at a time. Raises PsearchError when another is running and was not stopped."""
         self._owner.check()
         self._end_pondering()
         if self._lock.acquire(blocking=False):
@@ -400,7 +413,7 @@ class Engine(Described):
             self._lock.release()
 
     def _begin(self, question: Question, control: SearchControl) -> None:
-        """What must be done before a search; `_search` must follow."""
+        """Prepare a search; `_search` must follow."""
         self._claim()
         try:
             self._control = control
@@ -422,18 +435,18 @@ class Engine(Described):
 def _is_another(game: object, last: object) -> bool:
     try:
         return game is not last and bool(game != last)
-    except Exception as error:  # whatever comparing objects of others raises
-        raise PsearchError(f"game must be something that can be compared: {error}") from None
+    except Exception as error:  # the caller's `__eq__` may raise anything
+        raise PsearchError(f"game must be an object that can be compared: {error}") from None
 
 
 class Analysis:
-    """A search in the background. Iterate over its infos; they end when the search does. A context manager.
+    """A search in the background, made by `Engine.analysis`; a context manager.
 
-    Made by `Engine.analysis`. What goes wrong in the search is raised where its infos are awaited.
+    Iterate over its infos; they end when the search does. An error of the search is raised where its infos are awaited.
     """
 
     multipv: list[chess.engine.InfoDict]
-    """the latest of each line, best first; the counters of the first are present"""
+    """Latest info of each line, best first; the counters of the first are up to date."""
 
     def __init__(
         self, control: SearchControl, start: Callable[[OnFound, OnEnd], threading.Thread], owner: Owner
@@ -445,19 +458,19 @@ class Analysis:
         self._result: Result | None = None
         self._error: BaseException | None = None
         self._has_ended = False
-        """the search; the mark of its end is in the queue, or soon will be"""
+        """True when the search has ended; the mark of its end is in the queue, or will be soon."""
         self._is_over = False
-        """the iteration"""
+        """True when the iteration has ended."""
         self._is_raised = False
         self._thread = start(self._take, self._end)
 
     @property
     def info(self) -> chess.engine.InfoDict:
-        """The latest of the best line, with present counters."""
+        """Latest info of the best line, with up-to-date counters."""
         return self.multipv[0]
 
     def _take(self, info: chess.engine.InfoDict, is_live: bool) -> None:
-        """Called in the searching thread for each report."""
+        """Receive a report; called in the searching thread."""
         keep_latest(self.multipv, info)
         if not is_live:
             self._infos.put(info)
@@ -467,12 +480,12 @@ class Analysis:
         self._infos.put(None)
 
     def stop(self) -> None:
-        """End the search; the iteration ends with what was found by then."""
+        """Stop the search; the iteration ends after the infos found so far."""
         if self._owner.is_here:
             self._control.stop()
 
     def wait(self) -> chess.engine.BestMove:
-        """Wait for the end of the search: its move and the expected reply."""
+        """Wait for the end of the search and return its best move and the expected reply."""
         self._check_owner()
         self._thread.join()
         if self._error is not None:
@@ -483,16 +496,16 @@ class Analysis:
         return chess.engine.BestMove(self._result.bestmove, self._result.ponder)
 
     def join(self) -> None:
-        """Wait for the end of the search, whatever it was."""
+        """Wait for the end of the search, without raising its error."""
         self._thread.join()
 
     def _check_owner(self) -> None:
-        """Raise PsearchError in a fork of the program: the thread that searches is not there."""
+        """Raise PsearchError in a fork of the program, which does not have the searching thread."""
         if not self._has_ended:
             self._owner.check()
 
     def get(self) -> chess.engine.InfoDict:
-        """Wait for the next info. Raises `chess.engine.AnalysisComplete` when there are no more."""
+        """Wait for the next info and return it. Raises `chess.engine.AnalysisComplete` when there are no more."""
         self._check_owner()
         info = None if self._is_over else self._infos.get()
         if info is not None:
@@ -503,7 +516,7 @@ class Analysis:
         raise chess.engine.AnalysisComplete
 
     def next(self) -> chess.engine.InfoDict | None:
-        """Wait for the next info; None when there are no more."""
+        """Wait for the next info and return it; None when there are no more."""
         try:
             return self.get()
         except chess.engine.AnalysisComplete:
@@ -514,7 +527,7 @@ class Analysis:
         return not self._is_over and self._infos.empty()
 
     def empty(self) -> bool:
-        """Tell whether every info there is has been taken; while the search goes on more may come."""
+        """Tell whether every info so far has been taken; more may come until the search ends."""
         return self._is_over or self._infos.qsize() <= self._has_ended
 
     def __iter__(self) -> Iterator[chess.engine.InfoDict]:
@@ -537,7 +550,7 @@ class Analysis:
 
 
 def keep_latest(lines: list[chess.engine.InfoDict], info: chess.engine.InfoDict) -> None:
-    """Put an info into its place: it replaces the line's last one, whose bound, say, is over."""
+    """Replace the last info of a line by a new one, whole: the last one's bound, for example, no longer holds."""
     number = info.get("multipv", 1)
     lines.extend({} for _ in range(number - len(lines)))
     lines[number - 1] = info.copy()

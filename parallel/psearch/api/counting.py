@@ -1,4 +1,4 @@
-"""Counts legal moves and evaluates positions, without a search."""
+"""Perft and the static evaluation: what needs no search."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from psearch_core.toolchain import groups
 
 
 def perft(position: Place, depth: int, threads: int = 1) -> dict[chess.Move, int]:
-    """Count what can be reached in `depth` plies, by its first move; the sum is what others call perft.
+    """Count the positions reached after exactly `depth` plies, by first move; their sum is the perft number.
 
-    Raises PsearchError for a bad argument.
+    A position that several lines reach counts once for each of them. Raises PsearchError for a bad argument.
 
     >>> import psearch
     >>> sum(psearch.perft("startpos", 3).values())
@@ -33,8 +33,7 @@ def perft(position: Place, depth: int, threads: int = 1) -> dict[chess.Move, int
 
 
 def evaluate(position: Place) -> chess.engine.PovScore | None:
-    """Return the static evaluation, by the network: what the position is worth without a search. None in check, where
-    there is none.
+    """Return the static evaluation of a position by the network, without a search; None in check, where there is none.
 
     Raises PsearchError for a bad position.
 
@@ -50,7 +49,7 @@ def evaluate(position: Place) -> chess.engine.PovScore | None:
 def static_evaluation(tables: np.ndarray, board: chess.Board, by_network: bool = True) -> int | None:
     """Return the static evaluation in centipawns for the side to move, None in check.
 
-    tables: those of the kernels; by_network: use the network, not the handwritten evaluation.
+    tables: tables of the kernels; by_network: use the network, not the handcrafted evaluation.
     """
     if board.is_check():
         return None

@@ -1,4 +1,4 @@
-"""One search as a caller of an engine asks for it, checked before anything is started, and what the caller gets."""
+"""One search that a caller wants of an engine: its arguments, checked before anything starts, and its result."""
 
 from __future__ import annotations
 
@@ -26,28 +26,26 @@ from psearch.text.values import is_real, shown, whole
 from psearch.text.wdl import pov_wdl
 
 if TYPE_CHECKING:
-    import chess.pgn  # which takes long
+    import chess.pgn  # slow to import
 
 Place: TypeAlias = "str | chess.Board | chess.pgn.GameNode"
-"""A FEN or `startpos`, a board, whose moves count, or a node of a game."""
+"""A position: a FEN or `startpos`, a board, whose move stack counts as history, or a node of a game."""
 RootMoves = Iterable[chess.Move | str]
 
 
 def board_of(position: Place) -> chess.Board:
-    """Return a new board, with the game's history: of a `chess.Board`, a FEN, `startpos`, or a node of a game.
-
-    Raises PsearchError when it is none of these, or no legal position.
-    """
+    """Return a new board for a position, with the game's history. Raises PsearchError for any other object, and for an
+    illegal position."""
     if isinstance(position, str):
         return parse_position(position)
-    pgn = sys.modules.get("chess.pgn")  # it takes long to import, and a caller with a node has imported it
+    pgn = sys.modules.get("chess.pgn")  # slow to import, and a caller with a node has imported it
     if pgn is not None and isinstance(position, pgn.GameNode):
         try:
             position = position.board()
         except ValueError as error:
-            raise PsearchError(f"a game that begins nowhere: {error}") from None
+            raise PsearchError(f"the game has no legal first position: {error}") from None
     if not isinstance(position, chess.Board):
-        raise PsearchError(f"a position is a chess.Board, a FEN or 'startpos', not {shown(position)}")
+        raise PsearchError(f"a position must be a chess.Board, a FEN or 'startpos', not {shown(position)}")
     board = position.copy()
     drop_impossible(board)
     check_position(board)
@@ -55,10 +53,8 @@ def board_of(position: Place) -> chess.Board:
 
 
 def moves_of(board: chess.Board, root_moves: RootMoves | str | chess.Move | None) -> list[chess.Move] | None:
-    """Return the moves to choose from, given as moves, or as text in UCI notation or SAN; None: all.
-
-    Raises PsearchError when one is not a legal move, or when there are none.
-    """
+    """Return the root moves, given as moves or as text in UCI notation or SAN; None: all. Raises PsearchError for an
+    illegal move, and for an empty list."""
     if root_moves is None:
         return None
     try:
@@ -68,7 +64,7 @@ def moves_of(board: chess.Board, root_moves: RootMoves | str | chess.Move | None
     moves = []
     for move in listed:
         if not isinstance(move, (str, chess.Move)):
-            raise PsearchError(f"a root move is a chess.Move, or UCI notation or SAN, not {shown(move)}")
+            raise PsearchError(f"a root move must be a chess.Move, or a text in UCI notation or SAN, not {shown(move)}")
         try:
             moves.append(read_move(board, move) if isinstance(move, str) else move)
         except ValueError:
@@ -78,23 +74,23 @@ def moves_of(board: chess.Board, root_moves: RootMoves | str | chess.Move | None
 
 @dataclass(frozen=True)
 class Question:
-    """A search to be done: of what, how, and what of it is reported. `ask` makes one."""
+    """A checked search: position, limits, options, and which figures the caller wants. `ask` makes one."""
 
     board: chess.Board
-    """a copy: the caller's may change"""
+    """A copy, since the caller's board may change."""
     limit: chess.engine.Limit
     limits: Limits
     only: list[chess.Move] | None
     multipv: int | None
-    """None: one line is wanted, and not a list of one"""
+    """Number of lines; None: one line, returned without a list."""
     options: SearchOptions
     game: object
     selector: int
-    """which infos are wanted: `chess.engine.Info`"""
+    """Figures that the caller wants: `chess.engine.Info`."""
 
     def request(self, control: SearchControl, on_info: OnInfo | None, lag: LagMeter | None = None) -> SearchRequest:
-        """Return the request for the workers. The time of the clock is counted from when they begin. lag: of the moves
-        before, None: no lag."""
+        """Return the request for the workers; the clock runs from their start. lag: lag of the earlier moves; None: no
+        lag."""
         moves = len(self.only) if self.only else self.board.legal_moves.count()
         control.clock = time_manager(self.board, self.limit, moves, lag)
         return SearchRequest(
@@ -102,7 +98,7 @@ class Question:
         )
 
     def info_dict(self, info: Info) -> chess.engine.InfoDict:
-        """Return an info as python-chess's engines report it, with chances by our own model."""
+        """Return an info as a dictionary like those of python-chess's engines, with chances by psearch's own model."""
         if not self.selector:
             return {}
         found = replace(info, wdl=pov_wdl(info.score, self.board)).as_dict()
@@ -114,7 +110,7 @@ class Question:
         return found
 
     def result_dicts(self, result: Result) -> list[chess.engine.InfoDict]:
-        """Return the lines of a result, best first; what went wrong on the way is the `string` of the first."""
+        """Return the lines of a result as dictionaries, best first; the first has the result's notes as `string`."""
         found = [self.info_dict(line) for line in result.lines or [result.info]]
         if result.notes and self.selector:
             found[0]["string"] = "; ".join(result.notes)
@@ -132,25 +128,25 @@ def ask(
     root_moves: RootMoves | None = None,
     is_endless: bool = False,
 ) -> Question:
-    """Return a question. is_endless: without a limit it is searched until it is stopped, and not for 5 seconds. Raises
-    PsearchError for anything in it that makes no sense."""
+    """Return a checked question. is_endless: without a limit, search until stopped instead of 5 seconds. Raises
+    PsearchError for a bad argument."""
     own = board_of(board)
     if limit is None:
         limit = chess.engine.Limit()
     limits = to_limits(limit)
     if not is_endless:
         limit = bounded(limit, own.turn)
-    time_manager(own, limit, 1)  # so that bad clocks are refused here
+    time_manager(own, limit, 1)  # refuses bad clocks here, before the workers start
     if not isinstance(info, int):
-        raise PsearchError(f"info must be of chess.engine.Info, not {shown(info)}")
+        raise PsearchError(f"info must be a chess.engine.Info, not {shown(info)}")
     lines = None if multipv is None else MULTIPV.of_value(multipv, "multipv")
     return Question(own, replace(limit), limits, moves_of(own, root_moves), lines, options, game, int(info))
 
 
 def to_limits(limit: chess.engine.Limit) -> Limits:
-    """Return the limits that do not depend on time. Raises PsearchError for numbers that make no sense."""
+    """Return the limits that do not depend on time. Raises PsearchError for invalid numbers."""
     if not isinstance(limit, chess.engine.Limit):
-        raise PsearchError(f"limit must be a chess.engine.Limit, as Limit(time=1.0), not {shown(limit)}")
+        raise PsearchError(f"limit must be a chess.engine.Limit, such as Limit(time=1.0), not {shown(limit)}")
     if limit.time is not None and not _seconds(limit, "time") > 0:
         raise PsearchError(f"time must be more than 0 seconds, not {shown(limit.time)}")
     depth = limit.depth
@@ -161,7 +157,7 @@ def to_limits(limit: chess.engine.Limit) -> Limits:
 
 
 def bounded(limit: chess.engine.Limit, turn: chess.Color) -> chess.engine.Limit:
-    """Return a limit that has been checked, with 5 seconds where it says nothing for the side to move."""
+    """Return a limit with a time of 5 seconds if it has none of its own for the side to move."""
     clock = limit.white_clock if turn == chess.WHITE else limit.black_clock
     if (limit.time, clock, limit.depth, limit.nodes, limit.mate) != (None,) * 5:
         return limit
@@ -183,11 +179,10 @@ def _seconds(limit: chess.engine.Limit, name: str) -> float:
 
 
 def time_manager(board: chess.Board, limit: chess.engine.Limit, moves: int, lag: LagMeter | None = None) -> TimeManager:
-    """Return what decides about time: the clock of the side to move if there is one, and the fixed time if there is
-    one.
+    """Return the time manager for a limit: by the clock of the side to move and by the fixed time, if given.
 
-    moves: how many there are to choose from; lag: of the moves before, None: no lag. Raises PsearchError for numbers
-    that make no sense.
+    moves: number of moves to choose from; lag: lag of the earlier moves; None: no lag. Raises PsearchError for invalid
+    numbers.
     """
     side = "white" if board.turn == chess.WHITE else "black"
     clock = None

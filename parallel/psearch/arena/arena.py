@@ -1,7 +1,7 @@
-"""Shared memory: the block of header, workers, stacks and frames, the tables, and the transposition table.
+"""Shared memory: a block with header, workers, stacks, frames and tables, and the transposition table.
 
-Everything is taken before a search starts. What could fail later, with SIGBUS or the out-of-memory killer, is refused
-here with a clear error.
+Everything is taken before a search starts. Where a search could later fail for want of memory, by SIGBUS or the
+out-of-memory killer, the arena raises a clear error instead.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from psearch_core.toolchain.groups import Group
 from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
 
 _TAKE_S = 2.0
-"""3 GiB take half of it on one core, unless the machine below has to find the memory first."""
+"""Longest seconds to take the table's pages. 3 GiB need half of that on one core, if the host has the memory ready."""
 STACKS_PER_WORKER = 4
-"""One stack to run, the rest parked. When none is free a worker stays idle until one is: slower, never wrong."""
+"""Stacks for each worker: one to run, the others parked. A worker that finds none free waits: slower, never wrong."""
 _TOUCHED_PLIES = 40
-"""Frames of a stack that a search is expected to touch; the rest of the mapping costs no memory."""
+"""Frames of a stack that a search is expected to touch; the others take no memory."""
 
 
 class MemoryShortage(PsearchError):
-    """There is less memory than is needed now."""
+    """There is not enough memory now."""
 
 
 def stack_pool_size(workers: int) -> int:
-    """Return how many stacks workers share."""
+    """Return the number of stacks that workers share."""
     return 1 if workers == 1 else STACKS_PER_WORKER * workers + 4
 
 
@@ -59,15 +59,14 @@ class Arena:
     """The memory of one searcher, as numpy arrays, and the context record that kernels take.
 
     workers: 1 .. 1024; hash_mb: size of the transposition table in MiB, at least 1; stacks: size of the stack pool
-    (tests make it small); trace_events: room for so many in each worker's log, 0: no trace is recorded; populate: take
-    the table's pages now, rather than leave them to `take_table`; kernels: those of its searches. Raises PsearchError
-    when the memory is not there.
+    (tests make it small); trace_events: size of each worker's log, 0: no trace; populate: take the table's pages now,
+    not in `take_table`; kernels: used by all searches. Raises PsearchError when the memory is not there.
     """
 
     _has_table = True
-    """False once the table has gone over to another arena."""
+    """Whether this arena still owns the table, which moves to a renewed arena."""
     _is_table_taken = False
-    """True where workers before these have taken the table's pages."""
+    """Whether earlier workers have taken the table's pages."""
 
     def __init__(
         self,
@@ -84,7 +83,7 @@ class Arena:
             raise PsearchError(f"hash must be at least 1 MB, not {hash_mb}")
         self._set_layout(kernels, workers, hash_mb, stacks or 0, trace_events)
         self._check_memory(with_table=True)
-        with ExitStack() as taken:  # given back when something fails
+        with ExitStack() as taken:  # released when something fails
             self._table = SharedBlock(hash_mb * MIB)
             taken.callback(self._table.close)
             self._table.advise_table()
@@ -116,24 +115,23 @@ class Arena:
             self._size += -(-dtype.itemsize * count // CACHE_LINE) * CACHE_LINE
 
     def use_kernels(self, kernels: KernelSet, driver: Group) -> None:
-        """Search with these kernels from now on, in this process. driver: the group of them that runs workers; it
-        begins searches, too. What others have left in the table is forgotten."""
+        """Use these kernels in this process; clear the table if others were used. driver: their group for searches."""
         if kernels != self.kernels:
             self.clear_table()
         self.kernels = kernels
         self.driver = kernels.group(driver)
         words = max(1, kernels.words)
-        if words != len(self.plug_in):  # no more either: an index beyond them is another word then
+        if words != len(self.plug_in):  # exactly as many: an index beyond the end wraps around by their number
             self.use_memory(np.zeros(words, np.int64))
 
     def use_memory(self, words: np.ndarray) -> None:
-        """Give kernels that stand in for others this memory, in this process."""
+        """Use this memory, in this process, for the words of kernels that replace others."""
         self.plug_in = words
         self.context_array["plug_in"] = words.ctypes.data
         self.context_array["plug_in_words"] = words.nbytes // 8
 
     def _take_control_block(self) -> None:
-        """Take all memory but the table, which is there already."""
+        """Take all memory except the table."""
         with ExitStack() as taken:
             self._block = SharedBlock(self._size)
             taken.callback(self._block.close)
@@ -148,21 +146,20 @@ class Arena:
                 raise PsearchError(f"cannot make the tables: {refusal(error)}") from error
             except NetworkError as error:
                 raise PsearchError(str(error)) from error
-            # histories are read at random, too; of the frames most are never touched
+            # histories are accessed at random, as the table is; most frames are never touched
             self._block.enlarge_pages(0, self._offsets["frames"][0] // LARGE_PAGE * LARGE_PAGE)
             self.header[0]["worker_count"] = self.workers
             self.header[0]["stack_count"] = self.stacks
             taken.pop_all()
 
     def renew(self, workers: int, kernels: KernelSet) -> Arena:
-        """Return an arena with a new control block, for other workers, and with the transposition table of this
-        one, when a worker was lost.
+        """Return an arena for other workers, with a new control block and this one's transposition table.
 
-        Nothing in the old control block can be trusted then, and whoever is not dead yet may go on writing there. The
-        table's entries verify themselves; the histories are small numbers at any moment. What was learnt of node types
-        is sums that belong together, and begins anew; so does the table where the kernels are others: they may prune
-        and evaluate otherwise. Afterwards this arena can only be closed, which leaves the table alone. Raises
-        PsearchError when the memory is not there, MemoryShortage when it may be soon: this arena stays as it is.
+        After the loss of a worker nothing in the old control block can be trusted, and killed workers may still write
+        there. The table stays, since its entries verify themselves, unless the kernels are others, which may prune and
+        evaluate differently. Histories are copied, being small numbers at any moment; the statistics of node types are
+        related sums, and begin anew. Afterwards this arena can only be closed, without effect on the table. Raises
+        PsearchError when there is not enough memory, MemoryShortage if there may be soon; then this arena is unchanged.
         """
         renewed = Arena.__new__(Arena)
         renewed._set_layout(kernels, workers, self.hash_mb, 0, self.trace_events)
@@ -183,13 +180,13 @@ class Arena:
         available = available_memory()
         if needed > available:
             in_mb = f"about {-(-needed // MIB):,} MB, {max(available, 0) // MIB:,} MB are available"
-            who = f"{self.workers} workers need" if self.workers > 1 else "1 worker needs"
+            subject = f"{self.workers} workers need" if self.workers > 1 else "1 worker needs"
             if with_table:
-                who = f"a hash of {self.hash_mb} MB and {self.workers} threads need"
-            raise MemoryShortage(f"not enough memory: {who} {in_mb}")
+                subject = f"a hash of {self.hash_mb} MB and {self.workers} threads need"
+            raise MemoryShortage(f"not enough memory: {subject} {in_mb}")
 
     def _map(self) -> None:
-        """Make the arrays and this process's context record."""
+        """Make the arrays, and this process's context record."""
         block = self._block.map
         self.header, self.worker, self.stack, self.tables, self.frames, plug_in = (
             np.frombuffer(block, dtype, count, offset) for offset, dtype, count in self._offsets.values()
@@ -197,7 +194,7 @@ class Arena:
         self.tt = np.frombuffer(self._table.map, np.uint64)
         self.context_array = np.zeros(1, context_dtype)
         self.context = int(self.context_array.ctypes.data)
-        """address of the context record: the first argument of every driver entry"""
+        """Address of the context record, the first argument of every driver entry."""
         record = self.context_array[0]
         places = {"header": self.header, "workers": self.worker, "stacks": self.stack, "frames": self.frames}
         for name, array in {**places, "tables": self.tables, "tt": self.tt}.items():
@@ -212,20 +209,19 @@ class Arena:
             record["trace_capacity"] = self.trace_events
 
     def take_table(self, index: int) -> None:
-        """Take the pages of the transposition table, and map all of them for this process: no search waits for them.
+        """Take the pages of the transposition table and map them for this process, so that no search waits for them.
 
-        All workers do this at once: each begins with another part, and finds the rest taken. When there are more
-        of them than cores each takes its part only: hundreds of maps of the same pages would take a minute to make, and
-        seconds to drop when the processes end. Those that take the place of others map pages as they touch them: the
-        search is waiting.
+        All workers do this at once: each begins with another part, and finds the others taken. If there are more
+        workers than cores, each takes only its own part: to map the same pages hundreds of times would take a minute,
+        and to unmap them seconds. Workers that replace others map pages when they touch them: the search is waiting.
         """
         if not self._is_table_taken:
             part = 1.0 if self.workers <= usable_cores() else 1 / self.workers
             self._table.populate(_TAKE_S, behind=index / self.workers, part=part)
 
     def use_network(self, network: EvaluationNetwork, is_used: bool) -> None:
-        """Evaluate by this network from now on, or, where it is not used, by hand. No search may be running. What was
-        learnt by another evaluation is forgotten."""
+        """Evaluate with this network from now on or, unless it is used, with the handcrafted evaluation. No search may
+        be running. A change clears the table and all that was learnt."""
         header = self.header[0]
         before, now = int(header["evaluated_by"]), 1 + is_used
         is_other = network is not self._network
@@ -238,45 +234,44 @@ class Arena:
         header["evaluated_by"] = now
 
     def clear_table(self) -> None:
-        """Empty the transposition table."""
         self._table.clear()
 
     def clear_learning(self) -> None:
-        """Clear killers, history, and what was learnt of node types."""
+        """Clear killers, histories, and the statistics of node types."""
         self.worker["killers"] = 0
         self.worker["outcomes"] = 0
-        header = self.header.view(np.uint8)  # of records numpy would write field by field, four times as long
+        header = self.header.view(np.uint8)  # as bytes: numpy would take four times as long, field by field
         for name in ("learning", "prediction"):
             begin = self.header[name].ctypes.data - self.header.ctypes.data
             header[begin : begin + self.header.dtype[name].itemsize] = 0
 
     def forget(self) -> None:
-        """Empty the transposition table and forget what was learnt. No search may be running."""
+        """Clear the transposition table and all that was learnt. No search may be running."""
         self.clear_table()
         self.clear_learning()
 
     def fill_permille(self) -> int:
-        """Return the share of table entries written by the present search, from a sample, in thousandths."""
+        """Return the share of table entries that the present search has written, in thousandths, from a sample."""
         sample = self.tt[1 : 2 * 1000 : 2]
         age = int(self.header[0]["age"])
         return int(np.count_nonzero((sample != 0) & (sample >> np.uint64(58) == age)) * 1000 // len(sample))
 
     def layout(self) -> dict[str, Any]:
-        """Return what `attach` must know besides the descriptors: these travel, and addresses are made again."""
+        """Return the arguments of `attach` besides the descriptors."""
         sizes = (self.workers, self.hash_mb, self.stacks, self.trace_events)
         return {"sizes": sizes, "is_table_taken": int(self._is_table_taken), "kernels": astuple(self.kernels)}
 
     def descriptors(self) -> list[int]:
-        """Return the blocks' descriptors as `attach` takes them: arena, transposition table, trace if there is one."""
+        """Return the blocks' descriptors for `attach`: control block, transposition table, and the trace if any."""
         return [block.fd for block in (self._block, self._table, self._trace) if block is not None]
 
     @classmethod
     def attach(
         cls, sizes: Sequence[int], is_table_taken: int, kernels: Sequence[Any], descriptors: Sequence[int]
     ) -> Arena:
-        """Map memory that another process has taken; takes over the descriptors. Raises PsearchError."""
+        """Map memory that another process has taken; the arena then owns the descriptors. Raises PsearchError."""
         arena = cls.__new__(cls)
-        *fields, beside = kernels  # `beside` has come as a list
+        *fields, beside = kernels  # `beside` may have become a list
         arena._set_layout(replace(KernelSet(*fields), beside=tuple(beside)), *sizes)
         arena._is_table_taken = bool(is_table_taken)
         with ExitStack() as taken:
@@ -291,9 +286,8 @@ class Arena:
         return arena
 
     def close(self) -> None:
-        """Give the memory back. The arrays must not be used afterwards."""
-        del self.header, self.worker, self.stack, self.tables, self.frames, self.tt, self.trace_logs
-        del self.plug_in
+        """Release the memory. The arrays must not be used afterwards."""
+        del self.header, self.worker, self.stack, self.tables, self.frames, self.tt, self.trace_logs, self.plug_in
         self._block.close()
         if self._has_table:
             self._table.close()

@@ -1,6 +1,6 @@
-"""Memory from the system: blocks of it that processes share.
+"""Blocks of memory that processes share.
 
-A block is anonymous (memfd): it has no name to leave behind, dies with the last process that maps it even after a
+A block is anonymous (memfd): it leaves no file behind, is freed with the last process that maps it, even after a
 SIGKILL, and is not limited by the size of /dev/shm.
 """
 
@@ -23,33 +23,33 @@ from psearch.results import PsearchError
 MIB = 1 << 20
 LARGE_PAGE = 2 * MIB
 _PIECES_AT_ONCE = 16
-"""Large pages asked for at once, since that makes all cores empty their queues of pages."""
+"""Large pages in one request, because each request makes all cores empty their queues of pages."""
 _MFD_CLOEXEC, _MFD_NOEXEC_SEAL = 1, 8
 _MADV_HUGEPAGE, _MADV_DONTDUMP, POPULATE_WRITE, _MADV_COLLAPSE = 14, 16, 23, 25
-"""Numbers of the kernel; `mmap` has names only for what the machine had that built it."""
+"""Kernel constants; `mmap` has names only for those that its build machine knew."""
 _FILES_FOLDER = "/dev/shm"
 
 _CLOSED = -1
 _mappings: weakref.WeakKeyDictionary[mmap.mmap, int] = weakref.WeakKeyDictionary()
-"""All mappings of this process, with the descriptor of each; closed ones live as long as an array in them."""
+"""Descriptors of all mappings of this process; a closed mapping lives as long as an array in it."""
 
 
 def _anonymous_file(size: int) -> int:
-    """Return a descriptor of this much memory. Raises OSError."""
+    """Return a descriptor of `size` bytes of memory. Raises OSError."""
     for flags in (_MFD_CLOEXEC | _MFD_NOEXEC_SEAL, _MFD_CLOEXEC):
         try:
-            # not executable: a system may insist on that (vm.memfd_noexec), and Linux before 6.3 knows nothing of it
+            # not executable: some systems require that (vm.memfd_noexec); Linux before 6.3 does not know the flag
             fd = system_calls.memfd_create("psearch", flags)
             break
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
                 raise
             if error.errno != errno.EINVAL:
-                return _unlinked_file(size)  # the kernel has none, or a filter of system calls forbids it
+                return _unlinked_file(size)  # the kernel has no memfd, or a filter of system calls forbids it
     else:
         return _unlinked_file(size)
     try:
-        # a file with a hole behind it costs nothing, and leaves room to map it where large pages may lie
+        # a hole at the end costs nothing, and leaves room to align the mapping to large pages
         os.ftruncate(fd, size + (LARGE_PAGE if size >= LARGE_PAGE else 0))
     except BaseException:
         os.close(fd)
@@ -58,8 +58,7 @@ def _anonymous_file(size: int) -> int:
 
 
 def _unlinked_file(size: int) -> int:
-    """Return a descriptor of a file without a name, for where there is no memfd. All of it is taken now: a file system
-    that is full later on ends a process (SIGBUS)."""
+    """Return a descriptor of a deleted file, fully allocated now, since a full file system would cause SIGBUS."""
     import tempfile
 
     def taken(folder: str | None) -> int:
@@ -78,20 +77,20 @@ def _address(mapping: mmap.mmap) -> int:
 
 
 def _mapped(fd: int, size: int) -> mmap.mmap:
-    """Map the file, or `size` bytes of it; if it can be, from an address where a large page may begin."""
+    """Map `size` bytes of the file or, if possible, a longer part that begins at the address of a large page."""
     mapping = mmap.mmap(fd, size)
     beyond = _address(mapping) % LARGE_PAGE
     if 0 < beyond <= os.fstat(fd).st_size - size:
-        # the system puts one mapping right below another: a longer one in the place of this begins lower
+        # the system places a mapping right below the last one: a longer one in its place begins at a lower address
         mapping.close()
         mapping = mmap.mmap(fd, size + beyond)
     return mapping
 
 
 def drop_blocks_but(descriptors: Collection[int]) -> None:
-    """Give up, in a fork, the memory of all blocks but these, which would else live as long as this process.
+    """Release, in a fork, the memory of all blocks but these; else it would be held until this process ends.
 
-    Arrays in them must not be touched any more.
+    Arrays in released blocks must not be used any more.
     """
     for mapping, fd in list(_mappings.items()):
         if fd not in descriptors:
@@ -99,10 +98,10 @@ def drop_blocks_but(descriptors: Collection[int]) -> None:
 
 
 class SharedBlock:
-    """Anonymous memory that can be mapped by this process and its workers.
+    """Anonymous memory that this process and its workers can map.
 
-    size: bytes; fd: a descriptor of memory that is there already, taken over unless this fails. Raises PsearchError.
-    `map` is the memory, for `numpy.frombuffer`.
+    size: bytes; fd: descriptor of existing memory, owned by the block from then on, unless this fails. `map` is the
+    memory, for `numpy.frombuffer`. Raises PsearchError.
     """
 
     def __init__(self, size: int, fd: int | None = None) -> None:
@@ -122,18 +121,17 @@ class SharedBlock:
         _mappings[self.mapping] = self.fd
 
     def advise_table(self) -> None:
-        """Ask for large pages, for fewer TLB misses in a big block that is read at random, and for no place in a core
-        dump: until that is written the death of the process is not seen. Wishes only."""
+        """Ask for large pages, which save TLB misses at random accesses, and for no place in a core dump, which delays
+        the end of a process that crashes. The system may ignore both."""
         for advice in (_MADV_HUGEPAGE, _MADV_DONTDUMP):
             with suppress(OSError):
                 self.mapping.madvise(advice)
 
     def populate(self, patience_s: float, behind: float = 0.0, part: float = 1.0) -> None:
-        """Take all pages now and map them for this process: a page that a search has to ask for costs it 2 to 10 us.
+        """Take pages now, large ones if possible, and map them: a page that a search has to request takes 2 to 10 us.
 
-        Large pages where the system has them. A wish only: what is not there after `patience_s`, or at all (Linux
-        before 5.14), comes when it is touched.
-        behind, part: shares of the block, 0 to 1: where it begins, going on at the start after the end, and how much.
+        Pages not taken after `patience_s` seconds, or before Linux 5.14, are taken when they are touched. behind, part:
+        where to begin, and how much to take, wrapping around at the end; both are shares of the block, 0 to 1.
         """
         latest = time.monotonic() + patience_s
         count = -(-self.size // LARGE_PAGE)
@@ -153,11 +151,11 @@ class SharedBlock:
                         self.mapping.madvise(POPULATE_WRITE, where, min(LARGE_PAGE, self.size - where))
 
     def enlarge_pages(self, begin: int, end: int) -> bool:
-        """Ask for large pages between two places, multiples of their size, but for a last one that is no whole page;
-        returns whether the wish was granted.
+        """Ask for large pages between two offsets, multiples of their size, except for an incomplete last one; return
+        whether they were granted.
 
-        Asked for like this (`MADV_COLLAPSE`, Linux 6.1) there are some for shared memory whatever the system's
-        settings, if only it has any: they cost nothing that small ones would not, and fewer misses of the TLB.
+        This request (`MADV_COLLAPSE`, Linux 6.1) gives large pages of shared memory whatever the system's settings, if
+        there are any. They take no more memory than small ones, and save TLB misses.
         """
         end = min(end, self.size // LARGE_PAGE * LARGE_PAGE)
         if begin >= end:
@@ -172,16 +170,16 @@ class SharedBlock:
         return True
 
     def clear(self) -> None:
-        """Write zeros. Pages stay where they are: to take new ones costs a search more than this."""
+        """Write zeros. The pages are kept, since new ones would take a search longer than this."""
         np.frombuffer(self.map, np.uint64)[:] = 0
 
     def close(self) -> None:
-        """Drop the mapping; arrays made from it must not be used any more."""
+        """Remove the mapping; arrays in it must not be used any more."""
         _mappings[self.mapping] = _CLOSED
         os.close(self.fd)
         try:
             self.map.release()
             self.mapping.close()
-        except BufferError:  # a view is still alive somewhere: the mapping goes when it does
+        except BufferError:  # a view still exists: the mapping is removed with it
             return
         del _mappings[self.mapping]

@@ -1,7 +1,7 @@
-"""What the system and the control groups of this process, in versions 1 and 2, leave it of memory and processor time.
+"""Memory and processor time that this process may use, limited by the system and control groups (versions 1 and 2).
 
-A limit may be set at the group that the process is in, or at any of its ancestors: a service of systemd, a job of
-Slurm and a container have theirs somewhere below the root. All functions take the root of the file tree.
+A limit may be set at the process's own group or at any of its ancestors: a systemd service, a Slurm job and a container
+have theirs somewhere below the root. `root` is the root of the file tree, for tests.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ _MEMORY_FILES = {
     1: (("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactive_file"),
     2: (("memory.max", "memory.high"), "memory.current", "inactive_file"),
 }
-"""Limits, usage, and the field of `memory.stat` with the cached files, which give way."""
+"""Files with limits, file with the usage, and field of `memory.stat` with evictable cached files, by version."""
 _UNLIMITED = 1 << 60
 _GROUP = re.compile(r"^\d+:([^:]*):(/.*)$", re.MULTILINE)
-"""Controllers and path; version 2 names none."""
+"""Pattern of a line of /proc/self/cgroup: controllers (none in version 2) and path."""
 _MOUNT = re.compile(r"^\S+ \S+ \S+ (\S+) (\S+) .* - (cgroup2?) \S* (\S+)$")
-"""A line of mountinfo: topmost group, folder, kind, options."""
+"""Pattern of a line of mountinfo: topmost group, folder, kind, options."""
 
 
 def available_memory(root: str = "") -> int:
-    """Return the bytes that can be taken without swapping: what the kernel says, or what the control groups leave."""
+    """Return the bytes that can be taken without swapping, as limited by the system and the control groups."""
     found = re.search(r"^MemAvailable: *(\d+)", _text(f"{root}/proc/meminfo"), re.MULTILINE)
     if found:
         in_system = int(found[1]) * 1024
-    else:  # without /proc nothing says how much of what is not free would give way, as cached files do
+    else:  # without /proc the size of evictable cached files is unknown: count half of the memory
         pages = max(os.sysconf("SC_AVPHYS_PAGES"), os.sysconf("SC_PHYS_PAGES") // 2)
         in_system = pages * os.sysconf("SC_PAGE_SIZE")
     in_groups = memory_left(root)
@@ -35,13 +35,13 @@ def available_memory(root: str = "") -> int:
 
 
 def usable_memory_mb(root: str = "") -> int:
-    """Return the MiB that this process may use at most: the machine's, or what its control groups allow."""
+    """Return the MiB that this process may use in all: the machine's memory, or the limit of its control groups."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([machine, *(limit for limit, _, _ in _memory_limits(root))]) // 2**20
 
 
 def memory_left(root: str = "") -> int | None:
-    """Return the bytes that can still be taken, below zero when more is in use than allowed; None without a limit."""
+    """Return the bytes that the control groups still allow, negative above the limit; None without a limit."""
     left = []
     for limit, version, folder in _memory_limits(root):
         _, usage_file, cache = _MEMORY_FILES[version]
@@ -52,7 +52,7 @@ def memory_left(root: str = "") -> int | None:
 
 
 def _memory_limits(root: str) -> Iterator[tuple[int, int, str]]:
-    """Yield limit, version and folder of each group that limits this process's memory."""
+    """Yield limit in bytes, version and folder of each group that limits this process's memory."""
     for version, folder in _groups("memory", root):
         files = _MEMORY_FILES[version][0]
         limits = [limit for name in files if (limit := _number(_text(f"{folder}/{name}"))) is not None]
@@ -61,14 +61,13 @@ def _memory_limits(root: str) -> Iterator[tuple[int, int, str]]:
 
 
 def oom_kills(root: str = "") -> int:
-    """Return how many processes of this system have been killed for want of memory, in a control group or outside; 0
-    where the system does not say."""
+    """Return the number of processes that the system has killed because memory ran out; 0 if that is unknown."""
     found = re.search(r"^oom_kill (\d+)$", _text(f"{root}/proc/vmstat"), re.MULTILINE)
     return int(found[1]) if found else 0
 
 
 def cores_left(root: str = "") -> float | None:
-    """Return the seconds of processor time in a second; None without a limit."""
+    """Return the limit of processor time, in cores; None without a limit."""
     left = []
     for version, folder in _groups("cpu", root):
         if version == 2:
@@ -82,10 +81,9 @@ def cores_left(root: str = "") -> float | None:
 
 
 def usable_cores() -> int:
-    """Return the cores that this process may keep busy all the time.
+    """Return the number of cores that this process may keep busy.
 
-    With more workers than a quota of processor time is for, the system halts them at any moment, also one that holds a
-    lock.
+    When workers exceed a quota of processor time, the system stops them at any moment, even one that holds a lock.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     share = cores_left()
@@ -101,7 +99,7 @@ def _groups(controller: str, root: str) -> Iterator[tuple[int, str]]:
     mountinfo = _text(f"{root}/proc/self/mountinfo") if own else ""
     mounts = [match.groups() for match in map(_MOUNT.match, mountinfo.splitlines()) if match]
     for version, path in own.items():
-        # the topmost of its groups that a mount shows, and its folder; blanks and the like are written as `\040`
+        # each mount's topmost group and folder, in which blanks and the like are written as `\040`
         shown = [
             [re.sub(r"\\(\d{3})", lambda found: chr(int(found[1], 8)), name) for name in (top, point)]
             for top, point, kind, options in mounts
@@ -113,7 +111,7 @@ def _groups(controller: str, root: str) -> Iterator[tuple[int, str]]:
             rest = path.removeprefix(top.rstrip("/"))
             if (path + "/").startswith(top.rstrip("/") + "/") and ".." not in path.split("/"):
                 inside.append((point, rest))
-        # outside of what is mounted here, as with some containers: its own group is then what it sees
+        # in some containers no mount contains the process's path: then the mounted group is its own
         for point, rest in inside or [(point, "") for _, point in shown[:1]]:
             while rest.strip("/"):
                 yield version, f"{root}{point}{rest}"
@@ -122,7 +120,7 @@ def _groups(controller: str, root: str) -> Iterator[tuple[int, str]]:
 
 
 def _text(path: str) -> str:
-    """Return what a file says; empty when there is none."""
+    """Return the content of a file; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             return file.read()
@@ -131,6 +129,6 @@ def _text(path: str) -> str:
 
 
 def _number(text: str) -> int | None:
-    """Return a limit; None for what says that there is none (`max`, -1, 2**63 less a page), and for no text."""
+    """Parse a limit; None if there is no limit (`max`, -1, 2**63 minus a page) or no text."""
     text = text.strip()
     return int(text) if text.isdecimal() and int(text) < _UNLIMITED else None

@@ -1,4 +1,4 @@
-"""Writes a search into the arena, of chess or of another game: position, history, options, limits; or other luck."""
+"""Setup of a search in the arena, for chess or another game: position, history, options and limits."""
 
 from __future__ import annotations
 
@@ -20,54 +20,53 @@ from psearch_core.records import MAX_HISTORY, position_dtype
 from psearch_core.toolchain.kernel_sets import KernelSet
 
 PROVED_DEPTH = 7
-"""From here on null windows prove the value of the root, where they do. Below it, one worker is soon through."""
+"""Least depth at which null windows prove the value of the root. Below it, one worker finishes soon enough."""
 
-_LARGEST_LUCK = 32
-"""Largest random number in a perturbed history: a sixty-fourth of what one deep cutoff adds."""
+_LARGEST_PERTURBATION = 32
+"""Largest random number in a perturbed history: one sixty-fourth of what a deep cutoff adds."""
 
 
 class Subject(Protocol):
-    """A position of another game, which has a legal move: in place of a `chess.Board`, wherever one is searched.
+    """A position of another game, with a legal move, which can be searched in place of a `chess.Board`.
 
-    Its moves are the numbers that the search has for them (`psearch_core.game`), in reports, too; a score is in the
-    game's own unit, which a report has in the place of centipawns.
+    Moves are the numbers that the search uses (`psearch_core.game`), scores the game's own units, in reports too.
     """
 
     @property
     def kernels(self) -> KernelSet:
-        """Return the kernels that search it."""
+        """Kernels that search the position."""
 
     def write_root(self, record: np.ndarray) -> None:
-        """Write it into a position's record, all zero, `key` included."""
+        """Write the position, including its `key`, into a record of zeros."""
 
     def root_moves(self) -> list[int]:
         """Return the legal moves, best guess first."""
 
     def static_score(self) -> int:
-        """Return what it is worth without a search."""
+        """Return the score of the position without a search."""
 
     def text(self) -> str:
         """Return the position as a user writes it."""
 
 
 def board_text(board: chess.Board | Subject) -> str:
-    """Return what is searched as text: a FEN, or what a game has for it."""
+    """Return a position as text: a FEN, or the notation of its game."""
     return board.fen() if isinstance(board, chess.Board) else board.text()
 
 
 def perturb_history(arena: Arena, seed: int) -> None:
-    """Fill the history of quiet moves with small random numbers, the same for the same seed. No search may be running.
+    """Fill the history of quiet moves with small random numbers drawn from a seed. No search may be running.
 
-    That changes the order of quiet moves about which nothing is known yet, and so the tree of a selective search: what
-    is compared over many such searches does not hang on one of them (docs/studies/study.md, "How much of it is luck").
-    What was in the history before is lost; everything else stays as it is, so call `Arena.forget` first.
+    That changes the order of quiet moves about which nothing is known yet, and so the tree of a selective search. A
+    comparison over many such searches does not depend on a single tree (docs/studies/study.md, "How much of it is
+    luck"). The old history is lost; everything else is kept, so call `Arena.forget` first.
     """
-    quiet = arena.header[0]["learning"]["quiet"]
-    quiet[...] = np.random.default_rng(seed).integers(-_LARGEST_LUCK, _LARGEST_LUCK, quiet.shape, endpoint=True)
+    quiet, most = arena.header[0]["learning"]["quiet"], _LARGEST_PERTURBATION
+    quiet[...] = np.random.default_rng(seed).integers(-most, most, quiet.shape, endpoint=True)
 
 
 def history_keys(tables: np.ndarray, board: chess.Board) -> list[int]:
-    """Return keys of the positions before the root, the last one first, as far back as a repetition can lie."""
+    """Return the keys of the positions before the root that may be repeated, the latest first."""
     keys = []
     before = board.copy(stack=min(len(board.move_stack), board.halfmove_clock, MAX_HISTORY))
     scratch = np.zeros(1, position_dtype)
@@ -80,14 +79,14 @@ def history_keys(tables: np.ndarray, board: chess.Board) -> list[int]:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search had come that goes on with other workers."""
+    """State of a search that continues with other workers."""
 
     depth: int
-    """of the last iteration that was finished"""
+    """Depth of the last finished iteration."""
     moves: Sequence[Any]
-    """as reports have them; the best so far, the best first"""
+    """Best moves so far, the best first, as in reports."""
     scores: Sequence[int]
-    """of the lines of the last iteration, centipawns for the side to move"""
+    """Scores of the lines of the last finished iteration, in centipawns for the side to move."""
 
 
 def write_search(
@@ -99,13 +98,12 @@ def write_search(
     multipv: int = 1,
     progress: Progress | None = None,
 ) -> None:
-    """Set up the root and hand it to worker 0, or to all where nothing is split.
+    """Set up the root for worker 0, or for all workers if the policy splits nothing.
 
-    Every worker must be idle, and the board must have a legal move. only: the legal moves to choose from, all if None;
-    multipv: how many lines to find, each without the first moves of the better ones; progress: begin behind it, at a
-    depth within the limits. What another network, or the other evaluation, has left in the table is forgotten. Raises
-    PsearchError where the network has yet to be read and its file was replaced, and where these workers have other
-    kernels than the options.
+    Every worker must be idle, and the board must have a legal move. only: legal moves to choose from, None for all;
+    multipv: number of lines to find, each without the first moves of the better ones; progress: state after which to
+    begin, at a depth within the limits. A change of network or evaluation clears the table. Raises PsearchError if the
+    network's file was replaced before it was read, and if these workers have other kernels than the options.
     """
     if not isinstance(board, chess.Board) and board.kernels.digest != arena.kernels.digest:
         raise PsearchError("a game of your own is searched by worker processes only, and there are none")
@@ -122,7 +120,9 @@ def write_search(
         arena.header["root"] = np.zeros((), position_dtype)
         board.write_root(arena.header["root"])
         legal = moves = board.root_moves()
+    header["line_scores"] = 0
     if progress is not None:
+        header["line_scores"][: len(progress.scores)] = progress.scores
         best = [from_chess_move(m, board) if isinstance(board, chess.Board) else int(m) for m in progress.moves]
         moves = [*dict.fromkeys(best), *(move for move in moves if move not in best)]
     header["root_count"] = len(moves)
@@ -133,9 +133,6 @@ def write_search(
     header["history"][: len(keys)] = keys
     header["max_depth"] = limits.depth or MAX_DEPTH
     header["first_depth"] = 1 if progress is None else progress.depth + 1
-    header["line_scores"] = 0
-    if progress is not None:
-        header["line_scores"][: len(progress.scores)] = progress.scores
     header["node_limit"] = limits.nodes or 0
     header["age"] = (int(header["age"]) + 1) % AGES
     record = header["options"]
@@ -146,7 +143,7 @@ def write_search(
     record["roots"] = options.root_count(arena.workers, int(header["multipv"]), to_depth=limits.depth is not None)
     for name in set(record.dtype.names) - {"policy", "pruning", "null_windows", "roots"}:
         record[name] = int(getattr(options, name) or 0)
-    # what a file leaves out is as with the default policy
+    # parts that a user's policy file leaves out come from the default policy
     record["policy"] = POLICY_NAMES.index(options.policy if options.policy in POLICY_NAMES else DEFAULT_POLICY)
     if options.defer_depth is None:
         record["defer_depth"] = -1

@@ -1,4 +1,4 @@
-"""Reads what workers write while they search: the ring of reports in the header, and the transposition table."""
+"""Readers of what workers write while they search: the ring of reports in the header, and the transposition table."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from psearch_core.constants import CLUSTER_BYTES
 from psearch_core.records import INFO_RING, position_dtype
 
 _RESERVE = 8
-"""Reports that may be overwritten while older ones are read."""
+"""Number of oldest reports of a full ring to skip, since workers may overwrite them during the read."""
 _WORDS = CLUSTER_BYTES // 8
 
 
 class Record(NamedTuple):
-    """A record of the ring: `info_dtype`."""
+    """A report in the ring, with the fields of `info_dtype`."""
 
     nodes: int
     depth: int
@@ -31,15 +31,15 @@ class Record(NamedTuple):
 
 
 class InfoRing:
-    """The reports of one search, from when it was set up. The arena must stay open."""
+    """The reports of one search since its setup. The arena must stay open."""
 
     def __init__(self, arena: Arena) -> None:
         self._arena = arena
         self._read = 0
-        """reports taken so far, or lost"""
+        """Number of reports read or lost so far."""
 
     def unread(self) -> list[Record]:
-        """Return what is new, in order; records that were written over meanwhile are lost."""
+        """Return the new reports in order; those that were overwritten meanwhile are lost."""
         written = reports_written(self._arena.context)
         if written == self._read:
             return []
@@ -53,22 +53,19 @@ class InfoRing:
 
 
 class StoredResult(NamedTuple):
-    """What the table says of a position."""
+    """The table's entry for a position."""
 
     move: int
-    """code of the best move, NO_MOVE if none is known"""
+    """Code of the best move, NO_MOVE if none is known."""
     score: int
-    """for the side to move; mates are distances from this position"""
+    """Score for the side to move; mate distances count from this position."""
     depth: int
     bound: int
-    """BOUND_UPPER, BOUND_LOWER or BOUND_EXACT"""
+    """Bound of the score: BOUND_UPPER, BOUND_LOWER or BOUND_EXACT."""
 
 
 class TableReader:
-    """The table of an arena, position by position: the twin of `probe` in `psearch_core/chess/search/tt.py`.
-
-    The arena must stay open.
-    """
+    """Reads the transposition table of an open arena, like the kernel `probe` in `psearch_core/chess/search/tt.py`."""
 
     def __init__(self, arena: Arena) -> None:
         self._arena = arena
@@ -80,7 +77,7 @@ class TableReader:
         return int(self._scratch[0]["key"])
 
     def entry(self, key: int) -> StoredResult | None:
-        """Return what is stored under a key. An entry that two workers wrote at once is none."""
+        """Return the entry for a key; None if there is none, or if two workers wrote it at the same time."""
         table = self._arena.tt
         begin = (key * (len(table) // _WORDS) >> 64) * _WORDS
         words = table[begin : begin + _WORDS].tolist()

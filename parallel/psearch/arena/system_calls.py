@@ -1,8 +1,7 @@
-"""System calls that a Python may have been built without, what a refusal by the system means, and who made what.
+"""System calls that a Python may have been built without, messages for refusals, and owners of shared objects.
 
-The C library is called, for a Python has `os.memfd_create` and the like only if the machine that built it had them:
-many conda builds have not, though the kernel below does. What the library has not raises OSError with ENOSYS, as an old
-kernel does.
+A Python has `os.memfd_create` and the like only if its build machine had them: many conda builds lack them although the
+kernel has them. So the C library is called; if it lacks a function too, OSError with ENOSYS is raised.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import os
 from psearch.results import PsearchError
 
 _PIDFD_SEND_SIGNAL, _PIDFD_OPEN = 424, 434
-"""Numbers that are alike on every processor; C libraries before 2022 have no functions for them."""
+"""Numbers of system calls, equal on all processors; C libraries before 2022 have no functions for them."""
 _PR_SET_PDEATHSIG = 1
 _MAP_PRIVATE, _MAP_FIXED, _MAP_ANONYMOUS, _MAP_NORESERVE = 0x02, 0x10, 0x20, 0x4000
 _HINTS = {
@@ -26,8 +25,7 @@ _HINTS = {
 
 
 class Owner:
-    """The process that makes something: a fork of it must not use that, for shared memory, pipes and processes are
-    still the parent's. what: its name in messages."""
+    """The process that made an object, which a fork of it must not use. what: name of the object in messages."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -35,24 +33,24 @@ class Owner:
 
     @property
     def is_here(self) -> bool:
-        """Tell whether this is that process."""
+        """Whether this process is the owner."""
         return os.getpid() == self._pid
 
     def check(self) -> None:
-        """Raise PsearchError in any other process."""
+        """Raise PsearchError if this process is not the owner."""
         if not self.is_here:
             raise PsearchError(f"this {self._what} belongs to another process: make one in each")
 
 
 def refusal(error: OSError | MemoryError) -> str:
-    """Return what the system said, and the limit that may be behind it: the end of a message on one line."""
+    """Return the system's error text, and the limit that may be its cause, for the end of a one-line message."""
     number = errno.ENOMEM if isinstance(error, MemoryError) else error.errno or 0
     words = os.strerror(number) if number else str(error)
     return f"{words} ({_HINTS[number]})" if number in _HINTS else words
 
 
 def _call(name: str, *arguments: int | bytes) -> int:
-    """Call a function of the C library that returns -1 when it fails. Raises OSError."""
+    """Call a function of the C library that returns -1 on failure. Raises OSError."""
     try:
         function = getattr(ctypes.CDLL(None, use_errno=True), name)
     except AttributeError:
@@ -64,17 +62,17 @@ def _call(name: str, *arguments: int | bytes) -> int:
 
 
 def memfd_create(name: str, flags: int) -> int:
-    """Return a descriptor of anonymous memory, as `os.memfd_create`."""
+    """Return a descriptor of anonymous memory, like `os.memfd_create`."""
     return _call("memfd_create", name.encode(), flags)
 
 
 def pidfd_open(pid: int) -> int:
-    """Return a descriptor that becomes readable when the process ends, as `os.pidfd_open`."""
+    """Return a descriptor that becomes readable when the process ends, like `os.pidfd_open`."""
     return _call("syscall", _PIDFD_OPEN, pid, 0)
 
 
 def pidfd_send_signal(descriptor: int, number: int) -> None:
-    """Send a signal, as `signal.pidfd_send_signal`."""
+    """Send a signal, like `signal.pidfd_send_signal`."""
     _call("syscall", _PIDFD_SEND_SIGNAL, descriptor, number, 0, 0)
 
 
@@ -84,7 +82,7 @@ def set_parent_death_signal(number: int) -> None:
 
 
 def unmap_keeping_addresses(address: int, size: int) -> None:
-    """Give up the memory of a mapping, but not its addresses: who unmaps it later would else hit another mapping."""
+    """Release the memory of a mapping but keep its addresses reserved: a later unmap must not hit another mapping."""
     function = ctypes.CDLL(None, use_errno=True).mmap
     function.restype = ctypes.c_void_p
     flags = _MAP_PRIVATE | _MAP_FIXED | _MAP_ANONYMOUS | _MAP_NORESERVE

@@ -1,7 +1,6 @@
-"""Checks every invariant of the arena between steps, and prints it for people when something hangs.
+"""Checks of all invariants of an arena, and its state as text, for when a search hangs.
 
-`violations` needs a quiet arena: in one process, between two steps. `describe` reads whatever is there and may be
-called while workers run.
+`violations` needs an arena at rest: in one process, between two steps. `describe` may be called while workers run.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ def _offers(arena: Arena, number: int) -> list[int]:
 
 
 def _all_offers(arena: Arena) -> Iterator[tuple[int, list[int]]]:
-    """Yield the numbers of stacks that offer nodes, and the plies of those."""
+    """Yield the number of each stack that offers nodes, and their plies."""
     for number in np.flatnonzero(arena.stack["open_mask"].any(axis=1)).tolist():
         yield number, _offers(arena, number)
 
 
 def _visited_frames(arena: Arena) -> Iterator[int]:
-    """Yield the numbers of frames whose visit counts as inside its node, if that node is open."""
+    """Yield the number of each frame whose visit counts as inside its node, if that node is open."""
     stacks = arena.stack
     tops = {
         number: int(stacks[number]["parked_ply"]) for number in np.flatnonzero(stacks["state"] == STACK_PARKED).tolist()
@@ -70,8 +69,8 @@ def _worker_violations(arena: Arena) -> Iterator[str]:
     if without != int(arena.header[0]["idle_workers"]):
         yield f"the header counts {arena.header[0]['idle_workers']} idle workers, there are {without}"
     for number in np.flatnonzero(arena.stack["state"] == STACK_ACTIVE).tolist():
-        is_to_come = number < arena.workers and int(arena.worker[number]["state"]) == STATE_BEGIN  # a root's
-        if number not in runners and not is_to_come:
+        is_root = number < arena.workers and int(arena.worker[number]["state"]) == STATE_BEGIN  # not yet taken
+        if number not in runners and not is_root:
             yield f"stack {number} is active, but no worker runs it"
     for number, plies in _all_offers(arena):
         if arena.stack[number]["state"] == STACK_FREE:
@@ -103,7 +102,7 @@ def _node_violations(arena: Arena) -> Iterator[str]:
 
 
 def _abort_violations(arena: Arena) -> Iterator[str]:
-    """A worker that has seen the abort epoch, and does not unwind, runs below no closed node."""
+    """Check that a worker which has seen the abort epoch, and does not unwind, runs below no closed node."""
     epoch = int(arena.header[0]["abort_epoch"])
     nodes, visits = arena.frames["node"], arena.frames["visit"]
     for number, worker in enumerate(arena.worker):
@@ -122,12 +121,12 @@ def _abort_violations(arena: Arena) -> Iterator[str]:
 
 
 def violations(arena: Arena) -> list[str]:
-    """Return what is wrong with the arena, in words; empty when every invariant holds."""
+    """Return the violated invariants in words; empty when all hold."""
     return [*_worker_violations(arena), *_node_violations(arena), *_abort_violations(arena)]
 
 
 def leftovers(arena: Arena) -> list[str]:
-    """Return what a finished search has left behind; empty when every stack is free and every worker idle."""
+    """Return what a finished search has not released, in words; empty when all stacks are free and all workers idle."""
     found = [f"stack {i} is {STACK_NAMES[s['state']]}" for i, s in enumerate(arena.stack) if s["state"]]
     found += [f"stack {number} offers {plies}" for number, plies in _all_offers(arena)]
     found += [f"worker {i} has stack {w['stack']}" for i, w in enumerate(arena.worker) if w["stack"] >= 0]

@@ -1,2 +1,2 @@
-"""Many positions: `positions` shares them out to processes and machines, `analysis` reads them from files and says
-what the answers mean."""
+"""Searches of many positions: `positions` distributes them to processes and machines, `analysis` reads them from files
+and interprets the answers."""

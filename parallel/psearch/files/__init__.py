@@ -1,2 +1,2 @@
-"""Files that survive a kill: `safe_files` are journals, and files that are replaced whole; `raw_log` keeps the samples
-of a study."""
+"""Files that survive a kill: `safe_files` has journals and files that are replaced as a whole, `raw_log` the logs of
+studies."""

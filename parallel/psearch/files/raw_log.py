@@ -1,10 +1,11 @@
-"""The raw log of a study: one JSON object a line, written as the study goes on.
+"""The raw log of a study: one JSON object per line, written during the study.
 
-The first line says what was measured, with what and where (`about`); each search is a line of its own; facts that are
-known only at the end (`{"ceilings": ...}`) come last. A study that was interrupted leaves every finished search.
+The first line says what was measured, with which options and on which machine (`about`). Each further line is one
+search; facts that are known only at the end (`{"ceilings": ...}`) come last. The log of an interrupted study has every
+finished search.
 
-A log may be compressed (`.xz`), and one file may hold several: each line of it then names its log in the field `run`,
-and `FILE#RUN` is one of them.
+A log may be compressed (`.xz`). One file may hold several logs: then each line names its log in the field `run`, and
+`FILE#RUN` is one of them.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ from psearch.version import __version__
 Sample = TypeVar("Sample")
 
 OPENING = b'{"about": {'
-"""How a log begins."""
+"""First bytes of a log."""
 _LONGEST_LIST = 200
-"""Characters of the names of runs in a message."""
+"""Most characters for the names of runs in a message."""
 _LONGEST_LINE = 1 << 24
-"""Characters; more than any line of a log has."""
+"""Longest line in characters, more than any log has."""
 _SIGNED = ("score",)
-"""Fields of numbers that may be less than zero."""
+"""Names of the fields whose numbers may be negative."""
 
 
 def machine() -> dict[str, Any]:
-    """Return what a figure depends on: processor, cores this process may use, Python, and the version of psearch."""
+    """Describe what figures depend on: processor, usable cores, and the versions of Python and psearch."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     for line in info.read_text("utf-8", "replace").splitlines() if info.exists() else ():
@@ -50,15 +51,13 @@ def machine() -> dict[str, Any]:
 
 
 def machine_name(about: Mapping[str, Any]) -> str:
-    """Return a machine in words; about: as `machine` gives it."""
+    """Return a description of a machine. about: the result of `machine`."""
     return f"{about.get('cpu', '?')}, {about.get('cores', '?')} cores"
 
 
 def source_commit() -> str:
-    """Return `git describe` of the checkout that psearch runs from, `-dirty` if it was changed, or was built from.
-
-    Where neither is known, the version.
-    """
+    """Return `git describe` of the checkout that psearch runs from or was built from, with `-dirty` if it was changed;
+    without a checkout, the version."""
     root = Path(__file__).parents[3]
     if (root / ".git").exists():
         command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=10"]
@@ -69,10 +68,8 @@ def source_commit() -> str:
 
 
 class RawLog:
-    """An open log; a context manager. Every line reaches the file before the next search begins.
-
-    The log of another study is replaced; raises PsearchError for any other file, and for what cannot be written.
-    """
+    """An open log; a context manager. Every line reaches the file before the next search begins. The log of another
+    study is replaced. Raises PsearchError for any other file, and if the log cannot be written."""
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
         try:
@@ -94,25 +91,25 @@ class RawLog:
         self._lines.close()
 
     def add(self, sample: Any) -> None:
-        """Add one finished search: a dataclass."""
+        """Add a finished search, which is a dataclass."""
         self._lines.append(asdict(sample))
 
     def note(self, **facts: Any) -> None:
-        """Note facts about the whole study."""
+        """Add facts about the whole study."""
         self._lines.append(facts)
 
 
 def split_run(path: Path) -> tuple[Path, str | None]:
-    """Return the file and the run that `FILE#RUN` names; no run for FILE alone, or where a file has that name."""
+    """Return the file and the run of `FILE#RUN`; the run is None for FILE alone, and if a file has the whole name."""
     file, mark, run = str(path).rpartition("#")
     return (Path(file), run) if mark and not path.exists() else (path, None)
 
 
 def read_log(path: Path, make: Callable[..., Sample]) -> tuple[list[Sample], dict[str, Any]]:
-    """Return the searches of a log, each made by `make(**fields)`, and the facts: `about` and what was noted.
+    """Return the searches of a log, each made by `make(**fields)`, and its facts, `about` among them.
 
-    path: `FILE`, which holds one log, or `FILE#RUN`; compressed if FILE ends in `.xz`. Raises PsearchError naming the
-    line that is not such a log's, or the runs to choose from.
+    path: `FILE` with a single log, or `FILE#RUN`; compressed if FILE ends in `.xz`. Raises PsearchError, which names
+    the bad line or the runs to choose from.
     """
     file, run = split_run(path)
     samples: list[Sample] = []
@@ -132,10 +129,8 @@ def read_log(path: Path, make: Callable[..., Sample]) -> tuple[list[Sample], dic
 
 
 def _check_fields(make: Callable[..., Any], values: dict[str, Any]) -> None:
-    """Raise ValueError for a value that is not of its field's type, a dataclass's; and for numbers that no search has.
-
-    Other types than text and numbers are not looked at.
-    """
+    """Raise ValueError for a value that does not have the type of its field in a dataclass, and for impossible numbers.
+    Only texts and numbers are checked."""
     kinds = {"str": (str,), "bool": (bool,), "int": (int,), "float": (int, float)}
     for field in fields(make) if isinstance(make, type) and is_dataclass(make) else ():
         value = values.get(field.name, field.default)
@@ -146,7 +141,7 @@ def _check_fields(make: Callable[..., Any], values: dict[str, Any]) -> None:
 
 
 def _lines_of(file: Path, run: str | None) -> list[tuple[int, dict[str, Any]]]:
-    """Number and contents of each line of the run, compressed or not; None: of the only one."""
+    """Return number and content of each line of a run; None: the only run of the file."""
     by_run: dict[str | None, list[tuple[int, dict[str, Any]]]] = {}
     is_packed = file.suffix == ".xz"
     try:
@@ -159,7 +154,7 @@ def _lines_of(file: Path, run: str | None) -> list[tuple[int, dict[str, Any]]]:
                     by_run.setdefault(values.pop("run", None), []).append((number, values))
                 except (ValueError, TypeError, AttributeError):
                     if not line.endswith("\n"):
-                        break  # a kill or a full disk has cut it short
+                        break  # a kill or a full disk has cut the line short
                     raise _not_a_line(file, number) from None
     except OSError as error:
         raise PsearchError(f"cannot read the log {file}: {error.strerror}") from None

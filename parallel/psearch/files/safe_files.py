@@ -1,9 +1,9 @@
-"""Files that outlive a kill: replaced as a whole (`AtomicFile`), or added to line by line (`Journal`); and their JSON.
+"""Files that survive a kill: replaced as a whole (`AtomicFile`), or extended line by line (`Journal`); and their JSON.
 
-A line of a journal is handed to the system before `append` returns, so a kill at any moment loses none, and a power cut
-no more than those of the last `sync_interval_s`. A last line cut short by a kill or a full disk is told from the others
-by having no end; whoever goes on with the file drops it. Nothing else is ever dropped: a file that does not begin like
-ours, or is damaged further up, is refused and stays as it is.
+`append` passes a line of a journal to the system before it returns. So a kill loses no line, and a power cut only those
+of the last `sync_interval_s`. A last line that a kill or a full disk has cut short has no line feed, and is dropped
+when the file is continued. Nothing else is ever dropped: a file that begins otherwise, or is damaged elsewhere, is
+refused and not changed.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from typing import Any, NamedTuple
 
 _BLOCK = 1 << 14
 _LONGEST_LINE = 1 << 26
-"""Bytes; a thousand times what any journal of ours holds."""
+"""Longest line in bytes: a thousand times the longest in any journal of psearch."""
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-"""What file systems say that cannot lock, such as NFS without its lock daemon."""
+"""Errors of file systems without locks, such as NFS without its lock daemon."""
 
 
 def json_value(text: str | bytes | bytearray, parse_constant: Callable[[str], Any] | None = None) -> Any:
-    """Return the value of a JSON text of a user's file or another program. parse_constant: as `json.loads` has it.
-    Raises ValueError, also for lists inside lists without end, which `json.loads` answers with RecursionError."""
+    """Return the value of a JSON text from a user or another program. parse_constant: see `json.loads`. Raises
+    ValueError, also for the deeply nested lists for which `json.loads` raises RecursionError."""
     try:
         return json.loads(text, parse_constant=parse_constant)
     except RecursionError:
@@ -38,7 +38,7 @@ def json_value(text: str | bytes | bytearray, parse_constant: Callable[[str], An
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Return the values of a JSON object by name. Raises ValueError for any other text."""
+    """Return the values of a JSON object, by name. Raises ValueError for any other text."""
     with contextlib.suppress(ValueError):
         values = json_value(text)
         if isinstance(values, dict):
@@ -48,7 +48,7 @@ def json_object(text: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _naming(path: Path | None) -> Iterator[None]:
-    """Have an OSError name the file."""
+    """Add the name of the file to an OSError."""
     try:
         yield
     except OSError as error:
@@ -56,12 +56,12 @@ def _naming(path: Path | None) -> Iterator[None]:
 
 
 class AtomicFile:
-    """A text file that is written beside its place and moved there by `commit`: readers see the old one or the new one,
-    at any moment. A context manager.
+    """A text file that is written under another name and moved to its place by `commit`, so that readers always see
+    either the old or the new file. A context manager.
 
-    place: where it goes, not a link; part: where it is written, in the same folder. Without `commit` the part is
-    deleted at the end and what is in the place stays. What an earlier run left in the place of the part goes; where
-    somebody put a link there, the link. An OSError names the part.
+    place: final path, not a link; part: temporary path in the same folder. Without `commit` the temporary file is
+    deleted at the end and the final one stays unchanged. A temporary file of an earlier run is deleted; so is a link of
+    that name, but not its target. An OSError names the temporary file.
     """
 
     def __init__(self, place: Path, part: Path) -> None:
@@ -80,13 +80,12 @@ class AtomicFile:
 
     def __exit__(self, *exception: object) -> None:
         if self._part is not None:
-            # a full disk has been reported when it was written
+            # `write` has already reported a full disk
             with contextlib.suppress(OSError):
                 self.stream.close()
             self._part.unlink(missing_ok=True)
 
     def write(self, text: str) -> None:
-        """Add to the file."""
         with _naming(self._part):
             self.stream.write(text)
 
@@ -107,14 +106,14 @@ class JournalLine(NamedTuple):
     """A complete line of a journal."""
 
     number: int
-    """from 1"""
+    """Number of the line, from 1."""
     offset: int
-    """bytes before it"""
+    """Offset of the line in bytes."""
     value: Any
 
 
 class DamagedLine(ValueError):
-    """A line that is none of ours: complete and not JSON, longer than any, or another beginning than the file's."""
+    """A line that is not of this journal: complete but not JSON, too long, or with the wrong beginning."""
 
     def __init__(self, path: Path, number: int) -> None:
         super().__init__(f"{path}: line {number} is not JSON of this kind")
@@ -122,13 +121,13 @@ class DamagedLine(ValueError):
 
 
 class Journal:
-    """An open file of JSON, one value a line, locked against other processes where the file system can; a context
-    manager.
+    """An open file of JSON, one value per line; a context manager. It is locked against other processes if the file
+    system has locks.
 
-    opening: how the first line of such a file begins, where all lines are objects; fresh: what is in the file goes;
-    otherwise it must be read to its end before anything is appended. sync_interval_s: least seconds between two waits
-    for the disk; 0 waits for every line. flags: more of those of `os.open`. Raises BlockingIOError when another process
-    has the journal open, DamagedLine where another file would go. Every OSError names the file.
+    opening: beginning of the first line, if all lines are objects; fresh: empty the file; otherwise it must be read to
+    its end before anything is appended. sync_interval_s: least seconds between two waits for the disk; 0 waits for
+    every line. flags: additional flags for `os.open`. Raises BlockingIOError when another process has the journal open,
+    DamagedLine when `fresh` would empty another kind of file. Every OSError names the file.
     """
 
     def __init__(
@@ -143,14 +142,14 @@ class Journal:
         self.path = path
         self._opening = opening
         self.torn = b""
-        """what follows the last complete line, once all are read"""
+        """Bytes after the last complete line, once all lines have been read."""
         self._end = 0
         self._has_failed = False
-        """the last `append`: there may be a piece of its line after `_end`"""
+        """True if the last `append` failed: a part of its line may follow `_end`."""
         self._sync_interval_s = sync_interval_s
         self._synced_at = time.monotonic()
         flags |= os.O_CREAT | os.O_CLOEXEC
-        # a FIFO must have a reader, who may leave: with a reading end of our own a write could wait for ever
+        # a FIFO is opened for writing only: with a reading end of our own, a write without a reader could block forever
         is_fifo = path.is_fifo()
         self._file = os.open(path, flags | (os.O_WRONLY | os.O_NONBLOCK if is_fifo else os.O_RDWR), 0o666)
         try:
@@ -160,10 +159,10 @@ class Journal:
                 self.is_regular = stat.S_ISREG(os.fstat(self._file).st_mode)
                 if self.is_regular:
                     try:
-                        # record locks are not inherited: workers that outlive a killed parent hold none
+                        # record locks are not inherited: workers that survive a killed parent hold none
                         fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     except OSError as error:
-                        if error.errno == errno.EACCES:  # POSIX leaves the choice
+                        if error.errno == errno.EACCES:  # POSIX allows either error
                             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
                         if error.errno not in _NO_LOCKS:
                             raise
@@ -178,7 +177,7 @@ class Journal:
 
     @classmethod
     def at_end(cls, path: Path, opening: bytes) -> Journal:
-        """Open a journal to add lines to it, whatever they say; a torn one is dropped. Raises DamagedLine, too."""
+        """Open a journal to append lines, whatever it holds; a torn line is dropped. Raises DamagedLine, too."""
         journal = cls(path, opening)
         try:
             for _ in journal.lines():
@@ -196,19 +195,19 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Give up the lock."""
+        """Close the file, which releases the lock."""
         os.close(self._file)
 
     def lines(self) -> Iterator[JournalLine]:
         """Yield the complete lines. Raises DamagedLine."""
         self._end, self.torn = 0, b""
-        # closing any descriptor of the file would give the lock up
+        # closing any descriptor of the file would release the lock
         with open(self._file, "rb", closefd=False) as lines:
             lines.seek(0)
             for number, line in enumerate(iter(lambda: lines.readline(_LONGEST_LINE), b""), start=1):
                 is_complete = line.endswith(b"\n")
                 opening = self._opening if number == 1 else self._opening[:1]
-                # of a torn line the system may have kept zeros in place of what was written last
+                # the end of a torn line may be zeros instead of the written bytes
                 written = line if is_complete else line.rstrip(b"\0")
                 is_ours = written[: len(opening)] == (opening if is_complete else opening[: len(written)])
                 if not is_ours or (not is_complete and len(line) == _LONGEST_LINE):
@@ -224,17 +223,15 @@ class Journal:
                 self._end += len(line)
 
     def cut(self, offset: int | None = None) -> None:
-        """Drop everything from this offset on; without one, the torn line."""
+        """Cut the file at an offset; None: drop the torn line."""
         self._end = self._end if offset is None else offset
         self.torn = b""
         with _naming(self.path):
             os.ftruncate(self._file, self._end)
 
     def value_at(self, offset: int) -> Any:
-        """Return the value of the line there: for callers who keep offsets because the values would fill the memory.
-
-        Raises ValueError when another program has written to the file, and no such line is there any more.
-        """
+        """Return the value of the line at an offset. Raises ValueError when there is no such line because another
+        program has changed the file."""
         line = bytearray()
         while b"\n" not in line and len(line) < _LONGEST_LINE:
             block = os.pread(self._file, _BLOCK, offset + len(line))
@@ -244,7 +241,8 @@ class Journal:
         return json_value(line.split(b"\n", 1)[0])
 
     def append(self, value: Any) -> int:
-        """Add a line; the offset at which it begins. After an OSError it counts as torn: the next takes its place."""
+        """Append a line and return its offset. After an OSError the line counts as torn, and the next one overwrites
+        it."""
         line = memoryview(json.dumps(value).encode() + b"\n")
         begin = at = self._end
         with _naming(self.path):

@@ -1,12 +1,12 @@
 """A user's own game, searched in parallel: `psearch.games.search("my_game.py", threads=2)`.
 
-A game is two players, zero sum, full information, at most 256 moves a position; its file is plain functions that numba
-compiles (docs/guides/own-game.md). Imports everything but the faces and the laboratory.
+A game has two players, zero sum, full information and at most 256 moves in a position. Its file has plain functions
+that numba compiles (docs/guides/own-game.md). The package imports everything but `faces` and `lab`.
 
-Begin with `searching`; `own_game` is a file, its rules and positions as Python has them; `game_file` says what a file
-must be, `user_game` tells the toolchain how to make kernels of it. In the search `node_kernels` stand in for those of
-`psearch_core.game`, and call the hooks of `rules`. In the compiler's process `game_compiler` makes kernels of the
-file's functions, and plays some games with them. Python calls the rules in a process apart (`rules_process`).
+Begin with `searching`. `own_game` has the game of a file, its rules and its positions for Python; `game_file` checks a
+file, `user_game` tells the toolchain how to make kernels of it. In a search `node_kernels` replace those of
+`psearch_core.game` and call the hooks of `rules`. In the compiler's process `game_compiler` makes kernels of the file's
+functions and plays test games with them. Python calls the rules in a separate process (`rules_process`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A user's file made into kernels, and tried out before anybody searches it: once for each file, by the compiler.
+"""Compiles a user's file to kernels and tests them before the first search, once for each file, in the compiler.
 
-Its plain functions become kernels whose types numba finds from the calls. The machine code then plays some games at
-random in a process apart. What is wrong with it is a line with file and line of the function: a list of moves that is
-none, a score beyond the limits, a key that differs for the same position, or is the same for two that go on
-differently, a game that goes on for ever, a crash, a function that never returns.
+The file's plain functions become kernels, whose types numba infers from the calls. The machine code then plays random
+games in a separate process. A mistake is reported with file and line of the function: an invalid list of moves, a score
+beyond the limits, a key that differs for the same position or is equal for two that continue differently, a game
+without end, a crash, a function that never returns.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from psearch_core.toolchain.kernel_cache import PlugInError
 from psearch_core.views import i64
 
 _WRITERS = ("start", "make")
-"""The functions that change a position, and return nothing."""
+"""Functions that change a position and return nothing."""
 _GAMES = 32
 _NARROW_POSITIONS = 6000
-"""Positions of games in which there are two moves only: so the same ones are reached in many ways."""
+"""Number of positions in games that use only two moves of each position, so that many lines reach the same one."""
 _WIDTH = 2
 _LONGEST_GAME = 2000
 _PATIENCE_S = 10
@@ -55,7 +55,7 @@ _MOST_LETTERS = 120
 
 
 class PlainFunction(Kernel):
-    """A function whose signature is that of its first call."""
+    """A function that gets its signature from its first call."""
 
     def __init__(self, function: FunctionType) -> None:
         super().__init__(function, types.void())
@@ -69,7 +69,7 @@ class PlainFunction(Kernel):
         return super().get_call_template(args, kws)
 
     def infer(self, arguments: Sequence[Any]) -> None:
-        """Find the type of the result for arguments of these types. Raises PlugInError."""
+        """Infer the type of the result for arguments of these types. Raises PlugInError."""
         if self._is_being_typed:
             raise PlugInError(f"{place_of(self.py_func)}: it calls itself: no kernel is recursive")
         self._is_being_typed = True
@@ -79,7 +79,7 @@ class PlainFunction(Kernel):
             self.result = types.unliteral(typed(self).signature.return_type)
         except PlugInError:
             raise
-        except Exception as error:  # whatever numba says of it
+        except Exception as error:  # numba may raise anything
             if isinstance(error.__cause__, PlugInError):
                 raise error.__cause__ from None
             raise mistake_in(self, error) from error
@@ -88,7 +88,7 @@ class PlainFunction(Kernel):
 
 
 def kernels_of(module: ModuleType, file: str) -> list[Kernel]:
-    """Return the kernels of a game. Raises PlugInError for what is no game, and for what cannot be compiled."""
+    """Return the kernels of a game. Raises PlugInError for a file that is not a game or cannot be compiled."""
     check_game(vars(module), file)
     made: dict[FunctionType, PlainFunction] = {}
     for name in RULES:
@@ -118,7 +118,7 @@ def kernels_of(module: ModuleType, file: str) -> list[Kernel]:
 
 
 def _compiled(value: Any, made: dict[FunctionType, PlainFunction]) -> PlainFunction:
-    """A function as a kernel, and all that it calls; numba's own decorators make no difference."""
+    """Return a function as a kernel, after those that it calls; numba's own decorators are ignored."""
     function = value.py_func if isinstance(value, Dispatcher) else value
     if function not in made:
         made[function] = PlainFunction(function)
@@ -132,7 +132,7 @@ def _compiled(value: Any, made: dict[FunctionType, PlainFunction]) -> PlainFunct
 
 def play(module: ModuleType, file: str, functions: dict[str, Callable[..., Any]]) -> None:
     """Play games with a group's entries, in a fork of this process: it may crash. Raises PlugInError."""
-    now = mmap.mmap(-1, 1)  # the function under way, for the one who waits
+    now = mmap.mmap(-1, 1)  # index of the running function, shared with the waiting process
     ours, theirs = os.pipe()
     compiler = os.getpid()
     child = os.fork()
@@ -159,7 +159,7 @@ def play(module: ModuleType, file: str, functions: dict[str, Callable[..., Any]]
 
 
 class _Games:
-    """Games at random, always the same ones."""
+    """Random games, which are the same in each run."""
 
     def __init__(self, module: ModuleType, file: str, functions: dict[str, Callable[..., Any]], now: mmap.mmap) -> None:
         self._module = module
@@ -171,7 +171,7 @@ class _Games:
         self._ended = 0
         self._random = random.Random(1)
         self._by_key: dict[int, np.ndarray] = {}
-        """a position with each key"""
+        """First position with each key."""
 
     def _wrong(self, name: str, words: str) -> PlugInError:
         return PlugInError(f"{place_of(vars(self._module)[name])}: {words}")
@@ -195,13 +195,13 @@ class _Games:
         for _ in range(_GAMES):
             self._play_one()
         if not self._ended:
-            raise self._wrong("ended", f"none of {_GAMES} games at random has ended within {_LONGEST_GAME} moves")
+            raise self._wrong("ended", f"none of {_GAMES} random games has ended within {_LONGEST_GAME} moves")
         left = _NARROW_POSITIONS
         while left > 0:
             left -= self._play_narrow()
 
     def _play_narrow(self) -> int:
-        """Play a game in few of the ways that there are; returns how many positions it had."""
+        """Play a game that uses only two moves of each position, and return the number of its positions."""
         pos = self._start()
         for number in range(1, _LONGEST_GAME):
             self._compare_by_key(pos, self._call("key", pos))
@@ -211,13 +211,13 @@ class _Games:
         return _LONGEST_GAME
 
     def _compare_by_key(self, pos: np.ndarray, key: int) -> None:
-        """Two positions with one key must go on alike to the end of a game, for they share scores."""
+        """Check that two positions with the same key continue alike to the end of a game, since they share scores."""
         one, other = self._by_key.setdefault(key, pos.copy()).copy(), pos.copy()
         for _ in range(_LONGEST_GAME):
             if np.array_equal(one, other):
                 return
             if self._call("key", one) != self._call("key", other):
-                raise self._wrong("key", "it is the same for two positions, and not after the same moves")
+                raise self._wrong("key", "it is the same for two positions, but differs after the same moves")
             if self._same("ended", self._call("ended", one) != 0, self._call("ended", other) != 0):
                 self._same("result", self._call("result", one), self._call("result", other))
                 return
@@ -228,8 +228,8 @@ class _Games:
 
     def _same(self, name: str, one: Any, other: Any) -> Any:
         if one != other:
-            said = f"after the same moves {name}() is {one} and {other}"
-            raise self._wrong("key", f"it is the same for two positions that differ: {said[:_MOST_LETTERS]}")
+            difference = f"after the same moves {name}() is {one} and {other}"
+            raise self._wrong("key", f"it is the same for two positions that differ: {difference[:_MOST_LETTERS]}")
         return one
 
     def _play_one(self) -> None:
@@ -244,9 +244,9 @@ class _Games:
             self._compare_by_key(pos, key)
             found = self._moves(pos)
             if found != self._moves(pos):
-                raise self._wrong("moves", "called twice for the same position it finds other moves")
+                raise self._wrong("moves", "two calls for the same position find different moves")
             if key != self._call("key", pos.copy()):
-                raise self._wrong("key", "called twice for the same position it returns another number")
+                raise self._wrong("key", "two calls for the same position return different numbers")
             before = pos.copy()
             move = self._random.choice(found)
             move_text(self._module, record_of(self._module, pos), move, self._file)
@@ -256,23 +256,21 @@ class _Games:
             if pos[self._module.POSITION.itemsize :].any():
                 raise self._wrong("make", "it writes beyond the fields of POSITION")
             if self._call("key", pos) == key:
-                raise self._wrong("key", "it is the same before and after a move: it must tell all positions apart")
+                raise self._wrong("key", "it is the same before and after a move: it must differ for all positions")
 
     def _moves(self, pos: np.ndarray) -> list[int]:
         self._found[:] = 0
         count = self._call("moves", pos, self._found.ctypes.data)
         if not 1 <= count <= self._most:
-            what = "of a position that has not ended" if count == 0 else f"of at most MOST_MOVES = {self._most}"
-            raise self._wrong("moves", f"it has found {count} moves {what}")
+            what = "in a position that has not ended" if count == 0 else f"of at most MOST_MOVES = {self._most}"
+            raise self._wrong("moves", f"it found {count} moves {what}")
         if self._found[self._most :].any():
             raise self._wrong("moves", f"it writes beyond the {self._most} moves that MOST_MOVES allows")
         found = [int(move) for move in self._found[:count]]
         if max(found) > LARGEST_MOVE:
-            raise self._wrong(
-                "moves", f"it has found the move {max(found)}: moves are numbers from 0 to {LARGEST_MOVE}"
-            )
+            raise self._wrong("moves", f"it found the move {max(found)}: moves are numbers from 0 to {LARGEST_MOVE}")
         if len(set(found)) < count:
-            raise self._wrong("moves", "it has found the same move twice")
+            raise self._wrong("moves", "it found the same move twice")
         return found
 
     def _check_score(self, name: str, pos: np.ndarray, most: int) -> None:

@@ -1,4 +1,4 @@
-"""A file that says what a game is: what it must be, how it can be wrong, and the functions in it that stay Python."""
+"""The file of a game: what it must define, which mistakes it can have, and its functions that stay Python."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from psearch_core.toolchain.kernel_cache import PlugInError
 from psearch_core.toolchain.kernel_sets import compiled, syntax_mistake
 
 POSITION_BYTES = 128
-"""of a position, at most"""
+"""Largest size of a position, in bytes."""
 MOST_MOVES = 256
-"""of a position, at most"""
+"""Most legal moves in a position."""
 LARGEST_MOVE = 65_534
 MOST_SCORE = 10_000
-"""of an ended game or a guess, at most"""
+"""Largest score of an ended game."""
 
 RULES = {
     "start": ("pos",),
@@ -33,44 +33,44 @@ RULES = {
     "evaluate": ("pos",),
     "key": ("pos",),
 }
-"""Functions that a file must have, compiled, and what they are called with."""
+"""Compiled functions that a file must have, with their arguments."""
 WORDS = {
     "move_text": ("pos", "move"),
     "read_position": ("pos", "text"),
     "board_text": ("pos",),
 }
-"""Functions that stay Python; all but the first may be left out."""
+"""Functions that stay Python, with their arguments; all but the first may be missing."""
 
 TOO_MANY_MOVES, NO_MOVES, LARGE_MOVE, LARGE_RESULT, LARGE_EVALUATION = range(1, 6)
 MISTAKES = {
-    TOO_MANY_MOVES: ("moves", f"it has found {{}} moves, of 1 to MOST_MOVES = {{most}} (the most is {MOST_MOVES})"),
-    NO_MOVES: ("moves", "it has found no move in a position of which ended() says that the game goes on"),
-    LARGE_MOVE: ("moves", f"it has found the move {{}}: moves are numbers from 0 to {LARGEST_MOVE}"),
+    TOO_MANY_MOVES: ("moves", f"it found {{}} moves, not 1 to MOST_MOVES = {{most}} (which is at most {MOST_MOVES})"),
+    NO_MOVES: ("moves", "it found no move in a position that has not ended"),
+    LARGE_MOVE: ("moves", f"it found the move {{}}: moves are numbers from 0 to {LARGEST_MOVE}"),
     LARGE_RESULT: ("result", f"it returned {{}}: scores are from -{MOST_SCORE} to {MOST_SCORE}"),
     LARGE_EVALUATION: ("evaluate", f"it returned {{}}: guesses are from -{MOST_SCORE - 1} to {MOST_SCORE - 1}"),
 }
-"""What a search can notice: the function, and what is said of it; `{}` stands for the number in question."""
+"""Mistakes that a search can notice: the function and the message, in which `{}` stands for the wrong number."""
 
 level_dtype = np.dtype(
     [
         ("position", "u1", (POSITION_BYTES,)),
         ("found", "u2", (MOST_MOVES,)),
         ("count", "i8"),
-        ("cursor", "i8"),  # next move; -1: the moves are not there yet
+        ("cursor", "i8"),  # next move; -1: the moves have not been generated
     ]
 )
-"""A ply of perft."""
+"""Record of one ply of perft."""
 
 BETWEEN = " ,;\t\n"
-"""What may stand between the moves of a position's text."""
+"""Characters that may separate the moves in a position's text."""
 _MOST_LETTERS = 200
 _LONGEST_NAME = 60
 WANTED = ("NAME", "POSITION", "MOST_MOVES", *RULES, "move_text")
-"""What a file must have."""
+"""Names that a file must define."""
 
 
 def place_of(function: Callable[..., Any]) -> str:
-    """Return file, line and name of a function, as messages begin."""
+    """Return file, line and name of a function, for the beginning of a message."""
     function = getattr(function, "py_func", function)
     code = getattr(function, "__code__", None)
     if code is None:
@@ -79,17 +79,17 @@ def place_of(function: Callable[..., Any]) -> str:
 
 
 def check_game(names: Mapping[str, Any], file: str) -> None:
-    """Raise PlugInError unless these globals of a file are those of a game."""
+    """Raise PlugInError unless the globals of a file define a game."""
     missing = [name for name in WANTED if name not in names]
     if missing:
-        raise PlugInError(f"{file}: a game has {', '.join(WANTED)}; there is no {', '.join(missing)}")
+        raise PlugInError(f"{file}: a game must define {', '.join(WANTED)}; there is no {', '.join(missing)}")
     name, position, most = names["NAME"], names["POSITION"], names["MOST_MOVES"]
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isascii() or not name.isprintable():
         raise PlugInError(f"{file}: NAME must be a text of 1 to {_LONGEST_NAME} ASCII characters, not {shown(name)}")
     if not isinstance(position, np.dtype) or position.names is None or position.hasobject:
         raise PlugInError(f'{file}: POSITION must be like np.dtype([("own", "u8"), ("other", "u8")])')
     if position.itemsize > POSITION_BYTES:
-        raise PlugInError(f"{file}: POSITION has {position.itemsize} bytes: {POSITION_BYTES} are the most")
+        raise PlugInError(f"{file}: POSITION has {position.itemsize} bytes: at most {POSITION_BYTES} are allowed")
     if isinstance(most, bool) or not isinstance(most, int | np.integer) or not 1 <= most <= MOST_MOVES:
         raise PlugInError(f"{file}: MOST_MOVES must be a whole number from 1 to {MOST_MOVES}, not {shown(most)}")
     for rule, arguments in {**RULES, **WORDS}.items():
@@ -104,7 +104,7 @@ def check_game(names: Mapping[str, Any], file: str) -> None:
 
 
 def run_file(file: str, source: bytes) -> ModuleType:
-    """Run a file in this process, for what of it stays Python; returns its module. Raises PlugInError."""
+    """Run a file in this process, for its functions that stay Python, and return its module. Raises PlugInError."""
     made = ModuleType("game_of_a_user")
     made.__file__ = file
     folder = os.path.dirname(file)
@@ -115,7 +115,7 @@ def run_file(file: str, source: bytes) -> ModuleType:
         raise syntax_mistake(error, file) from error
     except (PlugInError, KeyboardInterrupt):
         raise
-    except BaseException as error:  # what a user's code raises
+    except BaseException as error:  # a user's code may raise anything
         raise mistake_of(error, file) from error
     finally:
         sys.path.remove(folder)
@@ -124,11 +124,11 @@ def run_file(file: str, source: bytes) -> ModuleType:
 
 
 def move_text(module: ModuleType, record: Any, move: int, file: str) -> str:
-    """Return a move as people write it; record: the position. Raises PlugInError for what the file's function raises,
-    and for a text that could not be told from its neighbours where moves stand one after the other."""
+    """Return a move as text. record: the position. Raises PlugInError for an exception of the file's function, and for
+    a text that cannot be separated from the next move."""
     try:
         text = module.move_text(record, move)
-    except Exception as error:  # what a user's code raises
+    except Exception as error:  # a user's code may raise anything
         raise mistake_of(error, file) from error
     if not isinstance(text, str) or not text or " " in text or text.strip(BETWEEN) != text or not text.isprintable():
         raise PlugInError(f"{place_of(module.move_text)}: it must return a text without blanks, not {shown(text)}")
@@ -136,12 +136,12 @@ def move_text(module: ModuleType, record: Any, move: int, file: str) -> str:
 
 
 def record_of(module: ModuleType, pos: np.ndarray) -> Any:
-    """Return the record that a file's functions take, a copy; pos: the bytes of a position, or more."""
+    """Return a copy of a position as the record that a file's functions take. pos: the bytes of the position."""
     return pos[: module.POSITION.itemsize].copy().view(module.POSITION).view(np.recarray)[0]
 
 
 def mistake_of(error: BaseException, file: str) -> PlugInError:
-    """Return the message about an exception that a user's code has raised: the last place in their file, and what."""
+    """Return the error for an exception in a user's code, with the last place in the user's file."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     place = f"{file}:{own[-1].lineno}" if own else file
     name = f" {own[-1].name}:" if own and own[-1].name.isidentifier() else ""

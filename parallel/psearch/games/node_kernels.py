@@ -1,13 +1,13 @@
-"""What happens inside a node of a user's game: these kernels stand in for those of `psearch_core.game`, whose names,
-signatures and contracts they have.
+"""Kernels for the nodes of a user's game. They replace those of `psearch_core.game`, and have their names, signatures
+and contracts.
 
-The search finds the minimax value of the depth, exactly, with any number of workers: nothing is pruned but by bounds,
-nothing reduced or extended, and a result in the table answers a node of the same depth only. One that rests on ended
-games alone (`horizon` 0; in the table's field for the evaluation, `_TO_THE_END`) answers every node of its depth
-and more, for it would be the same there. A root without horizon ends the search.
+The search finds the exact minimax value of its depth with any number of workers: it prunes by bounds only, does not
+reduce or extend, and uses an entry of the table only for nodes of the same depth. An entry that depends on ended games
+alone (`horizon` 0; `_TO_THE_END` in the entry's field for the evaluation) is valid for every greater depth, too. A root
+without horizon ends the search.
 
-A game's moves count from 0, those of the search from 1, and a position's `key` is the game's, mixed. What is wrong with
-a game goes into the last word of the plug-in's memory and ends the search.
+Moves of a game count from 0, those of the search from 1. A position's `key` is the game's key, mixed. A mistake in the
+game is written into the last word of the plug-in's memory and ends the search.
 """
 
 from __future__ import annotations
@@ -91,14 +91,14 @@ _list_of = field_address(Node, "moves")
 if offset_of(position_dtype, "key") < POSITION_BYTES:
     raise AssertionError("a game's position lies before the key")
 _FOUND_OFFSET = 2 * MAX_MOVES
-"""A game writes its moves, 2 bytes each, into the second half of the list, whose entries have 4: the first half then
-takes the list from the front, and no entry is written over a move that has not been read."""
+"""Offset in the list of moves, in bytes, at which a game writes its moves. They have 2 bytes each, entries of the list
+4, so converting them from the front never overwrites a move that has not been read."""
 _TO_THE_END, _TO_A_HORIZON = 1, 0
-"""In an entry of the table, for the evaluation: what its value rests on."""
+"""Values of a table entry's field for the evaluation: the score depends on ended games alone, or on a horizon."""
 _TABLE_MOVE_SCORE, _KILLER_1_SCORE, _KILLER_2_SCORE = 32767, 32766, 32765
 _LEAST_SCORE = -32768
 _PLACE_WEIGHT = 400
-"""What a place further down the game's own list costs a move, in units of history. At depths 13 and 11 three positions
+"""Penalty of a move for each place in the game's own list, in units of history. At depths 13 and 11 three positions
 each of Connect Four and Othello took 2.22 and 1.10 million nodes with 400, 2.21 and 1.33 with 0 (history alone), 2.27
 and 1.08 by the game's order alone."""
 _HISTORY_SLOTS = 4096
@@ -107,14 +107,14 @@ _NUMBER_SHIFT = 8
 
 @kernel(void(Context, i64, i64))
 def _mistake(ctx, kind, number):
-    """The game is wrong: end the search, and leave word why. The first mistake stays."""
+    """Record a mistake of the game and end the search. The first mistake is kept."""
     compare_and_swap(ctx.plug_in + 8 * (ctx.plug_in_words - 1), 0, (number << _NUMBER_SHIFT) | kind)
     stop_all(ctx)
 
 
 @kernel(boolean(u64, i64, i64, i64))
 def _settles(data, depth, alpha, beta):
-    """Whether a result in the table answers a search of this depth and window."""
+    """Tell whether an entry of the table is sufficient for this depth and window."""
     if data == U0:
         return False
     found = entry_depth(data)
@@ -159,7 +159,7 @@ def enter(ctx, wk, frame):
 
 @kernel(i64(Context, Worker, Frame))
 def enter_quiescence(ctx, wk, frame):
-    """A leaf is worth what the game says."""
+    """Return the game's own evaluation of a leaf."""
     wk.counters.qnodes += 1
     value = evaluate(address(frame.position))
     if abs(value) >= MOST_SCORE:
@@ -211,7 +211,7 @@ def begin_moves(ctx, wk, frame):
 
 @kernel(i64(Node))
 def _take_best(node):
-    """Take the entry of moves[cursor:end] with the best score, of several the first; the others keep their order."""
+    """Take the first entry of moves[cursor:end] with the best score; the others keep their order."""
     best = np.int64(node.cursor)
     taken = np.int64(node.moves[best])
     for i in range(node.cursor + 1, node.end):
@@ -275,7 +275,7 @@ def push_move(ctx, wk, frame, node, stage, alpha, beta, depth, split_type, kanna
 
 @kernel(i64(Context, Worker, Frame, Node, i64))
 def after_move(ctx, wk, frame, node, value):
-    """A cutoff rests on its move alone, any other value on all."""
+    """Take a move's value. A cutoff depends on this move alone, any other value on all moves."""
     horizon = above(frame).horizon
     home = frame_of(ctx, frame.visit.home)
     action = take_value(ctx, wk, frame, node, value)
@@ -311,14 +311,14 @@ def learn(ctx, wk, frame, node):
 def finish(ctx, wk, frame):
     node = frame.node
     hd = header_of(ctx)
-    if node.moves_done == 0:  # a mistake of the game, and the search is stopped
+    if node.moves_done == 0:  # a mistake of the game has stopped the search
         wk.value = 0
         frame.horizon = 1
         return
     best = np.int64(node.best)
     wk.value = best
     if wk.ply == 0 and node.end < hd.legal_root_moves:
-        return  # the value of some of the moves is not that of the position
+        return  # the value of a part of the moves is not that of the position
     if hd.options.tt:
         rests_on = _TO_A_HORIZON if frame.horizon else _TO_THE_END
         store(ctx, hd.age, frame.position.key, node.best_move, best, rests_on, node.depth, bound_found(node))
@@ -329,7 +329,7 @@ def is_exhausted(ctx, frame):
     return frame.horizon == 0
 
 
-# -- what a game has none of ----------------------------------------------------------------------------------------
+# -- not used by games ----------------------------------------------------------------------------------------------
 
 
 @kernel(void(Context, Worker, Frame, Node, i64, i64))

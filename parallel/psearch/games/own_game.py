@@ -1,4 +1,4 @@
-"""A user's game as Python has it: its file, its compiled rules, its positions."""
+"""A user's game for Python programs: its file, its compiled rules, its positions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WIDEST = 60
 
 @contextmanager
 def _reported(file: str) -> Iterator[None]:
-    """Raise PsearchError for what is wrong with a user's file, or is raised by code in it."""
+    """Convert errors of a user's file, and exceptions of its code, to PsearchError."""
     try:
         yield
     except PsearchError:
@@ -53,11 +53,11 @@ def _reported(file: str) -> Iterator[None]:
 
 
 class Game:
-    """A game of a user's file, its kernels compiled and loaded.
+    """The game of a user's file, with its kernels compiled and loaded.
 
-    path: of the file; progress: gets a line at a time while compiling; is_apart: this process may end with a rule that
-    crashes, so they run in it, not in a process of their own. Raises PsearchError for a file that is none of a game,
-    with file and line where there is one.
+    path: path of the file; progress: gets lines of text during compilation; is_apart: run the rules in this process,
+    which may crash with them, not in a separate one. Raises PsearchError, with file and line, for a file that is not a
+    game.
     """
 
     def __init__(self, path: str | os.PathLike[str], progress: Progress | None = None, is_apart: bool = False) -> None:
@@ -77,12 +77,11 @@ class Game:
         self._rules = Rules(group) if is_apart else RulesProcess(self.kernels, partial(_place_of, self._module))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """In another process it is read again, and refused if it is not the same any more."""
+        """Read the file again in the other process, and refuse it if it has changed."""
         return _same_game, (self.file, self.kernels.digest, os.getpid())
 
     def ask(self, name: str, *arguments: Any) -> Any:
-        """Return what this method of `Rules` returns. Raises PsearchError for a rule that crashes or does not come
-        back."""
+        """Call a method of `Rules` and return its result. Raises PsearchError for a rule that crashes or hangs."""
         if isinstance(self._rules, Rules):
             return getattr(self._rules, name)(*arguments)
         try:
@@ -91,11 +90,10 @@ class Game:
             raise PsearchError(str(error)) from None
 
     def start(self) -> GamePosition:
-        """Return the starting position."""
         return GamePosition(self, np.frombuffer(self.ask("start"), np.uint8))
 
     def read(self, text: str) -> GamePosition:
-        """Return the position that a text names: moves, or what the file's own `read_position` reads. Raises
+        """Return the position that a text describes: moves, or a text for the file's own `read_position`. Raises
         PsearchError."""
         position = self.start()
         if "read_position" in vars(self._module):
@@ -103,7 +101,7 @@ class Game:
             with _reported(self.file):
                 try:
                     self._module.read_position(record, text)
-                except ValueError as error:  # so a game says that a text is none
+                except ValueError as error:  # the game's way to refuse a text
                     raise PsearchError(f"position {shown(text)}: {' '.join(str(error).split())}") from error
             pos = np.zeros(POSITION_BYTES, np.uint8)
             pos[: record.nbytes] = np.frombuffer(record.tobytes(), np.uint8)
@@ -114,29 +112,28 @@ class Game:
         return position
 
     def move_text(self, position: GamePosition, move: int) -> str:
-        """Return a move as people write it. Raises PsearchError."""
         with _reported(self.file):
             return move_text(self._module, position.record, move, self.file)
 
     def board_text(self, position: GamePosition) -> str | None:
-        """Return the board for printing, None if the file says nothing of it. Raises PsearchError."""
+        """Return the board as text; None if the file has no `board_text`. Raises PsearchError."""
         if "board_text" not in vars(self._module):
             return None
         with _reported(self.file):
             return str(self._module.board_text(position.record))
 
     def kernels_with(self, policy: KernelSet) -> KernelSet:
-        """Return the kernels that search it under a policy's. Raises PsearchError for a file with rules of chess."""
+        """Return the kernels of the game with those of a policy. Raises PsearchError for a file with rules of chess."""
         if policy == STANDARD:
             return self.kernels
         rules = sorted(RULE_HOOKS & set(policy.hooks.split()))
         if rules:
-            raise PsearchError(f"{shown(policy.file)} replaces {rules[0]}, which is of chess: it cannot search a game")
+            raise PsearchError(f"{shown(policy.file)} replaces {rules[0]}, a rule of chess: it cannot search a game")
         beside = (policy.file, policy.module, policy.digest)
         return replace(self.kernels, beside=beside, words=policy.words + 1)  # the last is for `mistake`
 
     def mistake(self, word: int) -> PsearchError:
-        """Return what a search has left word of, in the last word of the plug-in's memory."""
+        """Return the mistake that a search has written into the last word of the plug-in's memory."""
         name, words = MISTAKES[word & (1 << _KIND_BITS) - 1]
         number = word >> _KIND_BITS
         text = words.format(number, most=int(self._module.MOST_MOVES))
@@ -144,7 +141,7 @@ class Game:
 
 
 def _place_of(module: ModuleType, rule: str) -> str:
-    """Where a rule stands; the file for what is none."""
+    """Return the place of a rule; the file for any other name."""
     return place_of(vars(module)[rule]) if rule in RULES else f"{module.__file__}{rule and ': '}{rule}"
 
 
@@ -157,15 +154,15 @@ def _same_game(file: str, digest: str, made_in: int) -> Game:
 
 @dataclass(frozen=True)
 class GamePosition:
-    """A position of a game; a `Subject` of a search where the game is not over."""
+    """A position of a game; the `Subject` of a search unless the game is over."""
 
     game: Game
     pos: np.ndarray
-    """its bytes"""
+    """Bytes of the position."""
 
     @property
     def record(self) -> Any:
-        """The record that the file's functions take; a copy."""
+        """Copy of the position as the record that the file's functions take."""
         return record_of(self.game._module, self.pos)
 
     def _ask(self, name: str, *arguments: Any) -> Any:
@@ -176,13 +173,12 @@ class GamePosition:
 
     @cached_property
     def _found(self) -> tuple[int, list[int]]:
-        """How many moves there are, and the moves; -1 and none where the game is over."""
+        """Number of moves, and the moves; -1 and none if the game is over."""
         found: tuple[int, list[int]] = self._ask("look")
         return found
 
     @property
     def is_over(self) -> bool:
-        """Whether the game has ended."""
         return self._found[0] < 0
 
     def result(self) -> int:
@@ -190,53 +186,51 @@ class GamePosition:
         return self._number("result")
 
     def moves(self) -> list[int]:
-        """Return the legal moves, best guess first; none where the game is over. Raises PsearchError."""
+        """Return the legal moves, best guess first; none if the game is over. Raises PsearchError."""
         if self.is_over:
             return []
         count, found = self._found
         if not 1 <= count <= int(self.game._module.MOST_MOVES):
             place = place_of(self.game._module.moves)
-            raise PsearchError(f"{place}: it has found {count} moves in a position that has not ended")
+            raise PsearchError(f"{place}: it found {count} moves in a position that has not ended")
         return list(found)
 
     def after(self, move: int) -> GamePosition:
-        """Return the position after a legal move."""
         return GamePosition(self.game, np.frombuffer(self._ask("after", move), np.uint8))
 
     def move_text(self, move: int) -> str:
-        """Return a move as people write it."""
         return self.game.move_text(self, move)
 
     def name_of(self, number: int) -> str:
-        """Return a move as the search counts it, from 1, in the words that it has or would have here; where the game
-        has none, the move's number."""
+        """Return the text of a move that the search counts from 1; if the game has none for it here, its number."""
         try:
             return self.move_text(number - 1)
         except PsearchError:  # a move of another position
             return str(number - 1)
 
     def line_text(self, moves: list[int]) -> list[str]:
-        """Return a line of play in words; it ends where a move of it cannot be played."""
+        """Return the texts of consecutive moves, up to the first that is not legal."""
         line = [GamePosition(self.game, np.frombuffer(pos, np.uint8)) for pos in self._ask("along", moves)]
         return [position.move_text(move) for position, move in zip(line[:-1], moves, strict=False)]
 
     def perft(self, depth: int) -> int:
-        """Return in how many ways `depth` moves can be played. Raises PsearchError."""
+        """Return the number of ways to play `depth` moves. Raises PsearchError."""
         if not 0 <= depth <= MAX_DEPTH:
             raise PsearchError(f"the depth of perft must be from 0 to {MAX_DEPTH}, not {shown(depth)}")
         count = int(self._ask("perft", depth))
         if count < 0:
-            raise PsearchError(f"{place_of(self.game._module.moves)}: it finds less than none or more than MOST_MOVES")
+            raise PsearchError(f"{place_of(self.game._module.moves)}: it finds fewer than 0 or more than MOST_MOVES")
         return count
 
     def _read_move(self, text: str, rest: str) -> tuple[GamePosition, str]:
-        """Play the move that the rest of a text begins with; returns what follows. Of several the longest is meant."""
+        """Play the longest move with which the rest of a text begins. Return the position and the rest after it."""
         if self.is_over:
             raise PsearchError(f"position {shown(text)}: the game is over before {shown(rest)}")
         moves = self.moves()
         words = {self.move_text(move): move for move in moves}
         if len(words) < len(moves):
-            raise PsearchError(f"{place_of(self.game._module.move_text)}: it writes two moves of a position alike")
+            text = "it returns the same text for two moves of a position"
+            raise PsearchError(f"{place_of(self.game._module.move_text)}: {text}")
         fits = [word for word in words if rest.startswith(word)]
         if not fits:
             legal = " ".join(words)
@@ -247,11 +241,10 @@ class GamePosition:
 
     @property
     def kernels(self) -> KernelSet:
-        """Return the kernels that search it."""
         return self.game.kernels
 
     def write_root(self, record: np.ndarray) -> None:
-        """Write it into a position's record."""
+        """Write the position into a record of the search."""
         record.view(np.uint8).reshape(-1)[:POSITION_BYTES] = self.pos
         record["key"] = np.uint64(self._number("key") & (1 << 64) - 1)
 
@@ -260,9 +253,8 @@ class GamePosition:
         return [move + 1 for move in self.moves()]
 
     def static_score(self) -> int:
-        """Return the guess of the game."""
         return self._number("evaluate")
 
     def text(self) -> str:
-        """Return the bytes: a game may have no other word for a position."""
+        """Return the bytes in hexadecimal, since a game may have no other text for a position."""
         return self.pos.tobytes().rstrip(b"\0").hex()

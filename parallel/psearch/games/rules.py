@@ -1,7 +1,7 @@
-"""The rules of a user's game as the search calls them, and as Python calls them; a position is an address.
+"""The rules of a user's game, for calls from the search and from Python; a position is an address.
 
-The hooks are what the search calls: `game_compiler` makes stand-ins for them from the functions of a file, after
-`Patterns`; without a file nothing here is called. `POSITION_BYTES` of a position's record are the game's.
+The search calls the hooks. `game_compiler` replaces them by the functions of a file, after `Patterns`; without a file
+nothing here is called. The first `POSITION_BYTES` of a position's record belong to the game.
 """
 # mypy: disable-error-code="name-defined, misc"
 
@@ -21,7 +21,7 @@ from psearch_core.toolchain.jit import entry, hook
 from psearch_core.views import boolean, i64, u64, void
 
 Found = cast(types.Record, numba.from_dtype(np.dtype([("moves", "u2", (MOST_MOVES,))])))
-"""A list of moves as a game writes it."""
+"""Record of a list of moves, as a game writes it."""
 found_at = view(Found)
 Level = cast(types.Record, numba.from_dtype(level_dtype))
 _LEVEL_SIZE = level_dtype.itemsize
@@ -32,18 +32,18 @@ _START, _MOVES, _MAKE, _ENDED, _RESULT, _EVALUATE, _KEY = range(len(RULES))
 
 @hook(void(i64))
 def start(position):
-    """Write the starting position; the bytes are zero."""
+    """Write the starting position into bytes that are zero."""
 
 
 @hook(i64(i64, i64))
 def moves(position, found):
-    """Write the legal moves, best guess first, as `uint16` at the address `found`; returns their number."""
+    """Write the legal moves, best guess first, as `uint16` at the address `found`, and return their number."""
     return np.int64(0)
 
 
 @hook(i64())
 def most_moves():
-    """Return how many moves a position has at most."""
+    """Return the largest number of moves in a position."""
     return np.int64(MOST_MOVES)
 
 
@@ -77,8 +77,8 @@ def key(position):
 
 
 class Patterns:
-    """What stands in for the hooks. A copy of each has globals of its own: `user_NAME`, the functions of the file as
-    kernels; `position_at`, a view of the game's record; `count`, its `MOST_MOVES`."""
+    """Patterns of the functions that replace the hooks. A copy of each gets its own globals: `user_NAME`, the file's
+    functions as kernels; `position_at`, a view of the game's record; `count`, its `MOST_MOVES`."""
 
     # ruff: noqa: F821
     def start(position):
@@ -108,8 +108,8 @@ class Patterns:
 
 @entry(i64(i64, i64, i64))
 def game_rule(rule, position, argument):
-    """Call a rule by its place in `RULES`. argument: where the moves go, or the move; the key is as the search has it:
-    mixed, for a game's own may be any number that tells positions apart."""
+    """Call a rule by its index in `RULES`. argument: address for the moves, or the move. The key is mixed, as in the
+    search, since a game's own key may be any number that distinguishes positions."""
     if rule == _START:
         start(position)
     elif rule == _MOVES:
@@ -129,8 +129,8 @@ def game_rule(rule, position, argument):
 
 @entry(i64(i64, i64))
 def game_perft(levels, depth):
-    """Return the number of ways to play `depth` moves, -1 where a list of moves is wrong. levels: address of
-    `depth + 1` records of `level_dtype`, the position in the first."""
+    """Return the number of ways to play `depth` moves; -1: a list of moves is wrong. levels: address of `depth + 1`
+    records of `level_dtype`, with the position in the first."""
     total = np.int64(0)
     ply = 0
     _level_at(levels).cursor = -1

@@ -1,8 +1,7 @@
-"""The rules of a user's game, called in a process of their own: whoever asks outlives a rule that crashes, or that does
-not come back.
+"""The rules of a user's game, called in a separate process, so that the caller survives a rule that crashes or hangs.
 
-An answer takes some 150 microseconds. A question whose process is lost is asked once more, of a new one, which says
-before each call which function it is in: somebody else may have killed the first.
+An answer takes about 150 microseconds. A question whose process was lost is asked once more, of a new process, which
+reports each function before it calls it: the first process may have been killed from outside.
 """
 
 from __future__ import annotations
@@ -29,43 +28,42 @@ from psearch_core.toolchain.kernel_sets import KernelSet
 
 _TARGET = "psearch.games.rules_process:main"
 _PROCESSOR_S = 1.0
-"""Processor time of an answer, however busy the machine is."""
+"""Most processor time of an answer, in seconds; it does not depend on the load of the machine."""
 _ANSWER_S = RULE.look_s * RULE.silent_looks
-"""Time of an answer, for a process that gets no processor."""
+"""Longest wait for an answer, in seconds, for a process that gets no processor time."""
 _PERFT = "perft"
 _NAMES = tuple(RULES)
 _ROOM = 1 << 16
-"""Moves; a rule that finds too many must not crash before that is reported."""
+"""Size of the list of moves: a rule that finds too many must not crash before that is reported."""
 
 
 class Rules:
-    """The compiled rules of a game, called in this process; positions are bytes. tell: called with the name of each
-    function before it is called."""
+    """The compiled rules of a game, called in this process; positions are bytes."""
 
-    def __init__(self, group: Group, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(self, group: Group) -> None:
         self._group = group
-        self.tell = tell
+        self.on_call: Callable[[str], None] | None = None
+        """Callback with the name of each function before it is called."""
         self._found = np.zeros(_ROOM, np.uint16)
 
     def _call(self, name: str, position: np.ndarray, argument: int = 0) -> int:
-        if self.tell is not None:
-            self.tell(name)
+        if self.on_call is not None:
+            self.on_call(name)
         if name == _PERFT:
             return int(self._group.function("game_perft")(position.ctypes.data, argument))
         return int(self._group.function("game_rule")(_NAMES.index(name), position.ctypes.data, argument))
 
     def start(self) -> bytes:
-        """Return the starting position."""
         pos = np.zeros(POSITION_BYTES, np.uint8)
         self._call("start", pos)
         return pos.tobytes()
 
     def number(self, rule: str, position: bytes) -> int:
-        """Return what `result`, `evaluate` or `key` says of a position."""
+        """Return `result`, `evaluate` or `key` of a position."""
         return self._call(rule, _copy_of(position))
 
     def look(self, position: bytes) -> tuple[int, list[int]]:
-        """Return how many moves are found, and the moves; -1 and none where the game is over."""
+        """Return the number of moves, and the moves; -1 and none if the game is over."""
         pos = _copy_of(position)
         if self._call("ended", pos):
             return -1, []
@@ -73,7 +71,7 @@ class Rules:
         return max(count, 0), self._found[: max(count, 0)].tolist()
 
     def along(self, position: bytes, moves: list[int]) -> list[bytes]:
-        """Return the positions of a line, the first one included; it ends before the first move that is not legal."""
+        """Return the positions of a line, including the first, up to the first move that is not legal."""
         line = [position]
         for move in moves:
             if move not in self.look(line[-1])[1]:
@@ -82,13 +80,12 @@ class Rules:
         return line
 
     def after(self, position: bytes, move: int) -> bytes:
-        """Return the position after a legal move."""
         pos = _copy_of(position)
         self._call("make", pos, move)
         return pos.tobytes()
 
     def perft(self, position: bytes, depth: int) -> int:
-        """Return the number of ways to play `depth` moves, -1 where a list of moves is wrong."""
+        """Return the number of ways to play `depth` moves; -1: a list of moves is wrong."""
         levels = np.zeros(depth + 1, level_dtype)
         levels[0]["position"] = _copy_of(position)
         return self._call(_PERFT, levels, depth)
@@ -99,47 +96,45 @@ def _copy_of(position: bytes) -> np.ndarray:
 
 
 class RulesProcess:
-    """The rules of a game in a process of their own, which is started when it is first asked. For any thread.
-
-    kernels: loaded here; place: says where a function stands, or the file where there is no function of the name.
-    """
+    """The rules of a game in a separate process, which the first question starts. For any thread. kernels: kernels of
+    the game, loaded in this process; place: returns the place of a function, or the file for any other name."""
 
     def __init__(self, kernels: KernelSet, place: Callable[[str], str]) -> None:
         self._kernels = kernels
         self._place = place
         self._lock = threading.Lock()
         self._running: list[ChildProcess] = []
-        """one or none"""
+        """The process, if it is running."""
         self._owner = os.getpid()
         self._wrong: dict[str, str] = {}
-        """questions that processes were lost of, and what was said: the search, or a page, asks them again"""
+        """Errors of the questions with which processes were lost, since a search or a page may ask them again."""
         weakref.finalize(self, _end, self._running, self._owner)
 
     def ask(self, name: str, *arguments: Any) -> Any:
-        """Return what this method of `Rules` returns. Raises PlugInError, a line, for a rule that crashes or does not
-        come back; PsearchError where no process can be had."""
+        """Call a method of `Rules` in the process and return its result. Raises PlugInError for a rule that crashes or
+        hangs, PsearchError when no process can be started."""
         question = (name, *arguments)
         with self._lock:
             known = self._wrong.get(repr(question))
             if known is not None:
                 raise PlugInError(known)
-            if self._owner != os.getpid():  # in a fork: the process is another's
+            if self._owner != os.getpid():  # in a fork: the process belongs to the parent
                 self._running, self._owner = [], os.getpid()
                 weakref.finalize(self, _end, self._running, self._owner)
             try:
-                for tells in (False, True):
-                    function, trouble, answer = self._answer(question, tells)
+                for reports in (False, True):
+                    function, trouble, answer = self._answer(question, reports)
                     if not trouble:
                         return answer
                     _end(self._running, self._owner)
-            except BaseException:  # Ctrl-C: the answer, if it comes, would be taken for the next one
+            except BaseException:  # Ctrl-C: a late answer would be taken for that of the next question
                 _end(self._running, self._owner)
                 raise
-            said = self._wrong[repr(question)] = f"{self._place(function)}: {trouble}"
-            raise PlugInError(said)
+            message = self._wrong[repr(question)] = f"{self._place(function)}: {trouble}"
+            raise PlugInError(message)
 
-    def _answer(self, question: tuple[Any, ...], tells: bool) -> tuple[str, str, Any]:
-        """The function that was called last, as far as the process said so, what went wrong with it, and the answer."""
+    def _answer(self, question: tuple[Any, ...], reports: bool) -> tuple[str, str, Any]:
+        """Return the last function that the process has reported, the problem, and the answer."""
         is_limited = question[0] != _PERFT
         patience, function, children = RULE if is_limited else LONG_RULE, "", Children()
         try:
@@ -150,7 +145,7 @@ class RulesProcess:
             children.add(process)
             if is_new:
                 children.send(process, (self._kernels, self._kernels.group(SEARCH).packed()))
-            children.send(process, (tells, _PROCESSOR_S if is_limited else 0, question))
+            children.send(process, (reports, _PROCESSOR_S if is_limited else 0, question))
             process.expect(process.heard)
             while True:
                 news = children.wait(patience.look_s)
@@ -192,8 +187,8 @@ def main(pipe: Connection, parent: int) -> None:
         group.take_packed(packed)
         rules = Rules(group)
         while True:
-            tells, limit_s, (name, *arguments) = pipe.recv()
-            rules.tell = (lambda function: pipe.send((True, function))) if tells else None
+            reports, limit_s, (name, *arguments) = pipe.recv()
+            rules.on_call = (lambda function: pipe.send((True, function))) if reports else None
             signal.setitimer(signal.ITIMER_PROF, limit_s)
             answer = getattr(rules, name)(*arguments)
             signal.setitimer(signal.ITIMER_PROF, 0)

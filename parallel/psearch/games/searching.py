@@ -1,4 +1,4 @@
-"""Searching a position of a user's game with worker processes, or several for a study; results as text and as JSON.
+"""Searches positions of a user's game with worker processes, and writes results as text and as JSON.
 
 Scores are in the game's unit, for the side to move.
 """
@@ -24,40 +24,46 @@ from psearch.text.values import shown
 from psearch_core.toolchain.kernel_sets import KernelSet
 
 ASPIRATION = 0
-"""The first window is open: psearch knows nothing of a game's unit."""
+"""Width of the first window: it is open, since psearch does not know a game's unit."""
 
 
 @dataclass(frozen=True)
 class GameResult:
-    """What a search of a game has found."""
+    """The result of a search of a user's game.
+
+    - bestmove: the best move; None when the game is over.
+    - score: score for the side to move; bound: `lower` if a stopped search had just found a better move, so that the
+      score is at least this, else `exact`.
+    - depth: depth of the last finished iteration, in moves.
+    - nodes: nodes searched by all workers; time_s: duration in seconds.
+    - line: expected moves, the best move first.
+    - solved: True if the score is that of the whole game, played to its end.
+    - workers: counters of each worker.
+    - interrupted: True when the caller stopped the search, not a limit.
+    - notes: problems that were solved during the search, one line each: workers that were lost and replaced.
+    """
 
     bestmove: str | None
-    """None when the game is over"""
     score: int
     depth: int
-    """moves that were looked ahead, of the last iteration that was finished"""
     nodes: int
     line: list[str] = field(default_factory=list)
-    """how play goes on, the best move first"""
     time_s: float = 0.0
     solved: bool = False
-    """whether the score is that of the whole game, played to its end"""
     bound: str = "exact"
-    """`lower` where the search was stopped while it had found a better move: the score is at least this"""
     workers: list[WorkerStats] = field(default_factory=list)
     interrupted: bool = False
     notes: list[str] = field(default_factory=list)
-    """what went wrong on the way, a line each: workers that were lost and replaced"""
 
     @property
     def nps(self) -> int:
-        """Nodes a second over all workers."""
+        """Nodes per second over all workers."""
         return round(self.nodes / self.time_s) if self.time_s > 0 else 0
 
 
 def options_for(game: Game, policy: str) -> SearchOptions:
-    """Return how a game is searched under a policy, of the package or from a file. Raises PsearchError for what is
-    none."""
+    """Return the options of a game's search with a policy, of the package or from a file. Raises PsearchError for an
+    unknown policy."""
     own = Own(policy, "", game.kernels_with(kernels_of(policy)))
     return SearchOptions(policy=policy, aspiration=ASPIRATION, mate_distance=False, own=own)
 
@@ -74,13 +80,17 @@ def search(
     policy: str = DEFAULT_POLICY,
     on_info: Callable[[GameResult], None] | None = None,
 ) -> GameResult:
-    """Search a position of a game and return its best move.
+    """Search a position of a user's game and return its `GameResult`.
 
-    game: the path of a file (docs/guides/own-game.md), or a `Game`; position: the moves played, `""` for the beginning.
-    depth: moves to look ahead; movetime_ms: milliseconds; nodes: of all workers together; without any limit 5 seconds.
-    policy: one of the package, or the path of a file (docs/guides/own-policy.md).
-    on_info: called after every iteration. The search ends by itself when it has seen the whole game: `solved`. Raises
-    PsearchError for what is no such file, position or argument, WorkerDied when workers die of it again and again.
+    - game: the path of a file (docs/guides/own-game.md), or a `Game`.
+    - position: the moves played, `""` for the beginning.
+    - depth, movetime_ms, nodes: limits in moves, milliseconds and nodes of all workers; without any limit 5 seconds.
+    - threads: number of worker processes; hash_mb: size of the transposition table in MiB.
+    - policy: one of the package, or the path of a file (docs/guides/own-policy.md).
+    - on_info: called after every iteration.
+
+    The search also ends when it has searched the whole game: `solved`. Raises PsearchError for a bad file, position or
+    argument, WorkerDied when workers die repeatedly.
     """
     limits = checked_limits(depth, movetime_ms, nodes)
     workers, size = THREADS.of_value(threads, "threads"), HASH.of_value(hash_mb, "hash_mb")
@@ -100,8 +110,8 @@ def supervisor_for(
     trace: bool = False,
     watched: bool = False,
 ) -> Supervisor:
-    """Return workers for searches with these options (`options_for`), without processes where the game is over.
-    Raises PsearchError."""
+    """Return workers for searches with these options (`options_for`); none are started if the game is over. Raises
+    PsearchError."""
     if position.is_over:
         return Supervisor(1, 1, "inline")
     return Supervisor(threads, hash_mb, trace=trace, watched=watched, kernels=(options or position).kernels)
@@ -116,7 +126,7 @@ def search_with(
     control: SearchControl | None = None,
     on_note: Callable[[str], None] | None = None,
 ) -> GameResult:
-    """Search with workers that have the kernels of these options; what `search` does, and its errors."""
+    """Search with workers that have the kernels of these options. Returns and raises what `search` does."""
     if position.is_over:
         return GameResult(None, position.result(), 0, 0, solved=True)
     if limits == Limits():
@@ -162,14 +172,14 @@ def _result(position: GamePosition, info: Info) -> GameResult:
 
 
 class GameSuitePosition(NamedTuple):
-    """What `SuitePosition` is for chess."""
+    """A position of a study of a user's game, as `SuitePosition` is for chess."""
 
     name: str
     board: GamePosition
 
 
 def game_suite(game: Game, texts: Sequence[str]) -> list[GameSuitePosition]:
-    """Return the positions of these texts, `""` for the beginning. Raises PsearchError, also where a game is over."""
+    """Return the positions of these texts; `""` is the beginning. Raises PsearchError, also if a game is over."""
     suite = [GameSuitePosition(text or game.name, game.read(text)) for text in texts]
     for text, position in zip(texts, suite, strict=True):
         if position.board.is_over:
@@ -178,8 +188,8 @@ def game_suite(game: Game, texts: Sequence[str]) -> list[GameSuitePosition]:
 
 
 def game_kernels(suite: Sequence[GameSuitePosition], policies: Sequence[str]) -> dict[str, KernelSet]:
-    """Return the kernels of a game's searches by policy, `serial` of one worker included. Raises PsearchError for a
-    policy that is none."""
+    """Return the kernels of a game's searches by policy, including `serial`. Raises PsearchError for an unknown
+    policy."""
     game = suite[0].board.game
     return {policy: options_for(game, policy).kernels for policy in ("serial", *policies)}
 
@@ -189,7 +199,6 @@ def _score_text(result: GameResult) -> str:
 
 
 def iteration_text(result: GameResult) -> str:
-    """Return one line for an iteration."""
     return (
         f"depth {result.depth}  score {_score_text(result)}  nodes {result.nodes:,}  nps {result.nps:,}  "
         f"time {result.time_s:.2f}  line {' '.join(result.line)}"
@@ -197,7 +206,6 @@ def iteration_text(result: GameResult) -> str:
 
 
 def final_text(position: GamePosition, result: GameResult) -> str:
-    """Return the answer for people."""
     if result.bestmove is None:
         return f"the game is over: score {_score_text(result)} for the side to move"
     end = ", solved: the whole game was searched" if result.solved else ""
@@ -212,7 +220,7 @@ def final_text(position: GamePosition, result: GameResult) -> str:
 
 
 def json_object(position: GamePosition, result: GameResult, threads: int) -> dict[str, Any]:
-    """Return what `--json` prints; `bestmove` and `line` in the game's words."""
+    """Return the object that `--json` prints; `bestmove` and `line` are in the game's notation."""
     return {
         "game": position.game.name,
         "bestmove": result.bestmove,

@@ -1,8 +1,8 @@
-"""How a user's game becomes kernels: what `psearch_core.toolchain.kernel_sets` and the compiler ask of this package.
+"""The adapter that makes kernels of a user's game, for `psearch_core.toolchain.kernel_sets` and the compiler.
 
-`REPLACED` and `MODULES` say what a group of kernels has in place of chess, and beside it; `adapt` makes the stand-ins
-for the hooks of `rules` from the functions of a file, and `try_out` plays some games with the machine code before
-anybody searches. The latter two are called in the compiler's process alone.
+`REPLACED` and `MODULES` name the kernels that replace those of chess, and additional modules. `adapt` makes the
+replacements for the hooks of `rules` from the functions of a file; `try_out` plays test games with the machine code
+before the first search. Only the compiler's process calls these two.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _KERNELS = (
     "finish_pass is_exhausted learn make_child next_move next_quiescence push_move push_null"
 )
 REPLACED = {f"psearch_core.game.{name}": f"psearch.games.node_kernels.{name}" for name in _KERNELS.split()}
-"""Every kernel of `psearch_core.game`."""
+"""Replacement of every kernel of `psearch_core.game`."""
 MODULES = ("psearch.games.rules",)
 
 
 def adapt(module: ModuleType, file: str) -> list[Kernel]:
-    """Return the kernels of a file's game, those that stand in for hooks among them. Raises PlugInError."""
+    """Return the kernels of a file's game, including the replacements of hooks. Raises PlugInError."""
     from psearch.games.game_compiler import kernels_of
 
     return kernels_of(module, file)
 
 
 def try_out(module: ModuleType, file: str, functions: dict[str, Callable[..., Any]]) -> None:
-    """Play some games. functions: the group's entries, in machine code. Raises PlugInError for a game that does not do
-    what it must, that crashes or does not come back."""
+    """Play test games. functions: entries of the group, in machine code. Raises PlugInError for a game that breaks the
+    rules of `game_file`, crashes or hangs."""
     from psearch.games.game_compiler import play
 
     play(module, file, functions)

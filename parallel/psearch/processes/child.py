@@ -1,4 +1,4 @@
-"""A child process seen from the program: what is sent and heard, whether it still runs, and how it ended."""
+"""Child processes seen from the program: messages to and from each, whether it still runs, and how it ended."""
 
 from __future__ import annotations
 
@@ -23,25 +23,22 @@ from psearch.processes.patience import DEATH_S, Patience
 _REAP_INTERVAL_S = 0.002
 _READ_BYTES = 1 << 18
 _HEAD = struct.Struct("!i")
-"""Length of a message, as `Connection`, which the child has at its end, puts it before one of less than 2 GiB."""
+"""Length prefix of a message below 2 GiB. The child's end of the pipe is a `Connection`, which uses this format."""
 
 
 class Parent(Protocol):
-    """The fork server of this process, which has forked a child for it."""
+    """Interface of the fork server, as far as a process that it forked needs it."""
 
     @property
-    def is_usable(self) -> bool:
-        """Whether it runs."""
-
-    def exit_code(self, pid: int) -> int | None:
-        """Return how a child of it ended; None while it runs."""
+    def is_usable(self) -> bool: ...
+    def exit_code(self, pid: int) -> int | None: ...
 
 
 class ChildProcess:
-    """A child process. Messages either way are pickled, and the program never waits for the pipe: a child that waits
-    for the program would never read.
+    """A child process. Messages in both directions are pickled. The program never blocks on the pipe: a child that
+    itself waits for the program would never read.
 
-    index: the caller's number for it; server: the fork server whose child it is, None if it is this process's.
+    index: the caller's number for the process; server: the fork server that forked it, None if this process did.
     """
 
     def __init__(self, index: int, pid: int, pipe: Connection, server: Parent | None = None) -> None:
@@ -50,32 +47,30 @@ class ChildProcess:
         self.pipe = pipe
         os.set_blocking(pipe.fileno(), False)
         self.sentinel = open_pidfd(pid)
-        """readable when the process has ended; None where the system has no such thing (then its pipe ends)"""
+        """Descriptor that becomes readable when the process ends; None without pidfds (then only its pipe tells)."""
         self.has_hung_up = False
-        """its end of the pipe is closed, and all that it has said is heard"""
+        """Whether the process has closed its end of the pipe and all its messages have been received."""
         self.heard = 0
-        """messages"""
+        """Number of messages received."""
         self.outgoing = bytearray()
         self._incoming = bytearray()
         self._silent = self._halted = 0
-        """looks in a row"""
+        """Number of consecutive checks at which the process was silent, or stopped."""
         self._beat = -1
         self._server = server
         self._oom_kills = oom_kills()
-        """of the system, before it began"""
+        """Out-of-memory kills in the system before this process began."""
         self._exitcode: int | None = None
         self._reaping = threading.Lock()
 
-    # -- messages ------------------------------------------------------------------------------------------------------
-
     def send(self, message: object) -> None:
-        """Send a message behind those that have not gone out yet; what there is no room for waits for `flush`."""
+        """Queue a message and send as much as the pipe takes; `flush` sends the rest."""
         data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
         self.outgoing += _HEAD.pack(len(data)) + data
         self.flush()
 
     def flush(self) -> None:
-        """Send what there is room for. Nothing goes to a process that has ended, which `receive` tells."""
+        """Send as much as the pipe takes. Drop everything if the process has ended, which `receive` reports."""
         try:
             while self.outgoing:
                 del self.outgoing[: os.write(self.pipe.fileno(), self.outgoing)]
@@ -85,7 +80,7 @@ class ChildProcess:
             self.outgoing.clear()
 
     def receive(self) -> list[Any]:
-        """Return the messages that are there; `has_hung_up` says whether more may come."""
+        """Return the messages that have arrived; more may come unless `has_hung_up`."""
         try:
             while data := os.read(self.pipe.fileno(), _READ_BYTES):
                 self._incoming += data
@@ -106,12 +101,10 @@ class ChildProcess:
         self.heard += len(found)
         return found
 
-    # -- whether it runs -----------------------------------------------------------------------------------------------
-
     def why_lost(self, beat: int, patience: Patience) -> str | None:
-        """Look at the process, and return why it is to be given up, if it is. Call it every `patience.look_s`.
+        """Check the process, and return why it counts as lost, or None. Call this every `patience.look_s` seconds.
 
-        beat: a number that changes as long as the process does something.
+        beat: a number that changes while the process makes progress.
         """
         self._silent = self._silent + 1 if beat == self._beat else 0
         self._beat = beat
@@ -119,28 +112,26 @@ class ChildProcess:
         if self._halted >= patience.halted_looks:
             return "it was stopped"
         if self._silent >= patience.silent_looks:
-            return f"it has said nothing for {patience.silent_looks * patience.look_s:.0f} s"
+            return f"it has sent nothing for {patience.silent_looks * patience.look_s:.0f} s"
         return None
 
     def expect(self, beat: int = -1) -> None:
-        """Count silence from now on: there is something to do."""
+        """Start counting silence now: the process has been given work."""
         self._silent = self._halted = 0
         self._beat = beat
 
     @property
     def is_halted(self) -> bool:
-        """Whether it is stopped now, by a signal or by a debugger."""
+        """Whether the process is stopped now, by a signal or by a debugger."""
         return process_state(self.pid) in ("T", "t")
 
     def is_alive(self) -> bool:
         return self.exitcode is None
 
-    # -- its end -------------------------------------------------------------------------------------------------------
-
     @property
     def exitcode(self) -> int | None:
-        """None while it runs; else the exit status, or minus the number of the signal that killed it, or `GONE`."""
-        with self._reaping:  # it can be read once; a second thread would find, and keep, that there is none
+        """Exit status, or minus the number of the signal that killed the process, or `GONE`; None while it runs."""
+        with self._reaping:  # the status can be read only once: a second thread would find none, and store that
             if self._exitcode is None and self._may_have_ended(0.0):
                 if self._server is not None:
                     self._exitcode = self._server.exit_code(self.pid)
@@ -154,7 +145,7 @@ class ChildProcess:
 
     @property
     def ending(self) -> str:
-        """How it ended, in words: `exited with code 1`."""
+        """The end of the process in words: `exited with code 1`."""
         code = self.exitcode
         if self.lacked_memory:
             return "was killed by the system, which is short of memory"
@@ -162,11 +153,11 @@ class ChildProcess:
 
     @property
     def lacked_memory(self) -> bool:
-        """Whether the system has killed it for want of memory, as far as that can be known."""
+        """Whether the system has probably killed the process because memory ran out."""
         return self.exitcode == -signal.SIGKILL and oom_kills() > self._oom_kills
 
     def _may_have_ended(self, timeout_s: float) -> bool:
-        """Wait for the end, if the system lets us."""
+        """Wait for the end of the process where there are pidfds; return whether it may have ended."""
         if self.sentinel is None:
             return process_state(self.pid) in ("Z", None)
         poll = select.poll()
@@ -174,26 +165,25 @@ class ChildProcess:
         return bool(poll.poll(max(0.0, timeout_s) * 1000))
 
     def join(self, timeout_s: float) -> None:
-        """Wait until it has ended, but no longer than `timeout_s` seconds."""
+        """Wait until the process has ended, for at most `timeout_s` seconds."""
         deadline = time.monotonic() + timeout_s
         self._may_have_ended(timeout_s)
         while self.exitcode is None and time.monotonic() < deadline:
             time.sleep(_REAP_INTERVAL_S)
 
     def kill(self) -> None:
-        """Send SIGKILL. Never hits another process that has got its number."""
+        """Send SIGKILL, never to another process that has been given the same number since."""
         if self._exitcode is not None:
             return
         with suppress(ProcessLookupError):
             if self.sentinel is not None:
                 system_calls.pidfd_send_signal(self.sentinel, signal.SIGKILL)
-            # without pidfds: a fork server waits for a process only when asked for the exit code, and in the program
-            # another thread may wait for any child
+            # without pidfds the number may have been given away: `is_alive` reaps safely here, and a fork server keeps
+            # the number until it is asked for the exit code
             elif self.is_alive() if self._server is None else self._server.is_usable:
                 os.kill(self.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Give the descriptors back."""
         self.pipe.close()
         if self.sentinel is not None:
             os.close(self.sentinel)
@@ -201,45 +191,41 @@ class ChildProcess:
 
 
 class Children:
-    """Child processes that one thread listens to. Raises OSError when the system refuses."""
+    """The set of child processes that one thread listens to. Raises OSError when the system refuses."""
 
     def __init__(self) -> None:
         self._poll = select.epoll()
         self._by_descriptor: dict[int, ChildProcess] = {}
         self.was_woken = False
-        """whether `wait` has ended since another descriptor can be read"""
+        """Whether the last `wait` ended because another watched descriptor became readable."""
 
     def add(self, child: ChildProcess) -> None:
-        """Listen to a child."""
         for descriptor in (child.pipe.fileno(), child.sentinel):
             if descriptor is not None:
                 self._poll.register(descriptor, select.EPOLLIN)
                 self._by_descriptor[descriptor] = child
 
     def remove(self, child: ChildProcess) -> None:
-        """Listen to a child no more."""
         for descriptor in (child.pipe.fileno(), child.sentinel):
             if descriptor is not None:
                 self._poll.unregister(descriptor)
                 del self._by_descriptor[descriptor]
 
     def watch(self, descriptor: int) -> None:
-        """End `wait` when this can be read, too. Raises PermissionError for a file."""
+        """Let `wait` end also when this descriptor becomes readable. Raises PermissionError for a file."""
         self._poll.register(descriptor, select.EPOLLIN)
 
     def ignore(self, descriptor: int) -> None:
-        """Undo `watch`."""
         self._poll.unregister(descriptor)
 
     def send(self, child: ChildProcess, message: object) -> None:
-        """Send a message; `wait` sends what there is no room for now."""
+        """Send a message; `wait` sends the part that the pipe does not take now."""
         child.send(message)
         if child.outgoing:
             self._poll.modify(child.pipe.fileno(), select.EPOLLIN | select.EPOLLOUT)
 
     def wait(self, timeout_s: float) -> list[tuple[ChildProcess, list[Any], bool]]:
-        """Return children of which there is news, what they have said, and whether they have ended. Waits for the
-        first, but no longer than `timeout_s` seconds."""
+        """Wait up to `timeout_s` seconds; return children with news, their messages, and whether each has ended."""
         found: dict[ChildProcess, bool] = {}
         self.was_woken = False
         for descriptor, events in self._poll.poll(timeout_s, 1 + len(self._by_descriptor)):
@@ -256,25 +242,24 @@ class Children:
         return [(child, child.receive(), has_ended or child.has_hung_up) for child, has_ended in found.items()]
 
     def fileno(self) -> int:
-        """Return a descriptor for a poll, readable when there is news."""
+        """Return a descriptor that becomes readable when there is news."""
         return self._poll.fileno()
 
     def close(self) -> None:
-        """Listen no more."""
         self._poll.close()
 
 
 def end(killed: Sequence[ChildProcess], patience_s: float = DEATH_S) -> None:
-    """Wait for the ends of processes that were killed, until one is late, and give their descriptors back."""
+    """Wait for killed processes to end and close their descriptors. After the first that is late, wait for no other."""
     for child in killed:
         child.join(patience_s)
-        if child.is_alive():  # the kernel does not let it go, nor others perhaps
+        if child.is_alive():  # stuck in the kernel, as others may be
             patience_s = 0.0
         child.close()
 
 
 def reap(killed: Sequence[ChildProcess]) -> list[ChildProcess]:
-    """Give back what is left of processes that were killed. Those that have not ended yet are returned."""
+    """Close the descriptors of killed processes that have ended; return the others."""
     left = [child for child in killed if child.is_alive()]
     for child in killed:
         if child not in left:
@@ -283,16 +268,16 @@ def reap(killed: Sequence[ChildProcess]) -> list[ChildProcess]:
 
 
 def spawned(command: Callable[[int], Sequence[str]], **options: Any) -> ChildProcess:
-    """Start another program, which says nothing on stdout and has the other end of a channel.
+    """Start another program with its stdout discarded and a socket to this process. Raises OSError.
 
-    command: the words, given that descriptor; options: of `subprocess.Popen`. Raises OSError.
+    command: returns the command line for a given descriptor of that socket; options: those of `subprocess.Popen`.
     """
     import subprocess  # only here: most children are forks
 
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        # silent, for the program's stdout may be a protocol
+        # the program's own stdout may carry a protocol
         options |= {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "pass_fds": (theirs.fileno(),)}
         started = subprocess.Popen(command(theirs.fileno()), **options)
-        started.returncode = GONE  # the child waits for it
+        started.returncode = GONE  # so that Popen does not reap the process: ChildProcess does
         return ChildProcess(0, started.pid, Connection(ours.detach()))

@@ -1,11 +1,11 @@
-"""The fork server: a small process that forks workers for a program that cannot safely fork itself; both its sides.
+"""The fork server, both the process itself and the program's side of it.
 
-A program with threads must not fork, and starting each worker from nothing would import the program's own `__main__`
-and load the kernels once a worker. So such a program starts one fork server, which never sees that `__main__`, loads
-the kernels once, has a single thread, and forks each worker in milliseconds. It is a `ChildProcess`, whose messages
-are numbered requests and answers; the descriptors of memory and pipes come behind a request (SCM_RIGHTS). The workers
-are its children; it keeps what they ended with until the program asks for it, so that a process number stays theirs.
-When the program or its end of the channel goes, the fork server kills its workers and ends.
+A program with threads must not fork, and a worker started from scratch would import the program's `__main__` and load
+the kernels again. So such a program starts one fork server. That process never imports `__main__`, loads the kernels
+once, has a single thread, and forks each worker in milliseconds. Messages are numbered requests and answers; the
+descriptors of memory and pipes follow a request (SCM_RIGHTS). The workers are children of the fork server. It reaps one
+only when the program asks for the exit code, so that no other process gets the same number before. When the program
+ends, or closes its end of the channel, the fork server kills its workers and ends.
 """
 
 from __future__ import annotations
@@ -43,28 +43,28 @@ from psearch_core.toolchain.compiler_client import NotPython, python_command
 
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from psearch.processes.fork_server import main; main({link}, {parent})"
 _MARK = "PSEARCH_FORK_SERVER"
-"""Environment variable of a fork server that starts. A program that finds it there must not start another."""
+"""Environment variable of a fork server while it starts. A program that finds it set must not start another."""
 _MOST_DESCRIPTORS = 4
-"""Descriptors with one request: pipe, arena, table, trace."""
+"""Most descriptors that come with one request: pipe, arena, table, trace."""
 
 
 class _NoAnswer(Exception):
-    """From the fork server: it has ended, is stopped, or is late."""
+    """The fork server has ended, is stopped, or is late."""
 
 
 class ForkServer:
-    """The program's side of its fork server: starts it and sends it requests. For any thread.
+    """The program's connection to its fork server, which it starts. Any thread may use it.
 
-    Raises PsearchError when it cannot be started.
+    Raises PsearchError when the process cannot be started.
     """
 
     def __init__(self) -> None:
         self._owner = os.getpid()
         self._lock = threading.RLock()
-        """of one request and its answer"""
+        """Lock held from a request until its answer."""
         self._is_ready = False
         self._is_late = False
-        """It has not told in time how a worker ended: it is not asked for that until it has answered something else."""
+        """Whether an exit code did not come in time: none is asked for until another request has been answered."""
         self._sent = 0
         try:
             interpreter = python_command(_MARK)
@@ -80,14 +80,10 @@ class ForkServer:
             _MARK: "1",
         }
         try:
-            # blocked until it ignores them: a Ctrl-C meant for the program must not hit it while it starts
+            # blocked until the server ignores them: a Ctrl-C for the program must not end the server during its start
             with signals_blocked(GROUP_SIGNALS):
                 self.process = spawned(
-                    lambda link: [
-                        *interpreter,
-                        "-c",
-                        _PROGRAM.format(path=sys.path, link=link, parent=self._owner),
-                    ],
+                    lambda link: [*interpreter, "-c", _PROGRAM.format(path=sys.path, link=link, parent=self._owner)],
                     env=environment,
                 )
         except OSError as error:
@@ -95,16 +91,16 @@ class ForkServer:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it runs, not stopped, and is this process's own: not one inherited by a fork of the program."""
+        """Whether the server runs, is not stopped, and belongs to this process, not to one that this is a fork of."""
         if self._owner != os.getpid() or not self.process.is_alive():
             return False
-        if self.process.is_halted:  # perhaps in the moment in which a stopped program goes on, with all its group
+        if self.process.is_halted:  # the whole process group may have been stopped and be about to continue
             time.sleep(SERVER.look_s)
         return not self.process.is_halted
 
     def is_ready(self, timeout_s: float = 0.0) -> bool:
-        """Tell whether it has loaded the kernels and nothing else is asked of it; waits no longer than `timeout_s`.
-        Raises PsearchError when it could not load them."""
+        """Tell whether the kernels are loaded and no other request is running; wait for at most `timeout_s` seconds.
+        Raises PsearchError when the server could not load them."""
         if not self._lock.acquire(timeout=timeout_s):
             return False
         try:
@@ -118,8 +114,7 @@ class ForkServer:
             self._lock.release()
 
     def fork(self, target: str, descriptors: Sequence[int], pipe: int) -> int:
-        """Fork a process, and return its number; see `fork_process`. Raises OSError if the system refused, PsearchError
-        when the server is gone."""
+        """Fork a process; see `fork_process`. Raises OSError if the system refuses, PsearchError without a server."""
         with self._lock:
             try:
                 self._send("fork", target, 1 + len(descriptors))
@@ -130,8 +125,8 @@ class ForkServer:
                 raise self._gone() from None
 
     def exit_code(self, pid: int) -> int | None:
-        """Return how a worker ended, None while it runs, `GONE` when the fork server does not tell at once: the caller
-        has just found a worker dead, or is about to leave."""
+        """Return the exit code of a worker; None while it runs, `GONE` if the fork server does not answer at once: the
+        caller has just found a worker dead, or is about to end, and cannot wait."""
         if self._is_late or self.process.is_halted or not self._lock.acquire(timeout=SERVER_REAP.look_s):
             self._is_late = True
             return GONE
@@ -152,9 +147,9 @@ class ForkServer:
             raise _NoAnswer
 
     def _answer(self, number: int, patience: Patience) -> Any:
-        """Return the answer to a request, or raise what it is; older ones, which came too late, are passed over.
+        """Return the answer to a request, or raise the exception that it holds; skip late answers to older requests.
 
-        A time in which this program was stopped itself, with all its group, does not count.
+        Time in which this program itself was stopped does not count.
         """
         poll = select.poll()
         poll.register(self.process.pipe, select.POLLIN)
@@ -171,8 +166,7 @@ class ForkServer:
         raise _NoAnswer
 
     def _gone(self) -> PsearchError:
-        """End what is left of it, at once; its workers end with it. WorkerDied where it was killed or halted: another
-        may do better."""
+        """Kill the server and return the error to raise: WorkerDied if it was killed or stopped, else PsearchError."""
         if not self.process.is_halted:
             self.process.join(SERVER_REAP.look_s)
         kind = WorkerDied if self.process.exitcode in (None, -signal.SIGKILL) else PsearchError
@@ -181,12 +175,10 @@ class ForkServer:
         return kind("the process that starts workers has ended")
 
     def close(self) -> None:
-        """End it, with all its workers; in a fork of the program, to which it does not belong, let it be."""
+        """End the server with all its workers. In a fork of the program, which does not own it, only close the pipe."""
         self.process.pipe.close()
         if self._owner == os.getpid():
-            if self.process.is_halted:
-                self.process.kill()
-            self.process.join(SERVER_END_S)
+            self.process.join(0.0 if self.process.is_halted else SERVER_END_S)
             self.process.kill()
             self.process.join(SERVER_END_S)
         self.process.close()
@@ -197,7 +189,7 @@ _server_lock = threading.Lock()
 
 
 def fork_server() -> ForkServer:
-    """Return this program's fork server; started when there is none, or when it has ended or is stopped."""
+    """Return this program's fork server; start one if there is none, or if the last one has ended or is stopped."""
     global _server
     with _server_lock:
         if _server is not None and not _server.is_usable:
@@ -209,13 +201,13 @@ def fork_server() -> ForkServer:
 
 
 def close_server() -> None:
-    """End this program's fork server, with all its workers."""
+    """End this program's fork server with all its workers."""
     if _server is not None:
         _server.close()
 
 
 def _after_fork() -> None:
-    """A fork of the program starts another fork server; locks may have been held by threads that it does not have."""
+    """Forget the server in a fork of the program, and replace the lock, which another thread may have held."""
     global _server, _server_lock
     if _server is not None:
         _server.close()
@@ -230,15 +222,15 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def main(descriptor: int, parent: int) -> None:
-    """Run the fork server on a socket, until the program goes; `parent` is the process number of the program."""
+    """Run the fork server on a socket until the program, whose process number is `parent`, has ended."""
     ignore_blocked(GROUP_SIGNALS)
     os.environ.pop(_MARK, None)
-    link, pipe = socket.socket(fileno=descriptor), Connection(descriptor)  # of one descriptor
+    link, pipe = socket.socket(fileno=descriptor), Connection(descriptor)  # two views of one descriptor
     children: set[int] = set()
     try:
         with ended_with_parent(parent, link):
             load_kernels()
-            import_module("psearch.processes.worker_main")  # once, not by each worker
+            import_module("psearch.processes.worker_main")  # once here, not in each worker
         gc.collect()
         gc.freeze()  # workers share these pages as long as neither side writes to them
         pipe.send((0, None))
@@ -257,15 +249,15 @@ def main(descriptor: int, parent: int) -> None:
         pipe.send((0, PsearchError(f"cannot load the kernels: {error}")))
     finally:
         link.detach()
-        for pid in children:  # none outlives this process
+        for pid in children:
             os.kill(pid, signal.SIGKILL)
 
 
 def _forked(link: socket.socket, children: set[int], target: str, count: int) -> int | Exception:
-    """Return the number of a new child, which gets so many descriptors, or what the program is to raise."""
+    """Fork a child with `count` descriptors; return its process number, or the error that the program is to raise."""
     _, descriptors, flags, _ = socket.recv_fds(link, 1, _MOST_DESCRIPTORS)
     try:
-        if flags & socket.MSG_CTRUNC or len(descriptors) < count:  # some that came along found no room here
+        if flags & socket.MSG_CTRUNC or len(descriptors) < count:  # this process has too many open files
             return OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         pid = fork_process(target, descriptors[1:], descriptors[0])
         children.add(pid)
@@ -277,5 +269,5 @@ def _forked(link: socket.socket, children: set[int], target: str, count: int) ->
     except ImportError as error:
         return PsearchError(f"cannot import {target}: {error}")
     finally:
-        for descriptor in descriptors:  # only the process holds its pipe: that it ends is what the program sees
+        for descriptor in descriptors:  # only the child may hold its pipe: the program sees its end by the pipe's
             os.close(descriptor)

@@ -1,5 +1,5 @@
-"""How a process lives: forked from this one, not longer than its parent, and not ended by a signal that is for the
-program; and a descriptor that reports the end of another."""
+"""Lifetime of a child process: its fork, its end when the parent ends, and signals that are meant for the program only.
+Also descriptors that report the end of another process."""
 
 from __future__ import annotations
 
@@ -22,32 +22,23 @@ from psearch.arena import system_calls
 from psearch.arena.blocks import drop_blocks_but
 
 GONE = 255
-"""Exit code of a worker whose real one cannot be known any more: another thread reaped it, the answer that held it was
-never read, or the fork server is gone."""
+"""Exit code of a worker whose real one is lost: another thread reaped it, or the fork server did not deliver it."""
 _ORPHANED = 1
 _CHECK_MS = 200
-"""Milliseconds between two looks at the parent, where the system has no pidfds."""
+"""Milliseconds between two checks of the parent, where the system has no pidfds."""
 _STDERR = 2
 _OOM_SCORE = 300
-"""Added to the score (of 1,000) of a worker: when memory runs out, the kernel ends one, which can be replaced, rather
-than the program, unless that has taken a third of the memory for itself."""
+"""Increase of a worker's out-of-memory score (0 to 1,000). When memory runs out, the kernel kills a worker, which can
+be replaced, rather than the program, unless the program has taken a third of the memory for itself."""
 _MOST_DESCRIPTORS = 1 << 16
-"""Descriptors that are looked at where there is no /proc."""
-GROUP_SIGNALS = {
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGQUIT,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-}
-"""What a terminal, a service manager or a batch system sends to the whole group. Workers leave it to the program what
-becomes of them: one that survives the end of its terminal keeps them."""
+"""Number of descriptors to close where there is no /proc to list them."""
+GROUP_SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
+"""Signals that a terminal, a service manager or a batch system sends to the whole process group. Workers ignore them:
+the program decides when its workers end, and may itself survive the end of its terminal."""
 
 
 def open_pidfd(pid: int) -> int | None:
-    """Return a descriptor that becomes readable when the process ends; None where the system has none (Linux before
-    5.3)."""
+    """Return a descriptor that becomes readable when the process ends; None before Linux 5.3."""
     try:
         return system_calls.pidfd_open(pid)
     except OSError:
@@ -55,9 +46,8 @@ def open_pidfd(pid: int) -> int | None:
 
 
 def process_state(pid: int) -> str | None:
-    """Return the state of a process as the kernel names it: `R` running, `S` asleep, `D` waiting for a disk, `T`
-    stopped, `t` stopped by a debugger, `Z` ended but not yet waited for. None for a number without a process, and
-    without /proc."""
+    """Return the kernel's letter for the state of a process: `R` running, `S` asleep, `D` waiting for a disk, `T`
+    stopped, `t` stopped by a debugger, `Z` ended but not yet reaped. None if there is no such process, or no /proc."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             return stat.read().rpartition(b")")[2].split()[0].decode()  # the name before it may hold anything
@@ -66,8 +56,7 @@ def process_state(pid: int) -> str | None:
 
 
 def can_write(link: Connection) -> bool:
-    """Tell whether a short message goes out without waiting: the other side may be stopped, and have read none for
-    long."""
+    """Tell whether a short message can be sent without blocking: the other side may be stopped, and the pipe full."""
     poll = select.poll()
     poll.register(link, select.POLLOUT)
     return any(events & select.POLLOUT for _, events in poll.poll(0))
@@ -77,18 +66,17 @@ def can_write(link: Connection) -> bool:
 
 
 def end_with_forking_thread() -> None:
-    """Have the kernel kill this process when the thread that forked it ends, also while it is stopped, or waits for a
-    lock in machine code. A wish only: where that cannot be had it ends when it looks.
+    """Have the kernel kill this process when the thread that forked it ends, even while this process is stopped or
+    waits for a lock in machine code. Where the system cannot, the process still ends at its next check.
 
-    For a fork of the thread that lives as long as its process; the caller asks `is_orphan` afterwards.
+    Only for a fork by the main thread, which lives as long as its process. Call `is_orphan` afterwards.
     """
     with suppress(OSError):
         system_calls.set_parent_death_signal(signal.SIGKILL)
 
 
 def close_all_but(kept: Sequence[int]) -> None:
-    """Close, in a fork, what the program has open besides the standard streams and `kept`: a pipe, a socket, a file
-    that it closes must not stay open here."""
+    """Close all descriptors but the standard streams and `kept`: a fork must not keep open what the program closes."""
     try:
         end = 1 + max(map(int, os.listdir("/proc/self/fd")))
     except OSError:
@@ -101,15 +89,12 @@ def close_all_but(kept: Sequence[int]) -> None:
 
 
 def is_orphan(parent: int) -> bool:
-    """Tell whether the parent, given by its process number, has ended. Costs a system call."""
+    """Tell whether the parent, given by its process number, has ended. This costs a system call."""
     return os.getppid() != parent
 
 
 def end_if_orphan(parent: int, link: Connection | None = None) -> None:
-    """Leave at once, without exit handlers, when the parent has ended, or the other end of `link` is closed.
-
-    For loops that come by often.
-    """
+    """Exit at once, without exit handlers, if the parent has ended or the other end of `link` is closed."""
     poll = select.poll()
     if link is not None:
         poll.register(link, 0)  # only the hang-up
@@ -118,7 +103,7 @@ def end_if_orphan(parent: int, link: Connection | None = None) -> None:
 
 
 def messages_of(pipe: Connection, parent: int) -> Iterator[Any]:
-    """Return what the parent sends, from now on until it ends, or its end of the pipe is closed."""
+    """Return an iterator of the parent's messages, which ends when the parent does, or closes its end of the pipe."""
     watched = open_pidfd(parent)
     awaited: list[Any] = [pipe] if watched is None else [pipe, watched]
 
@@ -132,12 +117,10 @@ def messages_of(pipe: Connection, parent: int) -> Iterator[Any]:
 
 @contextmanager
 def ended_with_parent(parent: int, link: socket.socket | Connection | None = None) -> Iterator[None]:
-    """End with the parent: within this, the process ends at once when its parent does, or when the other end of `link`
-    is closed.
+    """Exit at once, within this context, when the parent ends or the other end of `link` is closed.
 
-    For what may take long and does not look (a compilation, perft): a thread waits meanwhile, and is gone afterwards.
-    What it interrupts has to let other threads run. Where no thread can be had nothing waits. parent: its process
-    number.
+    Use it around long work that cannot check by itself (a compilation, perft), and that releases the GIL: a thread
+    waits meanwhile. Where the system grants no thread, nothing is watched. parent: its process number.
     """
     watched = open_pidfd(parent)
     finished, finish = os.pipe()
@@ -149,7 +132,7 @@ def ended_with_parent(parent: int, link: socket.socket | Connection | None = Non
         poll.register(link, 0)  # only the hang-up
 
     def wait() -> None:
-        end_if_orphan(parent)  # before the descriptor was opened, perhaps
+        end_if_orphan(parent)  # the parent may have ended before the descriptor was opened
         while finished not in (ready := dict(poll.poll(_CHECK_MS if watched is None else None))):
             if ready:
                 os._exit(_ORPHANED)
@@ -157,7 +140,7 @@ def ended_with_parent(parent: int, link: socket.socket | Connection | None = Non
 
     thread = threading.Thread(target=wait, daemon=True)
     try:
-        with suppress(RuntimeError):  # ulimit -u
+        with suppress(RuntimeError):  # the system refuses a thread (ulimit -u)
             thread.start()
         yield
     finally:
@@ -169,13 +152,12 @@ def ended_with_parent(parent: int, link: socket.socket | Connection | None = Non
                 os.close(descriptor)
 
 
-# -- signals that are for the program ----------------------------------------------------------------------------------
+# -- signals to the whole group ----------------------------------------------------------------------------------------
 
 
 @contextmanager
 def signals_blocked(numbers: Collection[signal.Signals]) -> Iterator[None]:
-    """Block signals: a process that is started meanwhile begins with them blocked; one that comes before it ignores
-    them cannot end it. In this thread they wait until the end."""
+    """Block signals within the context. A process started meanwhile inherits this, and can then ignore them."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield
@@ -184,7 +166,7 @@ def signals_blocked(numbers: Collection[signal.Signals]) -> Iterator[None]:
 
 
 def ignore_blocked(numbers: Collection[signal.Signals]) -> None:
-    """Ignore these signals in a process begun with them blocked: what arrived meanwhile is dropped."""
+    """Ignore these signals in a process that was started with them blocked; drop those that have arrived."""
     for number in numbers:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
@@ -194,41 +176,40 @@ def ignore_blocked(numbers: Collection[signal.Signals]) -> None:
 
 
 def fork_process(target: str, descriptors: Sequence[int], pipe: int) -> int:
-    """Fork a process that calls a function (`module:name`) with the pipe, the number of this process, and the
-    descriptors, which it keeps; it ends with the function, also where the pipe does. Of shared memory it keeps nothing.
+    """Fork a process that calls a function (`module:name`) with the pipe, this process's number and the descriptors.
 
-    Only for a process with a single Python thread. Raises OSError when there is no room for another process.
+    The new process keeps only these descriptors, and no shared memory; it ends when the function returns or the pipe
+    is closed. Only for a process with a single Python thread. Raises OSError when the system refuses.
     """
     module, _, name = target.partition(":")
     function: Callable[..., None] = getattr(importlib.import_module(module), name)
 
     def run(parent: int) -> None:
         gc.freeze()
-        gc.enable()  # it goes on for long, and makes garbage
+        gc.enable()  # the process lives long and makes garbage
         function(Connection(pipe), parent, *descriptors)
 
     return fork(run, [pipe, *descriptors])
 
 
 def fork(run: Callable[[int], None], kept: Sequence[int], blocks: Sequence[int] = ()) -> int:
-    """Fork this process, and return the number of the fork, which never returns into what the program was doing, nor
-    runs its exit handlers.
+    """Fork this process and return the new number; the fork calls `run` with this process's number and ends.
 
-    run: what it does, given the number of this process; kept: descriptors that stay open beside the standard streams;
-    blocks: those of the memory that stays mapped.
+    kept: descriptors that stay open besides the standard streams; blocks: descriptors of memory that stays mapped. The
+    fork runs no exit handlers.
     """
     parent = os.getpid()
-    is_bound = threading.get_native_id() == parent  # this thread ends only with its process, and the fork with it
+    is_bound = threading.get_native_id() == parent  # the main thread ends only with its process: tie the fork to it
     with signals_blocked(GROUP_SIGNALS):
         with warnings.catch_warnings():
-            # Python 3.12 warns of any thread; those left are numpy's, which know about fork
+            # Python 3.12 warns of any thread; the remaining ones are numpy's, which survive a fork
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid != 0:
             return pid
         status = 1
         try:
-            gc.disable()  # what the program had may not be finalized here: files removed, descriptors closed
+            gc.disable()  # the program's objects must not be finalized here: that could remove files
             if is_bound:
                 end_with_forking_thread()
             ignore_blocked(GROUP_SIGNALS)
@@ -240,7 +221,7 @@ def fork(run: Callable[[int], None], kept: Sequence[int], blocks: Sequence[int] 
                 file.write(b"%d" % min(1000, int(file.read()) + _OOM_SCORE))
             drop_blocks_but(blocks)
             close_all_but(kept)
-            with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the program has gone
+            with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the program has ended
                 run(parent)
             status = 0
         except BaseException:

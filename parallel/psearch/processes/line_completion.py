@@ -1,7 +1,7 @@
-"""How a line of play goes on, as far as the transposition table knows.
+"""Completion of principal lines from the transposition table.
 
-A search ends with lines that stop short: of a move that failed high only the move itself is known, a line from the
-iteration before is a ply shorter than the depth. The table has the rest, unless it has been written over.
+A search ends with lines that are too short: for a move that failed high only the move itself is known, and a line from
+the previous iteration is one ply shorter than the depth. The table has the rest, unless it has been overwritten.
 """
 
 from __future__ import annotations
@@ -19,22 +19,21 @@ from psearch_core.chess.board.bridge import from_chess_move, to_chess_move
 from psearch_core.constants import BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY, NO_MOVE
 
 _LEAST_PLIES = 2
-"""Plies of a line however shallow the search was: it shall have a reply."""
+"""Least plies of a line, however shallow the search was: it shall contain a reply."""
 _PLIES_TAKEN_BACK = 4
-"""Plies at the end of a line that are played anew where it does not mate as it should."""
+"""Plies that are taken back from a line that does not end in the mate its score announces."""
 
 
 def whole_line(arena: Arena, board: chess.Board, info: Info, known: Sequence[chess.Move]) -> list[chess.Move]:
-    """Return the longest line for the first move of a report: its own, or one known before, and what the table says
-    next.
+    """Return the longest line for the first move of a report: its own line, or a known one, extended from the table.
 
-    It is legal, enters no position a second time, and ends where the game does; it goes no further than the depth of
-    the report, or than the mate that its score tells of. board: the root, as written in the arena; known: a line from
-    this search that begins with the same move, or none.
+    The line is legal, repeats no position, ends where the game does, and is no longer than the depth of the report, or
+    than the mate that its score announces. board: the root, as written in the arena; known: a line from this search
+    that begins with the same move, or an empty one.
     """
     walk = _Walk(arena, board)
     moves = info.score.pov(board.turn).mate()
-    if moves is None or info.bound == ("upper" if moves > 0 else "lower"):  # a bound that leaves open whether it mates
+    if moves is None or info.bound == ("upper" if moves > 0 else "lower"):  # the bound does not prove the mate
         return walk.extended(max(info.pv, known, key=len), max(info.depth, _LEAST_PLIES))
     mate = _Mate(board.turn, 2 * moves - 1) if moves > 0 else _Mate(not board.turn, -2 * moves)
     line = walk.mating(info.pv, mate)
@@ -44,20 +43,20 @@ def whole_line(arena: Arena, board: chess.Board, info: Info, known: Sequence[che
 
 
 class _Mate(NamedTuple):
-    """A mate that a score tells of: who gives it, and within how many plies."""
+    """A mate that a score announces: the winner, and the plies within which it comes."""
 
     winner: chess.Color
     plies: int
 
     def is_sure(self, entry: StoredResult, turn: chess.Color, plies: int) -> bool:
-        """Tell whether an entry for a position with this side to move says that the mate comes within so many plies."""
+        """Tell whether an entry for a position with `turn` to move proves that the mate comes within `plies`."""
         score = entry.score if turn == self.winner else -entry.score
         wrong_bound = BOUND_UPPER if turn == self.winner else BOUND_LOWER
         return score >= MATE_IN_MAX_PLY and MATE - score <= plies and entry.bound != wrong_bound
 
 
 class _Walk:
-    """A walk along a line from the root of a search, and on with moves from the table."""
+    """Extends lines from the root of a search with moves from the table."""
 
     def __init__(self, arena: Arena, board: chess.Board) -> None:
         header = arena.header[0]
@@ -66,13 +65,13 @@ class _Walk:
         self._history = set(header["history"][: int(header["history_count"])].tolist())
 
     def extended(self, line: Sequence[chess.Move], plies: int, mate: _Mate | None = None) -> list[chess.Move]:
-        """Return a line and what follows, up to so many plies. mate: go where the table is sure of it only."""
+        """Return a line extended up to `plies`. mate: take only moves for which the table proves that mate."""
         moves, table = list(line), self._table
         if len(moves) >= plies or (table is None and mate is None):
             return moves
         board = self._board.copy(stack=False)
 
-        def key() -> int:  # tells positions apart; without a table any number does
+        def key() -> int:  # distinguishes positions; without a table any hash will do
             return hash(board._transposition_key()) if table is None else table.key(board)
 
         seen = set(self._history)
@@ -96,13 +95,13 @@ class _Walk:
             board.push(found)
             here = key()
             if here in seen and len(moves) > 1:
-                break  # a reply may repeat a position; to go in circles tells nothing
+                break  # only the reply, the second move, may repeat a position
             moves.append(found)
         return moves
 
     def mating(self, line: Sequence[chess.Move], mate: _Mate) -> list[chess.Move]:
-        """Return a line played out to the mate that a score tells of: where it does not mate in time, from a few plies
-        before its end. A search has the value of a mate from a bound, too, and then not its last moves."""
+        """Return a line extended to the mate that its score announces. Where it does not mate in time, take back a few
+        plies and try again: a search may have a mate score from a bound, without the last moves."""
         known = list(line[: mate.plies])
         for kept in range(len(known), max(0, len(known) - 1 - _PLIES_TAKEN_BACK), -1):
             moves = self.extended(known[:kept], mate.plies, mate)
@@ -115,20 +114,20 @@ class _Walk:
 
 
 def _stored_move(entry: StoredResult | None, board: chess.Board, plies: int, mate: _Mate | None) -> chess.Move | None:
-    """Return the table's move, if it is legal here: entries for other positions may have the same key."""
+    """Return the table's move if it is legal here: an entry for another position may have the same key."""
     if entry is None or entry.move == NO_MOVE or (mate is not None and not mate.is_sure(entry, board.turn, plies)):
         return None
     move = to_chess_move(entry.move, board)
     if not board.is_legal(move) or from_chess_move(move, board) != entry.move:
         return None
-    # a result without a move keeps the move that an older one had
+    # an entry whose newest result has no move keeps the older move, which may not mate
     return None if mate is not None and plies == 1 and not _mates(board, move) else move
 
 
 def _least_reply(table: TableReader, board: chess.Board, plies: int, mate: _Mate | None) -> chess.Move | None:
-    """Return the move after which the table has the least score for the other side, or None if it knows none of them.
+    """Return the move after which the table has the lowest score for the opponent; None if it has no such entry.
 
-    For a node all of whose moves failed the table has no move, only what each of them leads to.
+    For a node all of whose moves failed, the table has no move, only entries for the positions after them.
     """
     found: list[tuple[StoredResult, chess.Move]] = []
     for move in board.legal_moves:
@@ -139,7 +138,7 @@ def _least_reply(table: TableReader, board: chess.Board, plies: int, mate: _Mate
         board.pop()
     if not found:
         return None
-    # what was looked at in passing is no judgement
+    # entries of much shallower searches do not count
     enough = max(entry.depth for entry, _ in found) // 2
     return min((entry.score, -entry.depth, move.uci(), move) for entry, move in found if entry.depth >= enough)[-1]
 
@@ -152,7 +151,7 @@ def _mates(board: chess.Board, move: chess.Move) -> bool:
 
 
 def _ending(board: chess.Board, plies: int) -> chess.Move | None:
-    """Return any move that mates with so many plies left, or that lets itself be mated at once with two."""
+    """Return a move that mates (one ply left) or allows an immediate mate (two plies left); None if there is none."""
     if plies > 2:
         return None
     for move in board.legal_moves:

@@ -1,6 +1,6 @@
-"""How long a child process may show nothing, or take for something, before the program goes on without it.
+"""Time limits for child processes: how long one may be silent or slow before the program continues without it.
 
-What is counted in looks is not counted in seconds: while the machine sleeps there are no looks.
+Silence is counted in checks, not in seconds, because there are no checks while the machine is suspended.
 """
 
 from __future__ import annotations
@@ -11,72 +11,72 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Patience:
-    """When a process that has not ended counts as lost."""
+    """Limits after which a process that has not ended counts as lost."""
 
     look_s: float
-    """time between two looks; each wakes the program"""
+    """Seconds between two checks, each of which wakes the program."""
     silent_looks: float
-    """looks in a row at which a process that should show something has shown nothing"""
+    """Consecutive checks without a sign of progress after which the process is lost."""
     halted_looks: int = 2
-    """looks in a row at which it was stopped: after a single one the whole program may just be going on after a stop"""
+    """Consecutive checks in a stopped state after which it is lost: at one, the whole program may just be resuming."""
 
 
 SEARCH = Patience(0.15, 100)
-"""A worker that searches. 15 s: 512 workers on one core have a turn in three, and a disk may be slow."""
+"""Limit for a worker that searches. 15 s: each of 512 workers on one core runs every three, and a disk may be slow."""
 START = Patience(0.15, 800)
-"""A worker that starts. 120 s: the pages of its table may have to be found."""
+"""Limit for a worker that starts. 120 s: the system may have to find the pages of its table."""
 TASK = Patience(1.0, 60)
-"""A process with a task, which says every `BEAT_S` that it works."""
+"""Limit for a process with a task, which sends a heartbeat every `BEAT_S`."""
 TASK_START = Patience(1.0, 120)
-"""A process that makes what does its tasks: there may be kernels to compile."""
+"""Limit for a process that prepares for its tasks: it may have to compile kernels."""
 TASK_IN_SILENCE = Patience(1.0, math.inf)
-"""A process that does not say that it works, or has nothing to do."""
+"""Limit for a process that is idle or sends no heartbeats: only a stopped one is lost."""
 RULE = Patience(0.2, 100)
-"""A process that answers a question about a user's game."""
+"""Limit for a process that answers a question about a user's game."""
 LONG_RULE = Patience(0.2, math.inf)
-"""A process that counts the leaves of a user's game, which may take hours."""
+"""Limit for a process that counts the leaves of a user's game, which may take hours."""
 
 BEAT_S = 2.0
-"""Seconds between two messages of a process with a task, if it has nothing else to say."""
+"""Seconds between two heartbeats of a process with a task."""
 DEATH_S = 0.2
-"""Seconds until a process that was killed has ended: longer only in the depths of the kernel."""
+"""Seconds until a killed process has ended, unless it is stuck in the kernel."""
 QUIT_S = 1.0
-"""Seconds until workers that were asked to end have done so."""
+"""Seconds until workers that were asked to end have ended."""
 END_S = 5.0
-"""Seconds until all processes of a list of tasks, which were killed, have ended."""
+"""Seconds until all killed processes of a list of tasks have ended."""
 LOST_STARTS = 5
-"""Processes, or sets of workers, that are lost one after the other before they are ready, before none are started."""
+"""Consecutive losses before a process, or a set of workers, is ready after which no other is started."""
 TASK_TRIES = 3
-"""Processes that are lost with the same task before it is given to no other."""
+"""Losses of a process with the same task after which the task is not tried again."""
 
 SERVER = Patience(0.25, 40)
-"""The fork server with a request. 10 s: a fork takes milliseconds, but a thousand new workers may be ahead of it."""
+"""Limit for a request to the fork server. 10 s: a fork takes milliseconds, but a thousand may be ahead of it."""
 SERVER_REAP = Patience(0.25, 1)
-"""The fork server when it is asked how a process ended."""
+"""Limit for an exit code from the fork server."""
 SERVER_START_S = 120.0
-"""Seconds until a fork server has loaded the kernels, where there is time."""
+"""Seconds until a fork server has loaded the kernels, while nothing waits for it."""
 SERVER_SEARCH_S = 5.0
 """Seconds until a fork server has loaded the kernels, while a search waits."""
 SERVER_END_S = 1.0
-"""Seconds until a fork server has ended, after it was asked to."""
+"""Seconds until a fork server that was asked to end has ended."""
 
 CLOSE_S = 2.0
-"""Seconds until another thread leaves a search that was stopped, when the engine is closed."""
+"""Seconds until another thread has left its stopped search, when the engine is closed."""
 SETTLE_S = 0.3
-"""Seconds for workers that are late from the last search, before the next one."""
+"""Seconds to wait for workers that are still busy with the last search before the next one starts."""
 SETTLE_SHARE = 0.25
 """Share of the next search's time limit that `SETTLE_S` must not exceed."""
 LEAST_SETTLE_S = 0.1
-"""Seconds that late workers have at least, since to replace them takes time as well."""
+"""Least seconds to wait for late workers, since replacing them takes time too."""
 LEAST_SETTLE_SHARE = 0.125
 """Share of a game's clock that `LEAST_SETTLE_S` must not exceed."""
 INTERRUPTED_S = 0.1
-"""Seconds for workers to stop when the caller's thread has something urgent to raise."""
+"""Seconds for workers to stop when an exception ends the search."""
 SHORTAGE_S = 10.0
-"""Seconds to wait for the memory of a control block: the workers that had the last one may not have ended yet."""
+"""Seconds to wait for the memory of a control block: workers with the previous one may not have ended yet."""
 REPAIR_S = 0.05
-"""Seconds to replace workers. Nearer to its time limit than this a search ends with what it has."""
+"""Expected seconds to replace workers. With less time left, a search ends with the result it has."""
 SHORT_LIFE_S = 0.1
-"""Workers that end within this time, and find nothing, have had a short life."""
+"""Seconds within which workers that end without a result had a short life."""
 SHORT_LIVES = 5
-"""Short lives in a row after which workers are taken to die of the position."""
+"""Consecutive short lives after which the position is taken to be the cause."""

@@ -1,4 +1,4 @@
-"""Counts leaves: each root move is a task for whichever process is free."""
+"""Perft by several processes: each root move is a task for the next free process."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from psearch_core.records import MAX_PLY, frame_dtype, position_dtype
 from psearch_core.toolchain import groups
 
 Task = tuple[int, np.ndarray]
-"""Plies to go, and the position."""
+"""Remaining plies and position."""
 
 
 def count_leaves(
     board: chess.Board, depth: int, threads: int, is_stopped: Callable[[], bool] = lambda: False
 ) -> tuple[dict[chess.Move, int], float]:
-    """Count the leaves at `depth` plies below each legal move, by so many processes, and the seconds that takes.
+    """Count the leaves of a perft of `depth` plies below each legal move; return the counts and the seconds taken.
 
-    What a lost process had is counted again; where no process can be had this one counts. is_stopped: asked five times
-    a second. Raises PsearchError for a depth that is not in 0 to MAX_DEPTH, and when it is stopped; WorkerDied when
-    processes are lost of the same move again and again.
+    threads: number of processes; where the system grants none, this one counts. The task of a lost process is done
+    again. is_stopped: called five times a second. Raises PsearchError for a depth outside 0 to MAX_DEPTH, and when the
+    count is stopped; WorkerDied when several processes are lost with the same move.
     """
     if not 0 <= depth <= MAX_DEPTH:
         raise PsearchError(f"the depth of perft must be between 0 and {MAX_DEPTH}, not {depth}")
     moves = list(board.legal_moves) if depth else []
     if not moves:
         return {}, 0.0
-    tables = _tables()  # compiled here if need be, not by each process
+    tables = _tables()  # kernels are compiled here if necessary, not in each process
     tasks: list[Task] = []
     for move in moves:
         child, position = board.copy(stack=False), np.zeros(1, position_dtype)

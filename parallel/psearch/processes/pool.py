@@ -1,9 +1,9 @@
-"""The workers of a searcher with the memory that they share, from their start to their end.
+"""The pool of worker processes and their shared memory, from start to end.
 
-When one of them is lost, or there are to be more, all are replaced. Nothing in the control block can be trusted after a
-death, for the worker may have held a lock or been halfway through anything. So the others are killed too, and new
-workers get a new control block; the transposition table stays, for its entries verify themselves (`Arena.renew`).
-Nobody waits for the old ones to end. Where no process can be had the thread that watches a search runs worker 0 itself.
+When a worker is lost, or more are wanted, all are replaced. After a death nothing in the control block can be trusted:
+the worker may have held a lock or left a record half written. So the others are killed too, and new workers get a new
+control block. The transposition table stays, because its entries verify themselves (`Arena.renew`). The pool does not
+wait for the old workers to end. Where the system grants no process, the thread that watches a search runs worker 0.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from psearch.scheduler.scheduler_entries import reports_written, request_stop
 from psearch_core.toolchain.kernel_sets import STANDARD, KernelSet
 
 INLINE = "inline"
-"""The start method without processes."""
+"""Name of the start method without processes."""
 _SETTLE_INTERVAL_S = 0.002
 _SHORTAGE_INTERVAL_S = 0.01
 _SLICE_S = 0.01
 _SLICE_BURSTS = 4
-"""About a millisecond: how long a limit or a stop may go unnoticed without processes."""
+"""Bursts between two checks of limits when the calling thread searches: about a millisecond."""
 
 
 class LostWorker(WorkerDied):
-    """A worker has ended. Its words may take a moment: a fork server has to be asked how.
+    """A worker has ended. The message may take a moment, since a fork server has to be asked for the exit code.
 
-    refusal: what the system has refused to it, if it has said so.
+    refusal: what the system refused to the worker, if it has reported that.
     """
 
     def __init__(self, worker: ChildProcess, refusal: str = "") -> None:
@@ -53,12 +53,12 @@ class LostWorker(WorkerDied):
 
 
 class WorkerPool:
-    """Worker processes and the arena that they share, of the same number and size for all their life.
+    """Worker processes and the arena that they share.
 
     threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `forkserver`, `inline`, or None to
     choose; trace_events: see `Arena`; meanwhile: called while the first workers get ready; on_renewal: called with each
-    arena that takes the place of another; kernels: of their searches. Raises PsearchError when the system refuses,
-    WorkerDied when a worker ends at once. For one thread at a time; `stop`, `kill` and `wake` are for any.
+    arena that replaces another; kernels: used by all searches. Raises PsearchError when the system refuses, WorkerDied
+    when a worker ends at once. One thread at a time may use the pool; any thread may call `stop`, `kill` and `wake`.
     """
 
     def __init__(
@@ -73,26 +73,26 @@ class WorkerPool:
     ) -> None:
         self.threads = threads
         self.workers: list[ChildProcess] = []
-        """empty: the caller's thread searches"""
+        """Worker processes by index; empty if the calling thread searches."""
         self.busy: set[int] = set()
-        """workers that have not left the search yet"""
+        """Indices of workers that have not left the search yet."""
         self.is_broken = False
-        """all workers have been killed, since one was lost"""
+        """Whether all workers have been killed because one was lost."""
         self._start_method = start_method
         self._kernels = kernels
         self._on_renewal = on_renewal
         self._children: Children | None = None
         self._sleeping: list[ChildProcess] = []
-        """workers, while the caller's thread searches in their place"""
+        """Workers that are idle while the calling thread searches in their place."""
         self._look_at = math.inf
         self._patience = patience.SEARCH
         self._changing = threading.RLock()
-        """held while arena and workers are replaced, and while another thread than the owner uses them"""
+        """Lock held while arena and workers are replaced, and while another thread uses them."""
         self._is_closing = False
         self._is_closed = False
         self._ending: list[ChildProcess] = []
-        """killed, and perhaps not gone yet"""
-        with ExitStack() as taken:  # given back when something fails
+        """Killed workers that may not have ended yet."""
+        with ExitStack() as taken:  # released when something fails
             is_inline = start_method == INLINE
             self.arena = Arena(threads, hash_mb, trace_events=trace_events, populate=is_inline, kernels=kernels)
             taken.callback(lambda: self.arena.close())
@@ -108,8 +108,8 @@ class WorkerPool:
     # -- start and end -----------------------------------------------------------------------------------------------
 
     def _start(self, meanwhile: Callable[[], None]) -> None:
-        """Start the first workers, and others for those that are killed or halted before they are ready. Where that
-        goes on the caller's thread is to search, until `restore` gets some; raises WorkerDied where it cannot."""
+        """Start the first workers, and others if these are killed or stopped before they are ready. After several
+        tries let the calling thread search until `restore` gets some; raise WorkerDied where it cannot."""
         for start in range(LOST_STARTS):
             try:
                 if start == 0:
@@ -122,10 +122,10 @@ class WorkerPool:
             except LostWorker as error:
                 if error.refusal:
                     raise PsearchError(error.refusal) from error
-                said = str(error)
+                reason = str(error)
                 if error.worker.lacked_memory:
                     size = f"a hash of {self.arena.hash_mb} MB and {self.threads} threads"
-                    raise WorkerDied(f"not enough memory for {size}: {said}") from error
+                    raise WorkerDied(f"not enough memory for {size}: {reason}") from error
                 if error.worker.exitcode != -signal.SIGKILL:  # it has ended by itself
                     raise
                 lost: WorkerDied = error
@@ -135,13 +135,12 @@ class WorkerPool:
             raise lost
         self._replace(0, None)
 
-    def _launch(self, may_go_on: Callable[[], bool] | None) -> None:
-        """Start a worker for each of the arena. They take commands at once, though they may not be ready yet. Raises
-        PsearchError when the system refuses."""
+    def _launch(self, may_start: Callable[[], bool] | None) -> None:
+        """Start all workers, which accept commands at once. Raises PsearchError when the system refuses."""
         try:
             self._children = Children()
             self._children.watch(self.wake.fileno())
-            launch(self.arena, self.workers, self._start_method, may_go_on)
+            launch(self.arena, self.workers, self._start_method, may_start)
             for worker in self.workers:
                 self._children.add(worker)
         except BaseException as error:
@@ -151,7 +150,7 @@ class WorkerPool:
             raise
 
     def _wait_until_ready(self) -> None:
-        """Wait for every worker, right after the start. Raises WorkerDied, also when one is halted at two looks."""
+        """Wait after the start until every worker is ready. Raises WorkerDied if one ends, stalls or is stopped."""
         starting = set(range(len(self.workers)))
         self._begin_looks(patience.START)
         while starting:
@@ -161,7 +160,7 @@ class WorkerPool:
             self.look(starting)
 
     def _abandon(self) -> list[ChildProcess]:
-        """Kill all workers without waiting for their ends: they are left to the caller."""
+        """Kill all workers and return them; the caller waits for their ends."""
         killed, self.workers = [*self.workers, *self._sleeping], []
         self._sleeping = []
         for worker in killed:
@@ -176,7 +175,7 @@ class WorkerPool:
     def _end_workers(self) -> None:
         if not self.busy and not self.is_broken:
             for worker in self.workers:
-                worker.pipe.close()  # it ends then
+                worker.pipe.close()  # which ends it
             deadline = time.monotonic() + QUIT_S
             for worker in self.workers:
                 worker.join(deadline - time.monotonic())
@@ -184,7 +183,7 @@ class WorkerPool:
         end(self._ending)
 
     def close(self) -> None:
-        """End all workers, and give the memory back. May be called twice. No thread may be waiting for them."""
+        """End all workers and release the memory. May be called twice, but while no thread waits for workers."""
         with self._changing:  # from here on `stop` does not touch the memory
             if self._is_closed:
                 return
@@ -193,33 +192,32 @@ class WorkerPool:
         self.arena.close()
         self.wake.close()
 
-    # -- how they are ------------------------------------------------------------------------------------------------
+    # -- state -------------------------------------------------------------------------------------------------------
 
     @property
     def are_processes(self) -> bool:
-        """Whether processes search, or the caller's thread, for want of any."""
+        """Whether worker processes search, rather than the calling thread."""
         return bool(self.workers)
 
     @property
     def have_substitute(self) -> bool:
-        """Whether the caller's thread can search in their place, with the package's kernels."""
+        """Whether the calling thread can search instead of the workers, with the package's kernels."""
         return not self._kernels.brings_game
 
     @property
     def are_complete(self) -> bool:
-        """Whether all are there, as far as is known, and none is missing in the search before."""
+        """Whether all workers run, as far as is known, and have left the last search."""
         is_as_wanted = self.are_processes or self._start_method == INLINE
         return is_as_wanted and not self.is_broken and not self.busy
 
     def fileno(self) -> int | None:
-        """Return a descriptor for a poll between searches, readable when a worker has ended; None where there is
-        none, or one has ended already."""
+        """Return a descriptor that becomes readable when an idle worker ends; None without workers, or after a loss."""
         return None if self._children is None or self.is_broken else self._children.fileno()
 
     # -- a search ----------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Let all workers search what is set up in the arena; where there are none, `collect` does."""
+        """Start the search that is set up in the arena on all workers; without workers, `collect` runs it."""
         self.busy = set(range(len(self.workers))) or {0}
         self._begin_looks(patience.SEARCH)
         if self._children is not None:
@@ -227,8 +225,7 @@ class WorkerPool:
                 self._children.send(worker, GO)
 
     def collect(self, timeout_s: float) -> None:
-        """Take back the workers that have left the search, and return when there was any event, such as a report, at
-        the latest after `timeout_s` seconds. Raises WorkerDied when one has ended."""
+        """Wait up to `timeout_s` seconds for an event; note workers that have left. Raises WorkerDied after a loss."""
         if not self.workers:
             self._search_here(timeout_s)
             return
@@ -237,7 +234,7 @@ class WorkerPool:
                 self.busy.discard(child.index)
 
     def _news(self, timeout_s: float) -> list[tuple[ChildProcess, list[str]]]:
-        """What workers have said. Raises LostWorker when one has ended."""
+        """Return new messages of workers. Raises LostWorker when one has ended."""
         assert self._children is not None
         news = self._children.wait(timeout_s)
         if self._children.was_woken:
@@ -250,8 +247,8 @@ class WorkerPool:
         return [(child, messages) for child, messages, _ in news]
 
     def _search_here(self, timeout_s: float) -> None:
-        """Run worker 0 for a little while, at most `timeout_s` seconds and a millisecond, and no further than a
-        report. The last resort where the system gives no process: slower by the looks in between, and on one core."""
+        """Run worker 0 in this thread until its next report, for at most about `timeout_s` seconds and a millisecond:
+        the last resort where the system grants no process."""
         context, work = self.arena.context, self.arena.driver.function("work")
         until = time.monotonic() + min(timeout_s, _SLICE_S)
         written = reports_written(context)
@@ -263,7 +260,7 @@ class WorkerPool:
 
     @contextmanager
     def in_this_thread(self) -> Iterator[None]:
-        """Have the caller's thread search inside, with the package's kernels, while the workers are left asleep."""
+        """Let the calling thread search within this context, with the package's kernels, while the workers sleep."""
         with self._changing:
             self._sleeping, self.workers = self.workers, []
         try:
@@ -282,36 +279,35 @@ class WorkerPool:
             worker.expect(beat)
 
     def look_pause_s(self) -> float:
-        """Return seconds until the next look."""
+        """Return the seconds until `look` is due."""
         return self._look_at - time.monotonic() if self.workers else math.inf
 
     def look(self, expected: set[int]) -> None:
-        """Raise WorkerDied when one of these workers has done nothing for long, though it had the time. May be called
-        at any rate."""
+        """Raise WorkerDied if one of these workers has made no progress for too long. May be called at any rate."""
         now = time.monotonic()
         if not self.workers or now < self._look_at:
             return
         self._look_at = now + self._patience.look_s
-        beats = self.arena.worker["counters"]["search_cycles"].tolist()  # how far each has come
+        beats = self.arena.worker["counters"]["search_cycles"].tolist()  # each worker's progress
         for index in expected:
             if self.workers[index].why_lost(beats[index], self._patience) is not None:
-                self._break()  # it may be anywhere
+                self._break()
                 raise WorkerDied(f"worker {index} did not answer")
 
     def _break(self) -> None:
-        """Send SIGKILL to all, without waiting for their ends, which the thread that waits for news sees."""
+        """Send SIGKILL to all workers without waiting for their ends, which `collect` sees."""
         self.is_broken = bool(self.workers)
         for worker in self.workers:
             worker.kill()
         if not self.workers:
-            self.busy.clear()  # a worker that is not run is quiet
+            self.busy.clear()  # worker 0 of this process does nothing between two calls
 
     def settle(self, patience_s: float, may_wait: Callable[[], bool] = lambda: True) -> str | None:
-        """See between searches that no worker is at the last one any more. What went wrong, None if nothing did.
+        """Wait between searches until all workers have left the last one. Return what went wrong, or None.
 
-        A worker that has not left it after `patience_s` seconds, or is halted, is killed, with all the others.
-        Something that goes on, though slowly, is waited for a while longer: many workers share few cores. may_wait:
-        asked meanwhile; where it is false, a worker that is late stays.
+        A worker that has not left it after `patience_s` seconds, or is stopped, is killed with all others. The time
+        starts again whenever one leaves, since many workers may share few cores. may_wait: called meanwhile; when it
+        returns False, late workers are left alone.
         """
         try:
             if self.workers and not self.is_broken:
@@ -333,22 +329,21 @@ class WorkerPool:
         return None
 
     def restore(
-        self, may_go_on: Callable[[], bool] | None = None, may_wait: Callable[[], bool] | None = None
+        self, may_start: Callable[[], bool] | None = None, may_wait: Callable[[], bool] | None = None
     ) -> str | None:
-        """Replace the workers if any is lost or late, in a new control block. Afterwards all of them take commands.
+        """Replace all workers, in a new control block, if any is lost or late; then all accept commands.
 
-        Where no processes can be had, the caller's thread is to search alone, until the next call that gets some. What
-        stands in the way is returned then; None when all are there. may_go_on: asked while processes are started; None:
-        there is no hurry. Raises PsearchError when there is no memory for either; before that, where `may_wait` or else
-        `may_go_on` is given, it is tried for a while. Those that were killed are not waited for: one that the kernel
-        does not release (a disk that is gone, a frozen control group) may stay.
+        Where the system grants no processes, let the calling thread search until a later call gets some, and return the
+        reason; else return None. may_start: called while processes start, to abandon that; None: there is no hurry.
+        Raises PsearchError when memory is short; with `may_wait`, or else `may_start`, that is tried for some seconds.
+        Killed workers are not waited for: the kernel may hold one for long (a lost disk, a frozen control group).
         """
-        may_try = may_wait or may_go_on
+        may_try = may_wait or may_start
         deadline = time.monotonic() + patience.SHORTAGE_S
         while not self.are_complete:
             try:
                 can_stay = not self.are_processes and not self.is_broken
-                return self._try_to_replace(0 if self._start_method == INLINE else self.threads, may_go_on, can_stay)
+                return self._try_to_replace(0 if self._start_method == INLINE else self.threads, may_start, can_stay)
             except MemoryShortage:
                 if may_try is None or not may_try() or time.monotonic() > deadline:
                     raise
@@ -358,29 +353,27 @@ class WorkerPool:
         return None
 
     def increase(self, threads: int) -> str | None:
-        """Have more workers than before, as processes; all that there are end, wherever they are. Returned and raised
-        is what `restore` does."""
+        """Replace all workers, busy or not, by more of them: `threads` processes. Returns and raises as `restore`."""
         self.threads, self._start_method = threads, None if self._start_method == INLINE else self._start_method
         try:
             return self._try_to_replace(threads, None, False)
         finally:
             self._ending = reap(self._ending)
 
-    def _try_to_replace(self, processes: int, may_go_on: Callable[[], bool] | None, can_stay: bool) -> str | None:
-        """Replace all workers, or else have the caller's thread search, and return why. can_stay: in the arena that
-        there is, if none has taken its place."""
+    def _try_to_replace(self, processes: int, may_start: Callable[[], bool] | None, can_stay: bool) -> str | None:
+        """Replace all workers or return why not; then the calling thread searches (in this arena if `can_stay`)."""
         former = self.arena
         try:
-            self._replace(processes, may_go_on)
+            self._replace(processes, may_start)
         except (OSError, PsearchError) as error:
             if not (can_stay and self.arena is former):
                 self._replace(0, None)
             return str(error)
         return None
 
-    def _replace(self, processes: int, may_go_on: Callable[[], bool] | None) -> None:
-        """Renew the arena, and start so many workers, or none. A user's kernels, which may crash or never return, are
-        left to processes, unless none were wanted from the start."""
+    def _replace(self, processes: int, may_start: Callable[[], bool] | None) -> None:
+        """Renew the arena and start this number of processes. Without any, the calling thread uses the package's
+        kernels, because a user's may crash or never return, unless the pool was made without processes."""
         with self._changing:
             if self._is_closing:
                 raise PsearchError("this engine is closed")
@@ -392,18 +385,18 @@ class WorkerPool:
             self.is_broken = False
             self._on_renewal(self.arena)
             if processes:
-                self._launch(may_go_on)
+                self._launch(may_start)
 
     # -- another thread, or a signal handler -------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Have them leave the search."""
+        """Ask all workers to leave the search."""
         with self._changing:
             if not self._is_closed:
                 request_stop(self.arena.context)
 
     def kill(self) -> None:
-        """Send SIGKILL to all. The thread that searches sees it; no others come after them."""
+        """Send SIGKILL to all workers, for good: the searching thread notices, and starts no others."""
         with self._changing:
             self._is_closing = True
             for worker in self._sleeping:

@@ -1,4 +1,4 @@
-"""What a caller wants of a search, as plain data."""
+"""The description of a search, as plain data."""
 
 from __future__ import annotations
 
@@ -20,44 +20,42 @@ OnInfo = Callable[[Info], None]
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What to search and how: a valid position until the first limit, or until `control` stops it. It can be pickled.
-
-    Raises PsearchError when no line is wanted.
-    """
+    """Description of one search: a position, and limits of which the first ends it, unless `control` does. It can be
+    pickled. Raises PsearchError for `multipv` below 1."""
 
     board: chess.Board | Subject
-    """of chess, or a position of another game"""
+    """Valid position of chess, or one of another game."""
     limits: Limits
     options: SearchOptions = field(default_factory=SearchOptions)
     only: Sequence[chess.Move] | None = None
-    """legal root moves to choose from; None: all"""
+    """Legal root moves to choose from; None: all."""
     multipv: int = 1
-    """lines to find, if there are so many moves"""
+    """Number of lines to find, at most one for each move."""
     on_info: OnInfo | None = None
-    """called in the searching thread after every iteration, and from time to time with present counters"""
+    """Function called in the searching thread after every iteration, and at intervals with live counters."""
     control: SearchControl = field(default_factory=SearchControl)
     on_note: Callable[[str], None] | None = None
-    """called in the searching thread with a line about what went wrong and is mended: `Result.notes`"""
+    """Function called in the searching thread with a line about each problem that was repaired (`Result.notes`)."""
     patience_s: float = 0.02
-    """how long workers may take to stop at a limit before the answer is given without them, in seconds: they may be
-    waiting for a core, or halted"""
+    """Seconds that the answer waits at a limit for busy workers, which may have no core or be stopped."""
     live_from_s: float = 0.0
+    """Seconds from the start until `on_info` first gets live counters."""
     live_interval_s: float = 0.1
-    """when `on_info` is given counters first, and how often; infinite: never. Each time costs a wake-up."""
+    """Seconds between two reports of live counters; infinite: none are made. Each one wakes the program."""
 
     def __post_init__(self) -> None:
         if self.multipv < 1:
             raise PsearchError(f"multipv must be at least 1, not {self.multipv}")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what only this process can use: in another one the copy has another control."""
+        """Leave out control and callbacks, which only this process can use; a copy gets a new control."""
         return {**vars(self), "control": None, "on_info": None, "on_note": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, control=SearchControl())
 
     def clock(self) -> TimeManager:
-        """Return the clock of the control; else another for the limit of time, or without end."""
+        """Return the control's clock, or else a new one for the time limit, if there is one."""
         milliseconds = self.limits.movetime_ms
         return self.control.clock or TimeManager(
             Budget() if milliseconds is None else Budget(hard_s=milliseconds / 1000)

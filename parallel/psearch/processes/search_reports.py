@@ -1,5 +1,4 @@
-"""What the workers of one search report, as `Info`s and in the end as the `Result`: numbers become scores, moves and
-lines, for chess and for another game."""
+"""Conversion of the workers' reports to `Info`s and to the `Result`: scores, moves and lines, of any game."""
 
 from __future__ import annotations
 
@@ -25,15 +24,14 @@ from psearch_core.records import evaluation_dtype
 
 BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
 _COUNTS = ("splits", "joins", "aborted_nodes")
-"""Names of the counters that `WorkerStats` has between nodes and idle share, in its order."""
+"""Counters of a worker that follow the nodes in `WorkerStats`, in its order."""
 _NOTHING = WorkerStats(0, 0, 0, 0, 0.0)
 
 
 def to_score(value: int, turn: chess.Color, bound: int = BOUND_EXACT) -> chess.engine.PovScore:
-    """Return centipawns or mate distance, from the view of the side to move.
+    """Return a search value as centipawns or a mate distance for the side to move.
 
-    A bound that tells of a mate says who wins; its distance is that of some line, often a far too long one, and is not
-    passed on.
+    A bound with a mate score proves only who wins: its distance is often far too long, so it becomes a won score.
     """
     if bound == (BOUND_LOWER if value > 0 else BOUND_UPPER) and abs(value) >= MATE_IN_MAX_PLY:
         value = WON_CP if value > 0 else -WON_CP
@@ -44,7 +42,7 @@ def to_score(value: int, turn: chess.Color, bound: int = BOUND_EXACT) -> chess.e
 
 
 def centipawns(score: chess.engine.PovScore) -> int:
-    """Return centipawns for the side to move, mates as the search counts them in plies: what `to_score` was given."""
+    """Return the search value of a score, in centipawns or for a mate in plies: the inverse of `to_score`."""
     moves = score.relative.mate()
     if moves is not None:
         return MATE - (2 * moves - 1) if moves > 0 else -(MATE + 2 * moves)
@@ -55,13 +53,13 @@ def centipawns(score: chess.engine.PovScore) -> int:
 
 
 def sorted_lines(lines: Sequence[Info]) -> list[Info]:
-    """Return the lines of one depth, numbered from the best."""
+    """Return the lines of one depth, the best first, and numbered so."""
     ranked = sorted(lines, key=lambda line: line.score.relative, reverse=True)
     return [replace(line, multipv=number) for number, line in enumerate(ranked, start=1)]
 
 
 def _added(earlier: WorkerStats, present: WorkerStats) -> WorkerStats:
-    """Add two workers of one number; the idle share is that of the later one, if there is one."""
+    """Add the counters of two successive workers with one index; the idle share is that of the later one."""
     return WorkerStats(
         nodes=earlier.nodes + present.nodes,
         splits=earlier.splits + present.splits,
@@ -72,10 +70,9 @@ def _added(earlier: WorkerStats, present: WorkerStats) -> WorkerStats:
 
 
 class Reports:
-    """The reports of a search, from one arena or, where workers are replaced, from several one after the other.
+    """The reports of a search, read from its arena, and from a new one after each replacement of the workers.
 
-    The search is set up in the first arena. since: when it began, on `time.perf_counter`. With several lines those of a
-    depth are shown together.
+    The search must be set up. since: its start on `time.perf_counter`. All lines of a depth are shown together.
     """
 
     def __init__(self, arena: Arena, board: chess.Board | Subject, since: float) -> None:
@@ -84,18 +81,18 @@ class Reports:
         self.since = since
         self.wanted_lines = int(arena.header[0]["multipv"])
         self.latest = Info(0, 0, self._score(0), "exact", 0, 0.0)
-        """of the best line"""
+        """Latest report of the best line."""
         self.finished: list[Info] = []
-        """the lines of the last depth that was finished, best first"""
+        """Lines of the last finished depth, the best first."""
         self._earlier: list[WorkerStats] = []
-        """of the workers that have been replaced, added up"""
+        """Sums over the workers that have been replaced, by index."""
         self._earlier_nodes = 0
         self._lines: list[Info] = []
-        """the last that were shown together"""
+        """Lines that were last shown together."""
         self._new_lines: list[Info] = []
-        """of the depth under way"""
+        """Lines of the current depth."""
         self._known: dict[chess.Move, list[chess.Move]] = {}
-        """the last line that was complete, by its first move"""
+        """Last complete line for each first move."""
         self._ring = InfoRing(arena)
         self._most_nodes = 0
 
@@ -106,11 +103,11 @@ class Reports:
 
     @property
     def has_answer(self) -> bool:
-        """Whether the first iteration has ended, with all its lines."""
+        """Whether the first iteration has finished, with all its lines."""
         return self.latest.depth > 0 and (self.wanted_lines == 1 or bool(self._lines))
 
     def worker_stats(self) -> list[WorkerStats]:
-        """Return what the workers have done up to now; what those before them did is added by number."""
+        """Return the counters of each worker up to now, including those of replaced workers with the same index."""
         counters = self.arena.worker["counters"]
         idle_shares = counters["idle_cycles"] / np.maximum(counters["search_cycles"], 1)
         columns = self.arena.worker["nodes"], *(counters[name] for name in _COUNTS), idle_shares
@@ -119,8 +116,8 @@ class Reports:
             return present
         return list(starmap(_added, zip_longest(self._earlier, present, fillvalue=_NOTHING)))
 
-    def go_on(self, arena: Arena, totals: list[WorkerStats]) -> None:
-        """Go on with the search in another arena. All reports of the one before have been read; it may be closed."""
+    def continue_in(self, arena: Arena, totals: list[WorkerStats]) -> None:
+        """Read from another arena from now on, after all reports of the one before were read; that may be closed."""
         self._earlier = totals
         self._earlier_nodes = sum(worker.nodes for worker in totals)
         self.arena = arena
@@ -128,7 +125,7 @@ class Reports:
         self._new_lines = []
 
     def read(self) -> Iterator[Info]:
-        """Yield what is new in the ring."""
+        """Yield the new reports."""
         records = self._ring.unread()
         if not records:
             return
@@ -149,13 +146,13 @@ class Reports:
             yield self._with_line(info, abs(record.score) >= MATE_IN_MAX_PLY)
 
     def complete(self, info: Info) -> list[Info]:
-        """Take one that was read, and return what can be shown now: it, all lines of its depth from the best, or
-        nothing while lines are missing or when nothing is new. Of several lines only exact values count."""
+        """Take a report and return what can be shown now: the report, unless it has no news; with several lines all of
+        its depth, when they are complete. Of several lines only exact values count."""
         if self.wanted_lines == 1:
             if info.bound == "lower" and self.finished:
                 known = self.finished[0]
                 if known.score.is_mate() and info.pv[0] == known.pv[0] and info.score.relative <= known.score.relative:
-                    return []  # it adds nothing: the next iteration was stopped after the same move
+                    return []  # no news: the next iteration was stopped after the same move
             self._lines = [info]
         else:
             if info.bound != "exact":
@@ -173,12 +170,10 @@ class Reports:
         return self._lines
 
     def now(self) -> Info:
-        """Return the latest report with present counters."""
-        visit = self.arena.frames[0]["visit"]  # written by the worker at the main root meanwhile: it may be just over
-        move = self._move(int(visit["move"]))
-        is_legal = move in (
-            self._board.legal_moves if isinstance(self._board, chess.Board) else self._board.root_moves()
-        )
+        """Return the latest report with live counters."""
+        visit = self.arena.frames[0]["visit"]  # the worker at the main root may be writing it: check the move
+        move, board = self._move(int(visit["move"])), self._board
+        is_legal = move in (board.legal_moves if isinstance(board, chess.Board) else board.root_moves())
         return replace(
             self.latest,
             seldepth=max(self.latest.seldepth, int(self.arena.worker["counters"]["seldepth"].max())),
@@ -192,7 +187,7 @@ class Reports:
         )
 
     def progress(self) -> Progress | None:
-        """Return from where the search can go on with other workers; None: from the beginning."""
+        """Return the state from which other workers can continue; None: they must start from the beginning."""
         if not self.finished:
             return None
         best = [] if not self.latest.pv or self.wanted_lines > 1 else [self.latest.pv[0]]
@@ -203,58 +198,52 @@ class Reports:
         )
 
     def table_move(self) -> chess.Move | None:
-        """Return the move that the table has for the root, if it is one to choose from."""
+        """Return the table's move for the root, if it is one to choose from."""
         line = self._whole_line(replace(self.latest, pv=[]), ())
         header = self.arena.header[0]
         moves = map(self._move, header["root_moves"][: header["root_count"]].tolist())
         return line[0] if line and line[0] in moves else None
 
     def result(self, interrupted: bool, notes: Sequence[str] = ()) -> Result:
-        """Return the answer as it stands."""
+        """Return the result as it stands now."""
         best = self._move(int(self.arena.header[0]["best_move"]))
         lines = self._lines or sorted_lines(self._new_lines)  # stopped before all lines had their first depth
         if self.wanted_lines > 1 and lines:
             self.latest = lines[0]
         if self.latest.pv:
-            # the last report's own move: an early answer is put together while workers go on
+            # move and line of one report: workers may still be running and change the header
             best = self.latest.pv[0]
         elif self.latest.depth == 0:  # ended by a limit before the first report
             self.latest = replace(self.latest, score=self._static_score())
             best = self.table_move() or best
         info = self._whole(replace(self.now(), is_live=False, pv=self.latest.pv or [best]))
-        now: dict[str, Any] = {
-            "nodes": info.nodes,
-            "time_s": info.time_s,
-            "hashfull": info.hashfull,
-            "workers": info.workers,
-        }
+        now = {name: getattr(info, name) for name in ("nodes", "time_s", "hashfull", "workers")}
         others = [self._whole(replace(line, **now)) for line in lines[1:]]
         return Result(best, info, interrupted, [info, *others], list(notes))
 
     def _never_less(self, nodes: int) -> int:
-        # a report waits in the ring while the live count goes on: what is shown does not go back
+        # a report has waited in the ring while live counts were shown: the nodes shown must not decrease
         self._most_nodes = max(self._most_nodes, nodes)
         return self._most_nodes
 
     def _with_line(self, info: Info, is_mate: bool) -> Info:
-        """Return a report with its line; for a move that missed the window, with the last line that began with it, or
-        with what the table says next."""
+        """Return a report with a line: a move outside the window gets its last known line, or one from the table."""
         first = info.pv[0]
         if info.bound == "exact" and len(info.pv) == 1 and self.arena.header[0]["options"]["null_windows"]:
-            info = replace(info, pv=self._whole_line(info, ()))  # null windows give moves, no lines
+            info = replace(info, pv=self._whole_line(info, ()))  # null windows give moves but no lines
         if info.bound == "exact" or len(info.pv) > 1:
             self._known[first] = info.pv
             return info
         known = self._known.get(first, [])
-        if len(known) < 2 or is_mate:  # of a mate: the line before led elsewhere
+        if len(known) < 2 or is_mate:  # the known line did not lead to this mate
             known = self._whole_line(info, ())
         return replace(info, pv=known)
 
     def _whole(self, info: Info) -> Info:
-        """Return a report with all that is known of its line."""
+        """Return a report with its longest known line."""
         return replace(info, pv=self._whole_line(info, self._known.get(info.pv[0], ())))
 
-    # -- numbers of the search, for chess and for another game, whose moves and scores are the numbers themselves ------
+    # -- numbers of the search: those of chess are converted, those of another game are passed on ----------------------
 
     def _score(self, value: int, bound: int = BOUND_EXACT) -> chess.engine.PovScore:
         if isinstance(self._board, chess.Board):

@@ -1,8 +1,7 @@
-"""Starts worker processes, and others, from any program.
+"""Start of workers and other processes, from any program.
 
-With a single thread this process forks workers itself: they inherit the compiled kernels. With more (a GUI, Jupyter,
-a server, the UCI loop) it has a fork server do it (`fork_server`). In neither case does a worker import the program's
-`__main__`.
+A program with a single thread forks them, so that they inherit the compiled kernels. One with more threads (a GUI,
+Jupyter, a server, the UCI loop) uses a fork server (`fork_server`). A worker never imports the program's `__main__`.
 """
 
 from __future__ import annotations
@@ -31,26 +30,26 @@ START_METHODS = ("fork", "forkserver")
 _WORKER = "psearch.processes.worker_main:served_main"
 _LOOK_INTERVAL_S = 0.005
 _FILES_PER_WORKER = 2
-"""A pipe and a pidfd."""
+"""Descriptors of a worker: a pipe and a pidfd."""
 _SPARE_FILES = 64
-"""Descriptors for what is opened meanwhile."""
+"""Descriptors left for files that the program opens meanwhile."""
 _USUAL_FILES = 192
-"""Descriptors that count as open where there is no /proc."""
+"""Assumed number of open descriptors where there is no /proc."""
 
 
 def fork_is_safe() -> bool:
-    """Tell whether to fork: it is quick, but in a program with threads the copy may find locks held by threads that it
-    does not have.
+    """Tell whether this program can fork. With several threads it cannot: a lock that another thread holds would stay
+    locked in the copy.
 
-    Only Python's threads count. Others cannot be told from those of numpy, which nearly every program has and which
-    know about fork; and a worker calls nothing but the kernels and Python. A program with native threads that
-    hold Python's locks (one that embeds it) says `start_method="forkserver"`.
+    Only Python's threads count. Other threads cannot be distinguished from numpy's, which nearly every program has and
+    which survive a fork; and a worker calls only kernels and Python. A program whose native threads hold Python's locks
+    (one that embeds it) should pass `start_method="forkserver"`.
     """
     return threading.active_count() == 1
 
 
 def prepare_launch() -> None:
-    """Start the fork server if this program will need one, without waiting: its kernels load while ours do."""
+    """Start the fork server if this program will need one, without waiting for it to load its kernels."""
     if not fork_is_safe():
         from psearch.processes.fork_server import fork_server
 
@@ -65,22 +64,22 @@ def launch(
     arena: Arena,
     workers: list[ChildProcess],
     start_method: str | None = None,
-    may_go_on: Callable[[], bool] | None = None,
+    may_start: Callable[[], bool] | None = None,
 ) -> None:
-    """Start the workers of an arena and append them to `workers`, also those of a start that fails halfway.
+    """Start the workers of an arena and append each to `workers`, even if the start fails halfway.
 
-    start_method: `fork`, `forkserver`, or None to choose; may_go_on: asked all the time, where somebody waits. Raises
-    PsearchError when the system refuses, and when it may not go on.
+    start_method: `fork`, `forkserver`, or None to choose; may_start: called before each start; False abandons the rest.
+    Raises PsearchError then, and when the system refuses.
     """
     method = start_method or _usual_method()
     if method not in START_METHODS:
         raise PsearchError(f"start_method must be one of {', '.join(START_METHODS)}, not {method!r}")
     try:
         _allow_open_files(_FILES_PER_WORKER * arena.workers + _SPARE_FILES)
-        server = None if method == "fork" else _ready_server(may_go_on)
+        server = None if method == "fork" else _ready_server(may_start)
         code = b"" if server is None else arena.driver.packed()
         for index in range(arena.workers):
-            _check_time(may_go_on)
+            _check_time(may_start)
             if server is None:
                 workers.append(_started(index, partial(_fork_worker, arena, index)))
             else:
@@ -91,10 +90,9 @@ def launch(
 
 
 def launch_process(index: int, target: str) -> ChildProcess:
-    """Start a process that calls a function, `module:name`, with its end of a pipe and the number of its parent.
+    """Start a process that calls a function, `module:name`, with its end of a pipe and its parent's process number.
 
-    It ends with its parent, and does not import the program's `__main__`. index: the caller's number for it.
-    Raises PsearchError when the system refuses.
+    It ends with its parent, and does not import `__main__`. index: number for the caller. Raises PsearchError.
     """
     try:
         _allow_open_files(_FILES_PER_WORKER + _SPARE_FILES)
@@ -106,27 +104,27 @@ def launch_process(index: int, target: str) -> ChildProcess:
         raise PsearchError(f"cannot start a process: {refusal(error)}") from error
 
 
-def _ready_server(may_go_on: Callable[[], bool] | None = None) -> ForkServer:
-    """Return the fork server when it has loaded its kernels, about a second after its start. One that is missing or
-    stopped is replaced. Raises PsearchError when there is no time for that."""
+def _ready_server(may_start: Callable[[], bool] | None = None) -> ForkServer:
+    """Wait for the fork server to load its kernels, about a second after its start, and return it. Replace one that has
+    ended or is stopped. Raises PsearchError when there is no time for that."""
     from psearch.processes.fork_server import fork_server
 
-    deadline = time.monotonic() + (SERVER_START_S if may_go_on is None else SERVER_SEARCH_S)
+    deadline = time.monotonic() + (SERVER_START_S if may_start is None else SERVER_SEARCH_S)
     while not (server := fork_server()).is_ready(_LOOK_INTERVAL_S):
-        _check_time(may_go_on)
+        _check_time(may_start)
         if time.monotonic() > deadline:
             raise PsearchError("the process that starts workers is not ready")
     return server
 
 
-def _check_time(may_go_on: Callable[[], bool] | None) -> None:
-    """Raise PsearchError where there is no time to wait for more workers."""
-    if may_go_on is not None and not may_go_on():
+def _check_time(may_start: Callable[[], bool] | None) -> None:
+    """Raise PsearchError if `may_start` returns False."""
+    if may_start is not None and not may_start():
         raise PsearchError("there was no time to start workers")
 
 
 def _started(index: int, fork: Callable[[int], int], server: ForkServer | None = None) -> ChildProcess:
-    """Return a new process, with this end of its pipe. fork: makes it, given the other end, and returns its number."""
+    """Return a new process with this end of its pipe. fork: takes the other end, and returns the process number."""
     ours, theirs = Pipe()
     with theirs:
         try:
@@ -137,9 +135,9 @@ def _started(index: int, fork: Callable[[int], int], server: ForkServer | None =
 
 
 def _allow_open_files(more: int) -> None:
-    """Raise this process's own limit of open files, if it is in the way, as far as the system lets it.
+    """Raise this process's soft limit of open files, if it is too low, as far as the system allows.
 
-    It stays raised: descriptors above a limit would keep the program from opening any other.
+    The limit stays raised, since a process with descriptors above its limit cannot open any other file.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
@@ -152,5 +150,5 @@ def _allow_open_files(more: int) -> None:
 
 
 def _fork_worker(arena: Arena, index: int, pipe: int) -> int:
-    """Fork a worker, with the arena that this process has mapped. See `fork`."""
+    """Fork a worker with the arena that this process has mapped; see `fork`."""
     return fork(lambda parent: worker_main(arena, index, Connection(pipe), parent), [pipe], arena.descriptors())

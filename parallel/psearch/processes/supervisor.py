@@ -1,4 +1,4 @@
-"""A searcher in worker processes: takes its memory, starts its workers, and runs one search at a time."""
+"""The supervisor of worker processes: it takes their memory, starts them, and runs one search at a time."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def _close_all() -> None:
     for supervisor in list(_LIVE):
         supervisor.close()
     fork_server = sys.modules.get("psearch.processes.fork_server")
-    if fork_server is not None:  # their workers' parent: not before them
+    if fork_server is not None:  # after the workers, whose parent it is
         fork_server.close_server()
 
 
 def _import_watch() -> None:
-    """Import what a search needs, and a start does not: python-chess's scores bring asyncio with them."""
+    """Import what a search needs and a start does not: python-chess's scores import asyncio."""
     from psearch.processes import watch  # noqa: F401  # only so that `search` finds it imported
 
 
@@ -56,12 +56,11 @@ class Supervisor:
     """Worker processes with their shared memory; a context manager.
 
     threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `forkserver`, `inline` (no processes:
-    the calling thread searches, with one worker), or None to choose one of the first two; trace: each search is
-    recorded, and `recorder` writes the last one to a file; watched: what each worker did last is recorded, for
-    `psearch.lab.watching`; kernels: those of all its searches, compiled here if need be. Raises PsearchError when the
-    memory or the processes are not there. Search histories and the table last from search to search, the table also
-    when workers are lost: others take their place. One search at a time; `close` and the request's control may
-    be used from any thread.
+    the calling thread searches, with one worker), or None to choose one of the first two; trace: record each search, so
+    that `recorder` can write the last one to a file; watched: record the latest events of each worker, for
+    `psearch.lab.watching`; kernels: used by all searches, compiled here if necessary. Raises PsearchError when the
+    system refuses memory or processes. Search histories and the table last from search to search; when workers are lost
+    and replaced, the table stays. One search at a time; any thread may use `close` and the request's control.
     """
 
     def __init__(
@@ -74,14 +73,14 @@ class Supervisor:
         kernels: KernelSet = STANDARD,
     ) -> None:
         self.is_usable = False
-        """whether it can search: not closed"""
+        """Whether this supervisor can search: it is complete and not closed."""
         self._owner = Owner("engine")
         self._lock = threading.Lock()
         self._busy_thread: int | None = None
-        self._untold: list[str] = []
-        """notes for the next search"""
+        self._pending_notes: list[str] = []
+        """Notes for the result of the next search."""
         self._is_fresh = True
-        """nothing has been searched since the table was cleared"""
+        """Whether nothing has been searched since the table was cleared."""
         load_kernels(kernels.group(SEARCH))
         self.recorder: Recorder | None = None
         self._is_ring = watched and not trace
@@ -97,7 +96,7 @@ class Supervisor:
         _LIVE.add(self)
 
     def _follow(self, arena: Arena) -> None:
-        """Record the trace in this arena from now on, if there is to be one."""
+        """Record the trace in this arena from now on, if it has room for one."""
         if arena.trace_logs is not None:
             from psearch.trace.recorder import Recorder
 
@@ -118,12 +117,12 @@ class Supervisor:
 
     @property
     def arena(self) -> Arena:
-        """The present workers'; another one after a loss."""
+        """Arena of the present workers; another one after a loss."""
         return self.pool.arena
 
     def close(self) -> None:
-        """End the workers and give the memory back. May be called twice, and while another thread searches: that one
-        gives it back then, as soon as it can."""
+        """End the workers and release the memory. May be called twice, and while another thread searches: that thread
+        then releases the memory when its search has ended."""
         if not self.is_usable or not self._owner.is_here:
             return
         self.is_usable = False
@@ -134,8 +133,8 @@ class Supervisor:
                 self._lock.release()
 
     def _interrupt(self) -> bool:
-        """End what is done here, and return whether this thread holds the lock now. If not, another one does, or this
-        thread has been called by the search; the thread that leaves the search closes the workers."""
+        """Stop the running search, and return whether this thread now holds the lock. If not, this thread is inside the
+        search, or another one does not leave it; the thread that leaves the search closes the pool."""
         if self._lock.acquire(blocking=False):
             return True
         self.pool.stop()
@@ -143,12 +142,12 @@ class Supervisor:
             return False
         if self._lock.acquire(timeout=patience.CLOSE_S):
             return True
-        self.pool.kill()  # the other thread sees it, and releases the lock, unless a callback of its does not return
+        self.pool.kill()  # the other thread notices and releases the lock, unless it is stuck in a callback
         return self._lock.acquire(timeout=patience.CLOSE_S)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Let one search run at a time; raises PsearchError when there is one, when this is closed, and in a fork."""
+        """Allow one search at a time. Raises PsearchError while one runs, after `close`, and in a fork."""
         self._owner.check()
         if not self._lock.acquire(blocking=False):
             raise PsearchError("this engine is searching already")
@@ -160,20 +159,17 @@ class Supervisor:
                 yield
             finally:
                 self._busy_thread = None
-                if not self.is_usable:  # closed meanwhile, by a thread that did not wait
+                if not self.is_usable:  # closed meanwhile by a thread that did not wait
                     self.pool.close()
         finally:
             self._lock.release()
 
-    # -- what it does ------------------------------------------------------------------------------------------------
-
     def search(self, request: SearchRequest) -> Result:
-        """Search until a limit is reached or the request's control stops it.
+        """Search until a limit is reached or the request's control stops the search.
 
-        From then on the answer takes no longer than the request's patience, whatever the workers do. Only the first
-        iteration is finished in any case, if that takes no more than 10 ms; else a small search in this process
-        answers. When a worker dies or stalls, all are replaced and the search goes on. Raises WorkerDied when nothing
-        was found and no process can go on.
+        From then on the answer takes at most the request's patience, whatever the workers do. Only the first iteration
+        may take up to 10 ms more; after that, a small search in this process answers. When a worker dies or stalls, all
+        are replaced and the search continues. Raises WorkerDied when nothing was found and no process can continue.
         """
         if isinstance(request.board, chess.Board) and (finished := finished_result(request.board)) is not None:
             return finished
@@ -197,40 +193,37 @@ class Supervisor:
             return watch.result()
 
     def _prepare(self, request: SearchRequest, since: float) -> list[str]:
-        """Have workers that take commands, and return what stood in the way. since: when the clock began to run."""
+        """Replace lost and late workers, and return notes about them. since: when the clock began to run."""
         clock = request.clock()
         limit_s = clock.deadline_s()
         least_s = min(patience.LEAST_SETTLE_S, patience.LEAST_SETTLE_SHARE * max(0.0, clock.budget.left_s))
         patience_s = min(patience.SETTLE_S, max(least_s, patience.SETTLE_SHARE * limit_s))
         control = request.control
 
-        def may_go_on() -> bool:
+        def may_start() -> bool:
             if control.is_stopped:
                 return False
-            # without a substitute better a late answer than none
+            # without a substitute, a late answer is better than none
             return not self.pool.have_substitute or time.perf_counter() - since < limit_s
 
-        notes, self._untold = self._untold + self._restored(self.pool.settle(patience_s), may_go_on), []
+        notes = self._pending_notes + self._restored(self.pool.settle(patience_s), may_start)
+        self._pending_notes = []
         if request.on_note is not None:
             for note in notes:
                 request.on_note(note)
         return notes
 
     def _restored(
-        self,
-        lost: str | None,
-        may_go_on: Callable[[], bool] | None = None,
-        may_wait: Callable[[], bool] | None = None,
+        self, lost: str | None, may_start: Callable[[], bool] | None = None, may_wait: Callable[[], bool] | None = None
     ) -> list[str]:
-        """Replace lost workers, and return what to tell of it. lost: what `WorkerPool.settle` has found; the rest: see
-        `WorkerPool.restore`."""
-        problem = self.pool.restore(may_go_on, may_wait)
+        """Replace lost workers and return notes. lost: result of `settle`; the others: see `WorkerPool.restore`."""
+        problem = self.pool.restore(may_start, may_wait)
         notes = [] if lost is None else [f"{lost}; it has been replaced" if problem is None else lost]
         return notes if problem is None else [*notes, f"this process searches alone: {problem}"]
 
     def _search_quickly(self, request: SearchRequest, watch: Watch) -> Result:
-        """Find a move, which the workers have not in time, by a small search in this process, in some milliseconds, or
-        on a clock that does not have these, in the table. The time and the nodes are those of both searches."""
+        """Find a move when the workers have found none in time: by a search of some milliseconds in this process or,
+        with too little time for that, in the table. Time and nodes include those of the workers."""
         from psearch.processes.watch import Watch
 
         if watch.clock.budget.is_tight and watch.reports.table_move() is not None:
@@ -246,7 +239,7 @@ class Supervisor:
             small = Watch(pool, quick, watch.since, watch.notes, watch.reports.worker_stats())
             if request.options.own is not None:
                 small.note(
-                    "the workers have found nothing in time: the answer is of a small search with the package's kernels"
+                    "the workers found nothing in time: the answer comes from a small search with the package's kernels"
                 )
             small.run()
             return replace(small.result(), interrupted=request.control.is_stopped)
@@ -254,35 +247,32 @@ class Supervisor:
             pool.close()
 
     def settle(self) -> None:
-        """See between searches that no worker is at the last one any more, be it that all are killed.
+        """Wait between searches until all workers have left the last one; kill them if one is late.
 
-        Not needed before the next search, but between searches it delays no answer.
+        The next search would do this too, but here it delays no answer.
         """
         with self._alone():
             self.pool.settle(patience.SETTLE_S)
 
     def restore(self, may_wait: Callable[[], bool] = lambda: True) -> list[str]:
-        """Replace, between searches, workers that are late or have died since. Returns what was found amiss, a line
-        each.
+        """Replace, between searches, workers that are late or have died; return a line about each problem.
 
-        Not needed before the next search, but between searches it delays no answer. may_wait: asked meanwhile;
-        where it is false, a late worker is left to the next search.
+        The next search would do so too, but later. may_wait: called meanwhile; False: late workers are left to it.
         """
         with self._alone():
             lost = self.pool.settle(patience.SETTLE_S, may_wait)
             return self._restored(lost, may_wait=may_wait) if self.pool.is_broken or not self.pool.busy else []
 
     def allow(self, threads: int) -> None:
-        """Have, between searches, so many workers from now on, if there are fewer."""
+        """Raise the number of workers, between searches, to `threads` if there are fewer."""
         with self._alone():
             if threads > self.pool.threads:
                 self.pool.increase(threads)
 
     def forget(self) -> None:
-        """Forget everything, as if new: an empty transposition table, nothing learnt. Takes no time before the first
-        search. Raises PsearchError while it searches."""
+        """Clear the table and all that was learnt since the last time. Raises PsearchError during a search."""
         with self._alone():
             if not self._is_fresh:
-                self._untold += self._restored(self.pool.settle(patience.SETTLE_S))
+                self._pending_notes += self._restored(self.pool.settle(patience.SETTLE_S))
                 self.arena.forget()
                 self._is_fresh = True

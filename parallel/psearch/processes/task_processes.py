@@ -1,7 +1,6 @@
-"""Starts processes of this machine that do tasks, gives them work, listens to them, replaces those that are lost, and
-shares a list of tasks out to them.
+"""Processes of this machine that do tasks, and a list of tasks distributed to them.
 
-Their twin is `psearch.remote.cluster_processes.ClusterProcesses`, which has such processes on the nodes of a cluster.
+`psearch.remote.cluster_processes.ClusterProcesses` does the same with processes on the nodes of a cluster.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 
 _WAIT_S = 0.2
-"""How soon a wish to stop is heard."""
+"""Longest seconds between two checks of whether to stop."""
 
 
 @dataclass(eq=False)
@@ -48,17 +47,17 @@ class _TaskProcess:
     child: ChildProcess
     is_ready: bool = False
     limits: deque[float | None] = field(default_factory=deque)
-    """seconds for each task that it has"""
+    """Time limit in seconds of each of its tasks, None if there is none."""
     began_at: float = 0.0
-    """when the first of its tasks began"""
+    """Moment at which the first of its tasks began."""
 
 
 class TaskProcesses(BackEnd):
-    """So many processes that do tasks; see `BackEnd`.
+    """A fixed number of processes that do tasks; see `BackEnd`.
 
-    make: picklable, see `tasks`; looks: whether it calls `Program.look`: then a process that works and says nothing
-    is lost, too; what: this is for people; on_note: called with a line for them when a process is replaced. Raises
-    PsearchError when no process can be had.
+    make: picklable function, see `tasks`; looks: whether tasks call `Program.look`, so that a busy process without a
+    heartbeat counts as lost; what: name of the group in messages; on_note: called with a line for people when a process
+    is replaced. Raises PsearchError when no process can be started.
     """
 
     def __init__(
@@ -72,17 +71,17 @@ class TaskProcesses(BackEnd):
     ) -> None:
         self._make = pickle.dumps(make)
         self._places = set(range(count))
-        """those without a process"""
+        """Places without a process."""
         self._looks = looks
         self._on_note = on_note
         self._started = 0
         self._processes: dict[int, _TaskProcess] = {}
         self._ending: list[ChildProcess] = []
-        """killed, and not gone yet"""
+        """Killed processes that may not have ended yet."""
         self._messages: list[Any] = []
-        """to be given out"""
+        """Messages for the next call of `messages`."""
         self._has_begun = False
-        """whether any process has ever been ready"""
+        """Whether any process has ever been ready."""
         self._lost_starts = 0
         self._look_at = time.monotonic() + TASK.look_s
         self._is_open = True
@@ -95,7 +94,7 @@ class TaskProcesses(BackEnd):
             raise
 
     def pids(self) -> list[int]:
-        """Return the process numbers that the system has given those that there are."""
+        """Return the operating system's process numbers."""
         return [one.child.pid for one in self._processes.values()]
 
     def give(self, process: int, number: int, work: Any, limit_s: float | None = None) -> None:
@@ -107,7 +106,7 @@ class TaskProcesses(BackEnd):
             self._children.send(one.child, Give(process, number, pickle.dumps(work, pickle.HIGHEST_PROTOCOL)))
 
     def ask(self, process: int, question: Any) -> None:
-        """Ask a process something beside its task."""
+        """Send a process a question besides its task."""
         if (one := self._found(process)) is not None:
             self._children.send(one.child, Ask(process, pickle.dumps(question)))
 
@@ -120,14 +119,13 @@ class TaskProcesses(BackEnd):
         return self._processes.get(process)
 
     def messages(self, timeout_s: float, awaited: int | None = None) -> list[Any]:
-        """Return what `BackEnd.messages` does. Raises what `make` raises, too, unless it has worked before: then that
-        process is lost."""
+        """Return messages, as `BackEnd.messages`; raise what `make` raises, unless it has worked elsewhere."""
         self._owner.check()
         if awaited is None:
             return self._wait(timeout_s)
         try:
             self._children.watch(awaited)
-        except PermissionError:  # a file, which can be read at any time
+        except PermissionError:  # a regular file, which is always readable
             return self._wait(0.0)
         try:
             return self._wait(timeout_s)
@@ -135,7 +133,7 @@ class TaskProcesses(BackEnd):
             self._children.ignore(awaited)
 
     def _wait(self, timeout_s: float) -> list[Any]:
-        """Wait until something has happened to a process, or where else the poll looks."""
+        """Wait until there are messages, or the watched descriptor is readable."""
         until = time.monotonic() + timeout_s
         while True:
             pause_s = 0.0 if self._messages else min(until, self._look_at) - time.monotonic()
@@ -160,16 +158,13 @@ class TaskProcesses(BackEnd):
         self._ending += [one.child for one in self._processes.values()]
         for child in self._ending:
             child.kill()
-        end(self._ending, END_S)  # one that is not waited for stays in the system's list
+        end(self._ending, END_S)  # without a wait they would stay zombies
         self._ending.clear()
         self._processes.clear()
         self._children.close()
 
-    # -- beginning and end of a process --------------------------------------------------------------------------------
-
     def _start_missing(self) -> None:
-        """Start as many as are wanted. Raises PsearchError when none at all can be had; with some the next look tries
-        again."""
+        """Start missing processes; a refusal is tried again later. Raises PsearchError when there are none at all."""
         while self._places:
             place, number = min(self._places), self._started
             try:
@@ -185,8 +180,7 @@ class TaskProcesses(BackEnd):
             self._children.send(child, (number, place, self._make))
 
     def _lose(self, one: _TaskProcess, reason: str | None = None) -> None:
-        """End a process, if it has not ended, and start another in its place. Raises WorkerDied when that is of no
-        use."""
+        """End a process and start another in its place. Raises WorkerDied when too many end before they are ready."""
         child = one.child
         del self._processes[child.index]
         self._children.remove(child)
@@ -201,8 +195,6 @@ class TaskProcesses(BackEnd):
             raise WorkerDied(f"the processes that do the work end before they are ready, the last because {why}")
         self._places.add(one.place)
         self._start_missing()
-
-    # -- what they say, and how they are -------------------------------------------------------------------------------
 
     def _hear(self, one: _TaskProcess, message: object) -> None:
         match message:
@@ -222,7 +214,7 @@ class TaskProcesses(BackEnd):
         self._messages.append(message)
 
     def _look(self) -> None:
-        """Give up processes that are late, and those that do not run any more, though they have not ended."""
+        """Replace processes whose task is late, and those that are stopped or silent."""
         self._ending = reap(self._ending)
         for one in list(self._processes.values()):
             is_silent = not self._looks or (one.is_ready and not one.limits)
@@ -242,12 +234,11 @@ class TaskProcesses(BackEnd):
 def share_out(
     make: Callable[[], Callable[[Task], Answer]], tasks: Sequence[Task], jobs: int
 ) -> Generator[tuple[int, Answer], None, None]:
-    """Yield each task's place in the list and its answer, in the order in which they are done, by so many processes of
-    this machine.
+    """Distribute tasks to `jobs` processes of this machine. Yield each task's index and answer, in order of completion.
 
-    `make` is called once in each process, and what it returns for each task there; all must be picklable, and nothing
-    of `__main__`. What a task raises is raised here; then, as after Ctrl-C here, the processes end at once. Raises
-    WorkerDied when one of them is killed.
+    `make`, called once in each process, returns the function for the tasks; both must be importable from a module other
+    than `__main__`. An exception of a task is raised here; then, or after Ctrl-C, the processes end at once. Raises
+    WorkerDied if one is lost.
     """
     with TaskProcesses(partial(unwatched, make), min(jobs, len(tasks))) as processes:
         yield from share_out_to(processes, tasks)
@@ -261,21 +252,21 @@ def share_out_to(
     on_messages: Callable[[list[Any]], None] = lambda messages: None,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[tuple[int, Any], None, None]:
-    """Yield what `share_out` does, by processes that there are. Each has one task at a time; tasks are read as they are
-    given away.
+    """Distribute tasks, as `share_out`, to existing processes. Each has one task at a time; tasks are read when needed.
 
-    A task whose process was lost is given to another, until that has happened `most_tries` times; with one try the loss
-    of any process is the end: WorkerDied. limit_s: for a task, then its process is lost; on_messages: called with all
-    that was heard, five times a second at least; is_stopped: whether to end early, asked as often.
+    The task of a lost process is given to another, until it is lost `most_tries` times; then, and at the loss of any
+    process if there is only one try, WorkerDied is raised. limit_s: seconds for a task, after which its process is
+    lost; on_messages: called with all messages, at least five times a second; is_stopped: called as often; True ends
+    it.
     """
     source = enumerate(tasks)
     waiting = list(islice(source, 1))
-    """to be given next; empty: there are no more"""
+    """Tasks to be given next; empty when there are no more."""
     at: dict[int, tuple[int, Any]] = {}
-    """what each process is doing"""
+    """Present task of each busy process."""
     free: set[int] = set()
     losses: Counter[int] = Counter()
-    """of processes with a task"""
+    """Number of lost processes by task."""
 
     def give() -> None:
         while free and waiting:
@@ -307,6 +298,6 @@ def share_out_to(
                 case Answered(process, place, answer):
                     del at[process]
                     free.add(process)
-                    give()  # before the caller does whatever it does
+                    give()  # before the caller spends time on the answer
                     yield place, pickle.loads(answer)
         give()

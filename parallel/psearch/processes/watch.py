@@ -1,4 +1,4 @@
-"""Watches one search from the program's side: sets it up, keeps the limits, stops it, and goes on after losses."""
+"""The program's side of one search: set it up, keep its limits, stop it, and continue after losses of workers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from psearch_core.toolchain.kernel_sets import STANDARD
 
 
 class Watch:
-    """One search: from the setup of the root until every worker has left it, or the answer cannot wait for them.
+    """One search, from the setup of the root until every worker has left it, or the answer cannot wait for them.
 
-    The workers must be complete and idle, and the board must have a legal move. since: when the search was requested,
-    on `time.perf_counter`; notes: what was told of it before; earlier: what other workers have done for it before.
+    The workers must be complete and idle, and the board must have a legal move. since: moment of the request, on
+    `time.perf_counter`; notes: those made before the start; earlier: counters of workers that searched for it before.
     """
 
     def __init__(
@@ -41,37 +41,37 @@ class Watch:
         self._earlier = list(earlier)
         self.clock = request.clock()
         self.reports: Reports
-        """there when the search has been set up"""
+        """Reports of the workers; set when the search has been set up."""
         self.interrupted = False
         self.mate_found = False
         self.due_since_s: float | None = None
-        """when a limit was reached; times are seconds since the search began"""
+        """Seconds from the request until a limit was reached."""
         self.stopped_at_s: float | None = None
-        """when the workers were stopped"""
+        """Seconds from the request until the workers were stopped."""
         self.is_over = False
         self.begun_s = 0.0
-        """when the present workers began"""
+        """Seconds from the request until the present workers began."""
         self.depth_at_begin = 0
         self.short_lives = 0
         self.repair_s = REPAIR_S
         self.next_live_s = max(request.live_from_s, request.live_interval_s) if request.on_info else math.inf
 
     def run(self) -> None:
-        """Search. Raises WorkerDied when nothing was found and no process can go on, PsearchError when this is closed
-        from outside, and what the caller's callbacks raise, then with all workers idle or killed."""
-        # cleared before the search is set up: calls of control from now on wake the loop
+        """Run the search. Raises WorkerDied when nothing was found and no process can continue, PsearchError when the
+        pool is closed meanwhile, and what the caller's callbacks raise, after all workers are idle or killed."""
+        # cleared before the search is set up: from now on calls of the control wake the loop
         self.pool.wake.clear()
         control = self.request.control
         control.attach(self.pool.wake.set)
         try:
             self._set_up(self.request.limits, None)
             self.reports = Reports(self.pool.arena, self.request.board, self.since)
-            self.reports.go_on(self.pool.arena, self._earlier)
+            self.reports.continue_in(self.pool.arena, self._earlier)
             self._search()
         except WorkerDied:
             raise
         except BaseException:
-            # an exception in the caller's callback, or Ctrl-C: leave no worker running and no answer unread
+            # an exception in the caller's callback, or Ctrl-C: leave no worker running and no message unread
             self.pool.stop()
             self.pool.settle(INTERRUPTED_S)
             raise
@@ -80,15 +80,15 @@ class Watch:
 
     @property
     def knows_nothing(self) -> bool:
-        """Whether time was up before there was any move to show."""
+        """Whether time ran out before the first move was found."""
         return self.reports.latest.depth == 0 and self.stopped_at_s is not None
 
     def result(self) -> Result:
-        """Return the answer."""
+        """Return the result as it stands now."""
         return self.reports.result(self.interrupted, self.notes)
 
     def note(self, text: str) -> None:
-        """Tell the caller, now and in the result."""
+        """Report a note to the caller, now and in the result."""
         self.notes.append(text)
         if self.request.on_note is not None:
             self.request.on_note(text)
@@ -100,14 +100,14 @@ class Watch:
         write_search(arena, request.board, limits, options, request.only, request.multipv, progress)
 
     def _set_up_again(self) -> None:
-        """Let other workers go on behind the last finished iteration, with what is left of the limits."""
+        """Set the search up for other workers, after the last finished iteration, with the rest of the limits."""
         limits = self.request.limits
         if limits.nodes is not None:
             limits = replace(limits, nodes=max(1, limits.nodes - self.reports.now().nodes))
         self._set_up(limits, self.reports.progress())
 
     def _search(self) -> None:
-        """Until the end: pass on reports, keep the limits, notice deaths and stalls."""
+        """Pass on reports, keep the limits, and handle deaths and stalls, until the end of the search."""
         is_begun = False
         while not self.is_over:
             try:
@@ -118,7 +118,7 @@ class Watch:
                 if not self.is_over and self._take_more_workers():
                     is_begun = False
             except WorkerDied as error:
-                self._go_on_after(error)
+                self._continue_after(error)
                 is_begun = False
         self._take_reports()
 
@@ -128,8 +128,8 @@ class Watch:
         self.pool.begin()
 
     def _look(self) -> None:
-        """Wait for what happens next, and see whether all workers have left, or the others shall not hold up the
-        answer: where nothing is known a search in this process finds more, sooner."""
+        """Wait for the next event. The search is over when all workers have left it, or when late ones have had their
+        time; without a result they get none, because a search in this process is faster."""
         self._take_reports()
         now = self.reports.elapsed_s
         if self.stopped_at_s is None and self._must_stop(now):
@@ -157,22 +157,20 @@ class Watch:
 
     @property
     def _has_ended(self) -> bool:
-        """Whether the search has come to its end by itself: to the last depth, or to the limit of nodes."""
+        """Whether the search has ended by itself, at its last depth or its node limit."""
         arena, finished = self.pool.arena, self.reports.finished
         is_deepest = bool(finished) and finished[0].depth >= (self.request.limits.depth or MAX_DEPTH)
         return is_deepest or bool(is_done(arena.context)) or bool(arena.header[0]["stop"])
 
-    # -- losses ------------------------------------------------------------------------------------------------------
-
-    def _go_on_after(self, error: WorkerDied) -> None:
-        """Replace the workers, and go on behind the last finished iteration; unless the search is at its end."""
+    def _continue_after(self, error: WorkerDied) -> None:
+        """Replace the workers and continue after the last finished iteration, unless the search is at its end."""
         self._take_reports()
         now = self.reports.elapsed_s
         if self.stopped_at_s is None and (self._must_stop(now) or now + self.repair_s > self.clock.deadline_s()):
             self.stopped_at_s = now
         if self.stopped_at_s is not None or self._has_ended:
             self.is_over = True
-            self.note(f"{error.args[0]}; the search was over")  # how it ended is not worth the time to ask
+            self.note(f"{error.args[0]}; the search was over")  # without the exit code, which takes time to get
             return
         lived_long = now - self.begun_s >= SHORT_LIFE_S or self.reports.latest.depth > self.depth_at_begin
         self.short_lives = 0 if lived_long else self.short_lives + 1
@@ -187,7 +185,7 @@ class Watch:
             self._set_up_again()
 
     def _replace_workers(self, error: WorkerDied) -> str:
-        """Have new workers, or none. What was done, in words."""
+        """Replace the workers, if the system allows that; return what was done, for a note."""
         totals = self.reports.worker_stats()
         before = self.pool.arena
         began = time.monotonic()
@@ -197,18 +195,18 @@ class Watch:
                 raise PsearchError(problem)
         except PsearchError as trouble:
             if not self.reports.has_answer:
-                raise WorkerDied(f"{error}, and others cannot be had: {trouble}") from error
+                raise WorkerDied(f"{error}, and no others can be started: {trouble}") from error
             self.is_over = True
-            return f"the search was stopped, for others cannot be had: {trouble}"
+            return f"the search was stopped, because no others can be started: {trouble}"
         finally:
             self.repair_s = max(self.repair_s, time.monotonic() - began)
             if self.pool.arena is not before:
-                self.reports.go_on(self.pool.arena, totals)
-        return "new workers go on" if problem is None else f"this process goes on alone: {problem}"
+                self.reports.continue_in(self.pool.arena, totals)
+        return "new workers continue" if problem is None else f"this process continues alone: {problem}"
 
     def _take_more_workers(self) -> bool:
-        """If the caller allows more of them: they go on behind the last finished iteration, as after a loss. The table
-        has what was found since. Without any iteration, and near the end, it is not worth it."""
+        """Replace the workers by more of them if the caller has allowed that; return whether they were. They continue
+        after the last finished iteration, with the same table. Near the end it is not worth the time."""
         threads = self.request.control.take_threads()
         if threads is None or threads <= self.pool.threads:
             return False
@@ -221,16 +219,14 @@ class Watch:
         try:
             problem = self.pool.increase(threads)
         finally:
-            self.reports.go_on(self.pool.arena, totals)
+            self.reports.continue_in(self.pool.arena, totals)
         if problem is not None:
             self.note(f"no more workers: {problem}")
         self._set_up_again()
         return True
 
-    # -- limits and reports ------------------------------------------------------------------------------------------
-
     def _must_stop(self, now: float) -> bool:
-        """Whether the caller or a limit ends the search now."""
+        """Tell whether the caller or a limit ends the search now."""
         control = self.request.control
         if (hit_at := control.take_ponderhit()) is not None:
             self.clock.ponderhit(hit_at - self.since)
@@ -243,7 +239,7 @@ class Watch:
         return self.reports.has_answer or now >= self.due_since_s + self.clock.budget.first_s
 
     def _take_reports(self) -> None:
-        """Feed new reports to the clock, and show them: one line at once, several when all of a depth are there."""
+        """Pass new reports to the clock and to the caller; several lines only when all of one depth are there."""
         for info in self.reports.read():
             if info.bound != "exact":
                 self.clock.trouble()

@@ -1,8 +1,7 @@
-"""Processes on the nodes of a Ray cluster that do tasks for the program, and a list of tasks shared out to them; what
-`--on` may be, and why a cluster cannot be had.
+"""Processes on the nodes of a Ray cluster that do tasks for the program; addresses of clusters, and their errors.
 
-Ray prints where it likes, has dozens of threads, sets signal handlers and ends its process when the cluster is gone.
-None of that may happen to the program, so Ray runs in a child process, the driver (`psearch.remote.ray_driver`).
+Ray prints to the standard streams, starts dozens of threads, sets signal handlers, and ends its process when the
+cluster is lost. So it runs in a child process, the driver (`psearch.remote.ray_driver`), not in the program.
 """
 
 from __future__ import annotations
@@ -38,40 +37,40 @@ Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 
 AUTO = "auto"
-"""The address of the cluster that this machine is a node of."""
+"""Address of the cluster that this machine is a node of."""
 LOCAL = "local"
-"""The address of a cluster of this machine alone, for one command."""
+"""Address of a temporary cluster that consists of this machine only."""
 CLIENT = "ray://"
 _CLIENT_PORT = 10001
 _OLDEST_RAY = (2, 60)
-"""The first Ray with which this was tried; with 2.50.1 a test with a stopped process did not end."""
+"""Oldest Ray version that passes the tests; with 2.50.1 one with a stopped process did not end."""
 _INSTALL = "pip install 'ray[client]>=2.60'"
 _REACH_S = 5.0
 CONNECT_S = 15.0
-"""Seconds until a cluster that has not answered cannot be had."""
+"""Seconds to wait for the answer of a running cluster."""
 _START_S = 60.0
-"""Seconds until a cluster that has to be started here first cannot be had."""
+"""Seconds to wait for a cluster that is started here."""
 _SILENCE_S = 60.0
-"""Seconds without a word after which a driver is given up."""
+"""Seconds without a message after which the driver has stalled."""
 _CLOSE_S = 6.0
 _STARTED_BY = "PSEARCH_CONNECTING"
-"""Set in the driver's environment: where the interpreter is the program itself, it must not start another."""
+"""Environment variable of the driver: if its interpreter is the program itself, it must not start another driver."""
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     "PYTHONWARNINGS": "ignore",
 }
-"""Environment of the driver: no questions, no advice."""
+"""Environment variables that keep the driver from asking questions and printing advice."""
 
 
 class ClusterProcesses(BackEnd):
     """Processes on a cluster that do tasks; see `BackEnd`.
 
-    address: what `cluster_address` takes; make: picklable, called once in each process, gives what is called there with
-    each task; cores, memory (bytes): what each process needs; most: processes at the same time; on_note: called with a
-    line for people when a process or a node is lost; sources: modules that are not installed on the nodes. Raises
-    PsearchError when the cluster cannot be had, within 15 seconds or so.
+    address: as for `cluster_address`; make: picklable function, called once in each process, which returns the function
+    that does the tasks; cores, memory (bytes): needed by each process; most: most processes at the same time; on_note:
+    called with a line for people when a process or a node is lost; sources: modules that are not installed on the
+    nodes. Raises PsearchError when the cluster does not answer, within about 15 seconds.
     """
 
     def __init__(
@@ -97,17 +96,17 @@ class ClusterProcesses(BackEnd):
         self._failure: PsearchError | None = None
         self._heard_at = time.monotonic()
         self._messages: list[Any] = []
-        """to be given out"""
+        """Messages for the next call of `messages`."""
         self._node_of: dict[int, str] = {}
-        """by process, those that are lost included"""
+        """Name of the node of each process, lost ones included."""
         self._done: Counter[str] = Counter()
-        """by node, of what the program counts"""
-        # no other user gets into this folder, where Ray has sockets (with names of at most 107 bytes) for all users
+        """Work done by each node, in units of the program."""
+        # only this user can enter this folder, where Ray opens sockets (with names of at most 107 bytes) to all users
         self._folder = Path(tempfile.mkdtemp(prefix="psearch-", dir="/tmp"))
         environment = {**os.environ, **_QUIET, _STARTED_BY: "1"}
-        if self._address == LOCAL:  # not for other users of this machine
+        if self._address == LOCAL:  # closed to other users of this machine
             environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-            # Ray replaces 127.0.0.1 by the address that other machines see, but for systems on which it has no clusters
+            # else Ray replaces 127.0.0.1 by an address that other machines see; not so where it supports no clusters
             environment["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
         command = [*python, "-P", "-m", "psearch.remote.ray_driver"]
         try:
@@ -146,7 +145,7 @@ class ClusterProcesses(BackEnd):
         return messages
 
     def close(self) -> None:
-        """End all processes and leave the cluster, in bounded time; at once where it is lost. May be called twice."""
+        """End all processes and leave the cluster, in bounded time. May be called twice."""
         if not self._is_open or not self._owner.is_here:
             return
         self._is_open = False
@@ -155,19 +154,19 @@ class ClusterProcesses(BackEnd):
             self._put(None)
         self._driver.join(_CLOSE_S if is_well else 0.0)
         if self._driver.is_alive():
-            os.killpg(self._driver.pid, signal.SIGKILL)  # with what it has begun on this machine
+            os.killpg(self._driver.pid, signal.SIGKILL)  # with all that it has started on this machine
             self._driver.join(END_S)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._driver.close()
 
     def count(self, process: int, number: int) -> str:
-        """Count what a process has done more. Return the name of its node."""
+        """Add to the work done by the node of a process. Return the name of the node."""
         node = self._node_of[process]
         self._done[node] += number
         return node
 
     def work_done(self) -> str:
-        """Return what the busiest machines have done, those that are gone included: `a 120, b 61`."""
+        """Return the work done by the busiest nodes, lost ones included: `a 120, b 61`."""
         return ", ".join(f"{name} {number:,}" for name, number in self._done.most_common(16))
 
     def _connect(self, limit_s: float) -> None:
@@ -177,20 +176,19 @@ class ClusterProcesses(BackEnd):
             self._listen()
             if self._failure is not None:
                 raise self._failure
-            if "AuthToken" in self._said():  # Ray tries again for long
-                raise PsearchError(explain(self._said(), self._address))
+            if "AuthToken" in self._stderr():  # Ray itself would retry for a long time
+                raise PsearchError(explain(self._stderr(), self._address))
             if time.monotonic() > end and not self._is_connected:
                 reason = f"no answer within {limit_s:.0f} s"
                 if self._address not in (AUTO, LOCAL) and not self._address.startswith(CLIENT):
-                    reason += f"; where no node of it runs, {CLIENT}HOST is the way"
-                raise PsearchError(f"no Ray cluster can be had at {self._address}: {reason}")
+                    reason += f"; from a machine outside the cluster, use {CLIENT}HOST"
+                raise PsearchError(f"no Ray cluster is available at {self._address}: {reason}")
 
     def _put(self, message: object) -> None:
         self._owner.check()
         self._driver.send(message)
 
     def _listen(self) -> None:
-        """Take what the driver has said."""
         for message in self._driver.receive():
             self._heard_at = time.monotonic()
             match message:
@@ -206,12 +204,11 @@ class ClusterProcesses(BackEnd):
                     self._messages.append(message)
         if self._driver.has_hung_up and self._failure is None:
             self._driver.join(END_S)
-            last = self._said().strip().rpartition("\n")[2][-200:] or f"its driver {self._driver.ending}"
+            last = self._stderr().strip().rpartition("\n")[2][-200:] or f"its driver {self._driver.ending}"
             self._failure = PsearchError(f"the connection to the cluster is lost: {last}")
 
-    def _said(self) -> str:
-        """Return what Ray has said last on stderr."""
-        with suppress(OSError):  # the driver has removed it
+    def _stderr(self) -> str:
+        with suppress(OSError):  # the driver has removed the file
             return (self._folder / "stderr").read_text(errors="replace")
         return ""
 
@@ -223,21 +220,18 @@ def share_out_on(
     stopped: Callable[[], bool] = lambda: False,
     **options: Any,
 ) -> Generator[tuple[int, Answer], None, None]:
-    """Share tasks out as `psearch.processes.task_processes.share_out` does, to processes of a cluster.
+    """Distribute tasks to processes of a cluster, as `psearch.processes.task_processes.share_out` does on this machine.
 
-    A task whose process was lost is done again, three times in all; then WorkerDied is raised. Tasks are read as they
-    are given away. stopped: whether to end early, asked five times a second; options: of `ClusterProcesses`.
+    The task of a lost process is tried up to three times; then WorkerDied is raised. Tasks are read when needed.
+    stopped: called five times a second, ends this early; options: those of `ClusterProcesses`.
     """
     with ClusterProcesses(address, make, **options) as processes:
         yield from share_out_to(processes, tasks, TASK_TRIES, is_stopped=stopped)
 
 
-# -- addresses ---------------------------------------------------------------------------------------------------------
-
-
 def cluster_address(text: str, name: str = "--on ") -> str:
-    """Return the address in full. name: what the caller calls it. Raises PsearchError for what is no address, and where
-    Ray is missing or too old: what is installed is looked at, and none of it imported."""
+    """Return the complete address. name: the option, for messages. Raises PsearchError if the text is no address, or if
+    Ray is missing or too old; only Ray's metadata is read."""
     word = text.strip()
     if word not in (AUTO, LOCAL):
         host, port = _host_and_port(word, name)
@@ -254,7 +248,7 @@ def cluster_address(text: str, name: str = "--on ") -> str:
 
 
 def check_reachable(address: str) -> None:
-    """Raise PsearchError when nothing listens at a `cluster_address`. Waits 5 s, or as long as the resolver does."""
+    """Raise PsearchError if nothing listens at a `cluster_address`. Wait 5 s, or as long as the name resolver takes."""
     if address in (AUTO, LOCAL):
         return
     try:
@@ -265,12 +259,12 @@ def check_reachable(address: str) -> None:
 
 
 def explain(text: str, address: str) -> str:
-    """Return one line for what Ray says when it cannot connect."""
+    """Return a one-line message for Ray's error when it cannot connect."""
     if "AuthToken" in text or "uthentication" in text:
-        return f"the Ray cluster at {address} wants another token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as there"
+        return f"the Ray cluster at {address} needs another token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to it"
     if "Could not find any running Ray instance" in text:
-        return "no Ray cluster runs on this machine: `ray start --head` begins one"
-    return f"no Ray cluster can be had at {address}: {' '.join(text.split())[:300]}"
+        return "no Ray cluster runs on this machine: `ray start --head` starts one"
+    return f"no Ray cluster is available at {address}: {' '.join(text.split())[:300]}"
 
 
 def _host_and_port(address: str, name: str = "") -> tuple[str, int]:

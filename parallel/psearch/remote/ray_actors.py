@@ -1,8 +1,7 @@
-"""Actors on the nodes of a Ray cluster: how many there are, what they are given, and which of them are lost.
+"""Actors on the nodes of a Ray cluster: starts them, gives them tasks, and detects lost ones.
 
-Ray places them. It notices a process that has ended at once, and a node that is cut off or stopped after about a
-minute; a process that is stopped it never notices. So each actor is asked every few seconds whether it is there, beside
-its task.
+Ray decides where they run. It notices at once that a process has ended, and after a minute that a node is cut off or
+stopped, but never that a process is stopped. So each actor answers a heartbeat every few seconds, even during a task.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from psearch.remote.task_actor import BEATS, Sources, TaskActor, identity
 from psearch.results import PsearchError
 
 SILENCE_S = 15.0
-"""Seconds after which an actor that has not answered whether it is there has stalled; it is asked every `BEAT_S`."""
+"""Seconds without an answer to a heartbeat, sent every `BEAT_S`, after which an actor has stalled."""
 _WAIT_S = 0.02
-"""Seconds of waiting for answers, before messages of the program are looked for."""
+"""Seconds to wait for answers of actors before messages of the program are read."""
 _NODES_S = 1.0
-"""Seconds between two looks at the nodes, which is also when actors start."""
+"""Seconds between two checks of the nodes, at which actors are started."""
 _MOST_FAILURES = 8
-"""Actors of a node in a row that end before they are ready, after which the node does not work."""
-_NOBODY_S = 10.0
-"""Seconds that a cluster may be without a node that can work; one may be on its way."""
+"""Consecutive actors of a node that end before they are ready, after which the node gets no more work."""
+_NO_NODES_S = 10.0
+"""Seconds that a cluster may be without a usable node, since one may be starting."""
 _LONGEST_STEP_S = 1.0
-"""More than this between two steps does not count: the driver was stopped, or waited for the head of the cluster."""
+"""Most seconds between two steps that count: during a longer gap the driver was stopped, or waited for Ray."""
 _NODE_GONE = "its node is gone"
 _NO_MEMORY = "Ray ended it, because the memory of its node was nearly used up"
 _REASONS = {
@@ -43,16 +42,16 @@ _REASONS = {
     "ActorDiedError": "its process ended",
     "WorkerCrashedError": "its process ended",
 }
-"""Why an actor was lost, in a line, by what is in the name or the paragraphs of Ray's exception."""
+"""Reason for the loss of an actor, by a text in the name or the message of Ray's exception."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The first message to the driver: which cluster, and what an actor is.
+    """The first message to the driver: address of the cluster, and description of its actors.
 
-    make: pickled, called once in each actor, gives what is called with each task there; sources: modules that go there
-    with it; cores, memory (bytes): of each actor; most: actors at the same time, None: as many as there is room for;
-    folder: for the files of the driver and of a cluster that it begins, removed in the end.
+    make: pickled function, called once in each actor, which returns the function that does the tasks; sources: modules
+    that are sent along; cores, memory (bytes): needed by each actor; most: most actors at the same time, None for as
+    many as fit; folder: for the files of the driver and of a cluster that it starts, removed at the end.
     """
 
     address: str
@@ -66,7 +65,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Dismiss:
-    """A message to the driver: end a process; another begins in its place if there is reason for it."""
+    """A message to the driver: end a process, and start another in its place if there is room."""
 
     process: int
     reason: str
@@ -77,22 +76,21 @@ class _Actor:
     number: int
     handle: Any
     node: str = ""
-    """where it is, as soon as it has said so"""
+    """Ray's identifier of its node; empty until it has answered."""
     is_ready: bool = False
     asked_at: float = 0.0
-    """when it was last asked whether it is there"""
+    """Time of the last heartbeat request."""
     is_asked: bool = False
-    """whether it has not answered that"""
+    """Whether the last heartbeat request is unanswered."""
     tasks: list[Give] = field(default_factory=list)
-    """given and not done, the first one being worked on"""
+    """Unfinished tasks; the actor works on the first."""
     task_began_at: float = 0.0
 
 
 class RayActors:
-    """Actors on the nodes of the cluster that `ray`, the module, is connected to.
+    """Actors on the nodes of a cluster. The owner calls `step` in a loop.
 
-    wanted: what an actor is; tell: called with each message for the program, where a text is a line for people. `step`
-    is to be called all the time.
+    ray: the connected module; wanted: describes the actors; tell: takes messages for the program, strings for people.
     """
 
     def __init__(self, ray: Any, wanted: Wanted, tell: Callable[[Any], None]) -> None:
@@ -104,24 +102,24 @@ class RayActors:
         self._actors: dict[int, _Actor] = {}
         self._started = 0
         self._awaited: dict[Any, tuple[_Actor, Callable[[_Actor, Any], None]]] = {}
-        """by Ray's reference: the actor that will answer, and what is done then"""
+        """Actor and handler of each expected answer, by Ray's reference."""
         self._nodes: set[str] = set()
-        """those that live, have room and are not refused"""
+        """Usable nodes: alive, large enough and not refused."""
         self._names: dict[str, str] = {"": "?"}
-        """of all nodes that there ever were"""
+        """Names of all nodes ever seen, by Ray's identifier."""
         self._refused: dict[str, str] = {}
-        """why nodes do not work"""
+        """Reasons why nodes get no more work, by identifier."""
         self._failures: Counter[str] = Counter()
-        """by node: actors in a row that ended before they were ready"""
+        """Consecutive actors of each node that ended before they were ready."""
         self._now: float | None = None
         self._time = 0.0
-        """seconds in which the driver ran"""
+        """Seconds during which the driver ran."""
         self._nodes_at = 0.0
         self._could_work_at = 0.0
-        """when there was last a node with room"""
+        """Time at which there was last a usable node."""
 
     def take(self, message: Give | Dismiss) -> None:
-        """Do what the program says. Nothing is done with an actor that is lost: the program is or will be told."""
+        """Handle a message of the program. Ignore one for a lost actor, whose loss the program learns from `tell`."""
         actor = self._actors.get(message.process)
         if actor is None:
             return
@@ -134,10 +132,9 @@ class RayActors:
         self._awaited[actor.handle.do.remote(message.work)] = actor, partial(self._done, message)
 
     def step(self, now: float) -> None:
-        """Take what actors have answered, look at nodes and actors, and do what is due; waits a little.
+        """Receive answers of actors, check actors and nodes, and start actors; wait briefly for answers.
 
-        now: seconds of any clock that does not go back. Raises PsearchError when no node can work, and what Ray does
-        when the connection breaks.
+        now: seconds on a monotonic clock. Raises PsearchError without a usable node, and Ray's connection errors.
         """
         self._time += 0.0 if self._now is None else min(now - self._now, _LONGEST_STEP_S)
         self._now = now
@@ -158,7 +155,7 @@ class RayActors:
             return
         for ref in self._ray.wait(refs, num_returns=len(refs), timeout=_WAIT_S)[0]:
             if ref not in self._awaited:
-                continue  # its actor was lost meanwhile
+                continue  # the actor was lost meanwhile
             actor, handle = self._awaited.pop(ref)
             try:
                 answer = self._ray.get(ref)
@@ -168,11 +165,8 @@ class RayActors:
             else:
                 handle(actor, answer)
 
-    # -- nodes ---------------------------------------------------------------------------------------------------------
-
     def _look_at_nodes(self) -> int:
-        """Return how many actors there is room for. Raises PsearchError when no node can work and none seems to be
-        coming."""
+        """Return the number of actors that fit on all nodes. Raises PsearchError if there is no node for too long."""
         wanted, before, room = self._wanted, self._nodes, 0
         self._nodes = set()
         for facts in self._ray.nodes():
@@ -188,7 +182,7 @@ class RayActors:
             self._lose_all(node, _NODE_GONE)
         if room:
             self._could_work_at = self._time
-        elif self._time - self._could_work_at > _NOBODY_S:
+        elif self._time - self._could_work_at > _NO_NODES_S:
             reasons = [f"{self._names[node]}: {reason}" for node, reason in self._refused.items()][-3:]
             needs = f"a process needs {wanted.cores} cores and {wanted.memory >> 20:,} MiB"
             raise PsearchError(f"no node of the cluster can work ({'; '.join(reasons) or needs})")
@@ -196,15 +190,13 @@ class RayActors:
 
     def _refuse(self, node: str, reason: str) -> None:
         """Give a node no more work."""
-        self._tell(f"node {self._names[node]} does not work: {reason}")
+        self._tell(f"node {self._names[node]} cannot be used: {reason}")
         self._refused[node] = reason
         self._lose_all(node, reason)
 
     def _lose_all(self, node: str, reason: str) -> None:
         for actor in [actor for actor in self._actors.values() if actor.node == node]:
             self._lose(actor, reason)
-
-    # -- actors --------------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
         others = {"ray.io/node-id": f"!in({','.join(self._refused)})"} if self._refused else {}
@@ -216,7 +208,7 @@ class RayActors:
     def _placed(self, actor: _Actor, node: str) -> None:
         actor.node = node
         if node in self._refused:
-            self._end(actor)  # it waited for its place when that was not known
+            self._end(actor)  # the node was refused after Ray had chosen it
             return
         begun = actor.handle.begin.remote(identity(), self._wanted.make, self._wanted.sources)
         self._awaited[begun] = actor, self._begun
@@ -260,7 +252,7 @@ class RayActors:
                 self._refuse(node, f"processes end there before they are ready: {reason}")
 
     def _end(self, actor: _Actor) -> None:
-        """Await nothing of an actor any more, and end it, also one that is lost already or does not answer."""
+        """Forget an actor with its expected answers, and kill it, even if it is lost or does not answer."""
         del self._actors[actor.number]
         self._awaited = {ref: awaited for ref, awaited in self._awaited.items() if awaited[0] is not actor}
         with suppress(self._ray.exceptions.RayError, ValueError):

@@ -1,7 +1,7 @@
 """The process in which Ray runs: `python -m psearch.remote.ray_driver FD`. See `psearch.remote.cluster_processes`.
 
-FD is a socket to the program; the first message from there is `Wanted`. When the program says None, or the other end is
-closed, this process leaves the cluster and ends, and with it its actors.
+FD is a socket to the program; the first message on it is a `Wanted`. When the program sends None or closes its end,
+this process leaves the cluster and ends, and its actors end with it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from psearch.remote.ray_actors import RayActors, Wanted
 from psearch.results import PsearchError
 
 _LEAVE_S = 4.0
-"""Seconds to leave the cluster, or to give up connecting to it."""
+"""Seconds after which this process ends itself while it leaves the cluster, or still connects to it."""
 _STORE_BYTES = 80 * 2**20
-"""The least memory that Ray takes; tasks and answers are small and go beside it."""
+"""Size of Ray's object store, the smallest that it allows: tasks and answers are small and do not go there."""
 
 
 def main() -> None:
-    """Connect, and pass on what the program and the actors tell each other, until the program goes."""
+    """Connect, and pass messages between the program and the actors until the program ends."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)  # the program decides
     program = Connection(int(sys.argv[1]))
@@ -44,12 +44,12 @@ def main() -> None:
     threading.Thread(target=_listen, args=(program, wanted.folder, messages), daemon=True).start()
     try:
         actors = RayActors(_connect(wanted), wanted, program.send)
-        told_at, is_wanted = -math.inf, True
+        sent_at, is_wanted = -math.inf, True
         while is_wanted:
             now = time.monotonic()
-            if now - told_at >= BEAT_S:
-                told_at = now
-                program.send(Alive())  # the first one says that the cluster is there
+            if now - sent_at >= BEAT_S:
+                sent_at = now
+                program.send(Alive())  # the first one reports the connection
             while is_wanted and not messages.empty():
                 message = messages.get()
                 is_wanted = message is not None
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def _listen(program: Connection, folder: str, messages: queue.SimpleQueue[Any]) -> None:
-    """Take what the program says, and see to it that this process ends in bounded time when that goes."""
+    """Receive messages of the program; when that ends, end this process in bounded time."""
     with suppress(EOFError, OSError):
         while (message := program.recv()) is not None:
             messages.put(message)
@@ -77,15 +77,15 @@ def _listen(program: Connection, folder: str, messages: queue.SimpleQueue[Any]) 
 
 
 def _connect(wanted: Wanted) -> Any:
-    """Return the module `ray`, connected. Raises PsearchError when the cluster cannot be had."""
+    """Connect to the cluster and return the module `ray`. Raises PsearchError if that fails."""
     check_reachable(wanted.address)
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL, "configure_logging": False}
     if wanted.address == LOCAL:
         options |= {"num_cpus": usable_cores(), "object_store_memory": _STORE_BYTES, "include_dashboard": False}
         options["_node_ip_address"] = "127.0.0.1"
-        options["_temp_dir"] = os.path.join(wanted.folder, "ray")  # Ray makes it, and opens it to all users
+        options["_temp_dir"] = os.path.join(wanted.folder, "ray")  # a folder that Ray makes open to all users
     try:
-        ray: Any = import_module("ray")  # without types: many of its names are made when it is imported
+        ray: Any = import_module("ray")  # untyped: Ray creates many of its names during the import
         ray.init(address=wanted.address, **options)
     except Exception as error:
         texts = []
@@ -94,13 +94,13 @@ def _connect(wanted: Wanted) -> Any:
             texts.append(str(link))
             link = link.__cause__ or link.__context__
         raise PsearchError(explain("\n".join(texts), wanted.address)) from None
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Ray has set its own
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Ray has set its own handler
     ray.cloudpickle.register_pickle_by_value(task_actor)
     return ray
 
 
 def _end(folder: str) -> None:
-    """End this process, at once, and what is left of a cluster that it has begun: that is in its process group."""
+    """Kill this process group at once: this process, and a cluster that it has started."""
     shutil.rmtree(folder, ignore_errors=True)
     os.killpg(0, signal.SIGKILL)
 

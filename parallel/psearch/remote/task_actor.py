@@ -1,8 +1,7 @@
-"""A process on a node, as a Ray actor; and the code of a machine: what is installed, and modules that are not, whose
-text goes there with the work.
+"""The Ray actor that does tasks on a node; it compares the installed code, and imports modules whose text was sent.
 
-Ray carries the text of the actor to the node, so that it can say what is wrong where psearch is missing or another one:
-it imports psearch, this module too, only when it is called.
+Ray sends the code of the actor to the node. The actor imports psearch, including this module, only when it is called,
+so that it can report a missing or different installation.
 """
 
 from __future__ import annotations
@@ -22,30 +21,30 @@ from typing import Any
 from psearch.version import __version__
 
 Sources = Mapping[str, str]
-"""The text of modules by name; `NAME.__init__` for that of a package."""
+"""Source text of modules by name; that of a package has the name `NAME.__init__`."""
 _PACKAGE = ".__init__"
 BEATS = "beats"
-"""The concurrency group in which an actor says that it lives while it works."""
+"""Concurrency group in which an actor answers heartbeats during a task."""
 
 
 class TaskActor:
-    """One process on some node, which does one task after the other. Exceptions are told as answers, pickled."""
+    """A process on a node, which does one task after the other. Exceptions are returned as pickled answers."""
 
     _perform: Any = None
 
     def node(self) -> str:
-        """Return Ray's number of the node."""
+        """Return Ray's identifier of the node."""
         import ray
 
         return str(ray.get_runtime_context().get_node_id())
 
     def begin(self, ours: Mapping[str, str], make: bytes, sources: Mapping[str, str]) -> str | None:
-        """Make what does the tasks, which may take long. Return why that is impossible here, in one line.
+        """Make the function for the tasks, which may take long. Return one line if that is impossible on this node.
 
         ours: the program's `identity`; make, sources: see `psearch.remote.ray_actors.Wanted`.
         """
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # where a terminal started the node; the driver decides
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the node may belong to a terminal; the driver decides
         try:
             from psearch.processes.tasks import one_line
             from psearch.remote.task_actor import identity, provide
@@ -57,32 +56,32 @@ class TaskActor:
         provide(sources)
         try:
             self._perform = pickle.loads(make)()
-        except Exception as error:  # of whatever the program wants here
+        except Exception as error:  # of the program's own function
             return one_line(error)
         return None
 
     def do(self, task: bytes) -> tuple[bool, bytes]:
-        """Tell whether a pickled task was done, and the pickled answer, or exception."""
+        """Do a pickled task; return whether it succeeded, and the pickled answer or exception."""
         from psearch.processes.tasks import performed
 
         return performed(self._perform, task)
 
     def beat(self) -> None:
-        """Answer beside the task, by another thread: an actor that answers has not stalled."""
+        """Answer a heartbeat in a second thread, during a task."""
 
-    # what ray.method(concurrency_group=...) does; Ray's client cannot be told it with the call
+    # as ray.method(concurrency_group=...) does; Ray's client cannot pass the group with a call
     beat.__dict__["__ray_concurrency_group__"] = BEATS
 
 
 @cache
 def identity() -> dict[str, str]:
-    """Return version, digest of the code (two checkouts may have one version), and version of Python, by name."""
+    """Return the versions of psearch and Python, and a digest of the code: two checkouts may have the same version."""
     python = ".".join(map(str, sys.version_info[:2]))
     return {"psearch": __version__, "code of psearch": _digest(), "Python": python}
 
 
 def _digest() -> str:
-    """Return a digest of every source file and of the network: names and bytes."""
+    """Return a digest of the names and bytes of all source files and networks."""
     files = {}
     for name in ("psearch", "psearch_core"):
         folder = Path(importlib.import_module(name).__path__[0])
@@ -92,7 +91,7 @@ def _digest() -> str:
 
 
 def provide(sources: Sources) -> None:
-    """Let `import` find these modules in this process, behind all that is installed."""
+    """Let this process import these modules, unless installed ones have the same names."""
     sys.meta_path.append(_Finder(sources))
 
 

@@ -1,5 +1,5 @@
-"""The one way from a request to a result: the command line, UCI, `Engine`, the page and batch work all take it.
+"""The one way from a request to a result, for the command line, UCI, `Engine`, the page and batch work.
 
-`searcher` has the workers of the size that is wanted, or the next that the system grants; `notices` reports failures
-once each. What users can set is in `psearch.settings`.
+`searcher` keeps workers of the wanted size, or of the largest that the system grants; `notices` reports each failure
+once. Settings of users are in `psearch.settings`.
 """

@@ -1,4 +1,4 @@
-"""Tells of failures, each once. Imports nothing heavy."""
+"""Reports of failures, each made only once. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 class Notices:
-    """Tells of failures, each once: again only when the thing has worked, or was changed, in between.
+    """Reports each failure once, and again only if its subject has worked, or was changed, in between.
 
     tell: prints or logs a line; may be called from any thread.
     """
@@ -19,19 +19,19 @@ class Notices:
         self._failing: set[str] = set()
 
     def fails(self, subject: str, text: str) -> None:
-        """Say what fails, unless that has been said."""
+        """Report that a subject fails, unless that has been reported."""
         if subject not in self._failing:
             self._failing.add(subject)
             self.tell(text)
 
     def works(self, subject: str) -> bool:
-        """Note that it works: if it fails from now on, that is news. Returns whether it has failed before."""
+        """Note that a subject works, so that its next failure is reported. Returns whether it had failed."""
         had_failed = subject in self._failing
         self._failing.discard(subject)
         return had_failed
 
     def internal_error(self, error: Exception) -> None:
-        """Tell of what should not happen, each kind once; the traceback goes to stderr."""
+        """Report an unexpected exception, each kind once, with its traceback on stderr."""
         text = f"internal error: {type(error).__name__}: {error}"
         if text not in self._failing and sys.stderr is not None:
             with contextlib.suppress(OSError):  # a closed pipe

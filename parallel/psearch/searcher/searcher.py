@@ -1,4 +1,4 @@
-"""From a request to a result: by workers of the size that is wanted, or the largest that the system grants."""
+"""Searches by workers of the wanted size, or of the largest that the system grants."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _SUBJECT = "workers"
 
 
 class Size(NamedTuple):
-    """What takes new workers when it changes. trace: room for a trace; inline: no process, the calling thread searches;
-    watched: the workers note what they do, for those who look on; kernels: of all searches."""
+    """Properties of the workers; a change of any needs new workers. trace: room for a trace; inline: no processes, the
+    calling thread searches; watched: the workers record their latest events; kernels: used by all searches."""
 
     threads: int
     hash_mb: int
@@ -28,18 +28,17 @@ class Size(NamedTuple):
     kernels: KernelSet = STANDARD
 
     def start(self) -> Supervisor:
-        """Start the workers. Raises PsearchError, or whatever the system refuses with."""
+        """Start the workers. Raises PsearchError, or another error if the system refuses."""
         method = INLINE if self.inline else None
         return Supervisor(self.threads, self.hash_mb, method, self.trace, self.watched, self.kernels)
 
     def words(self) -> str:
-        """Name it in a message."""
+        """Return the size as text for a message."""
         return f"{'no worker process' if self.inline else f'Threads {self.threads}'} and Hash {self.hash_mb}"
 
 
 def smaller_sizes(size: Size) -> Iterator[Size]:
-    """Yield what may be had when `size` cannot: less and less memory, then fewer processes, then none, and no kernels
-    of a user's."""
+    """Yield sizes to try after a refusal: less memory, then fewer processes, then none and no user's kernels."""
     size = size._replace(trace=False)
     inline = Size(1, size.hash_mb, inline=True)
     while size.hash_mb > 1:
@@ -53,27 +52,25 @@ def smaller_sizes(size: Size) -> Iterator[Size]:
 
 
 def search_here(request: SearchRequest) -> Result:
-    """Search in this thread, with the least table and the package's kernels: the last resort. Raises whatever the
-    system refuses with."""
+    """Search in this thread with the smallest table and the package's kernels, as a last resort."""
     with Size(1, 1, inline=True).start() as supervisor:
         return supervisor.search(request)
 
 
 class Searcher:
-    """Has the supervisor whose workers are of the size that is wanted, or of the next that the system grants; a context
-    manager.
+    """Owner of a supervisor with workers of the wanted size, or the largest that the system grants; a context manager.
 
-    It comes with `start`, which raises when the system refuses, or with `settle`, which takes what it grants. notices:
-    told what happens to the workers. For one thread at a time; `close` is for any.
+    Call `start`, which raises an error when the system refuses, or `settle`, which accepts a smaller size. notices:
+    gets reports about the workers. For one thread at a time; any thread may call `close`.
     """
 
     def __init__(self, notices: Notices) -> None:
         self._notices = notices
         self._supervisor: Supervisor | None = None
         self._size: Size | None = None
-        """of what there is"""
+        """Size of the present workers."""
         self._wanted: Size | None = None
-        """what was tried last: not tried again before it changes, or `retry`"""
+        """Size that was tried last; it is tried again only by `retry`, or after another one."""
 
     def __enter__(self) -> Searcher:
         return self
@@ -82,13 +79,13 @@ class Searcher:
         self.close()
 
     def close(self) -> None:
-        """End the workers. What is being done fails."""
+        """End the workers; a running search fails."""
         if self._supervisor is not None:
             self._supervisor.close()
 
     def start(self, wanted: Size) -> Searcher:
-        """Have workers of this size, with an empty table. If the system refuses there are such as before, and what it
-        refused with is raised, as PsearchError. Where there are no such kernels, nothing has changed."""
+        """Start workers of this size, with an empty table. If the system refuses, start workers of the former size and
+        raise the error. If the kernels cannot be loaded, nothing changes."""
         load_kernels(wanted.kernels.group(SEARCH))
         reason = self._take_first([wanted] if self._size is None else [wanted, self._size])
         self._wanted = self._size
@@ -97,9 +94,9 @@ class Searcher:
         return self
 
     def settle(self, wanted: Size) -> None:
-        """Have workers of this size. If the system refuses: of the size before, or of the next smaller that it grants.
+        """Get workers of this size or, if the system refuses, of the former size, or else the next smaller one.
 
-        A failure is reported once, also that there can be none at all.
+        A failure is reported once, even if there can be no workers at all.
         """
         former = self._size if self._supervisor is not None and self._supervisor.is_usable else None
         if former is None or wanted != self._wanted:
@@ -111,7 +108,7 @@ class Searcher:
         self._wanted = wanted
         next_best = former or wanted
         if not next_best.inline:
-            next_best = next_best._replace(kernels=wanted.kernels)  # with others they would search nothing
+            next_best = next_best._replace(kernels=wanted.kernels)  # with other kernels no request would fit
         before = [next_best] if next_best != wanted else []
         reason = self._take_first((wanted, *before, *smaller_sizes(next_best)))
         if self._size is None:
@@ -119,13 +116,13 @@ class Searcher:
         elif reason is not None:
             had, is_other = self._size.trace, self._size.trace != wanted.trace
             tracing = f", {'with' if had else 'without'} a trace" if is_other else ""
-            self._notices.fails(_SUBJECT, f"{reason}; going on with {self._size.words()}{tracing}")
+            self._notices.fails(_SUBJECT, f"{reason}; continuing with {self._size.words()}{tracing}")
         elif self._notices.works(_SUBJECT):
-            self._notices.tell(f"{self._size.words()} can be had again")
+            self._notices.tell(f"{self._size.words()} are available again")
 
     def _take_first(self, sizes: Iterable[Size]) -> Exception | None:
-        """Start workers of the first size that is granted; returns why those before it were not."""
-        self.close()  # first: the memory may not be there twice
+        """Start workers of the first size that the system grants; return its first refusal, if there was one."""
+        self.close()  # first, since memory may not suffice for both
         self._supervisor = self._size = None
         reason: Exception | None = None
         for size in sizes:
@@ -133,22 +130,22 @@ class Searcher:
                 self._supervisor = size.start()
                 self._size = size
                 break
-            except Exception as error:  # whatever was refused and how: less may be granted
+            except Exception as error:  # any refusal: a smaller size may be granted
                 reason = reason or error
         return reason
 
     def restore(self, may_wait: Callable[[], bool] = lambda: True) -> list[str]:
-        """Replace workers that are lost or late. What was found amiss, a line each. may_wait: see `Supervisor`."""
+        """Replace lost and late workers; return a line about each problem. may_wait: see `Supervisor.restore`."""
         if self._supervisor is None or self._wanted is None:
             return []
         try:
             return self._supervisor.restore(may_wait)
-        except Exception as error:  # not even one that searches in this thread
+        except Exception as error:  # not even a search in this thread is possible
             self._settle(self._wanted, None)
             return [str(error)]
 
     def retry(self) -> None:
-        """Try again for the size that was wanted, if it could not be had."""
+        """Try the wanted size again, if the system has refused it."""
         if self._wanted is not None and self._size != self._wanted:
             self._settle(self._wanted, self._size)
 
@@ -159,8 +156,7 @@ class Searcher:
 
     @property
     def supervisor(self) -> Supervisor:
-        """The present one, others after `start`, `settle`, `restore` and `retry`. Raises PsearchError if there is
-        none."""
+        """Present supervisor; `start`, `settle`, `restore` and `retry` may replace it. Raises PsearchError if none."""
         if self._supervisor is None:
             raise PsearchError("there are no workers")
         return self._supervisor

@@ -1,4 +1,4 @@
-"""What Python calls of the driver in virtual time, in machine code; numba is not needed for it."""
+"""Compiled entries of the driver in virtual time, which Python calls without numba."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ VIRTUAL = Group(
     "psearch.simulation.virtual_driver",
     replaced={"psearch.scheduler.splitting.is_held": "psearch.simulation.virtual_driver.is_held_by_clock"},
 )
-"""Its entries are called by `Simulator`, which may be given a group with other kernels in their places."""
+"""Group of kernels for `Simulator`, which also accepts a group in which some of them are replaced."""

@@ -1,4 +1,4 @@
-"""Searches in virtual time: one position, any number of workers, deterministic."""
+"""Searches in virtual time, deterministic, with any number of workers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from psearch_core.toolchain.groups import Group
 
 _EVENTS_PER_CALL = 1 << 20
 _EVENTS_PER_LOOK = 1 << 12
-"""Events of a few milliseconds; too few for more iterations than the ring of reports has room for."""
+"""Events between two reads of the ring: a few milliseconds, too few to overwrite unread reports."""
 TICKS_PER_SECOND = 10**12
 
 
 @dataclass(frozen=True)
 class VirtualSample:
-    """One search in virtual time; a line of the raw log."""
+    """Results of one search in virtual time, a line of the raw log."""
 
     position: str
     fen: str
@@ -38,7 +38,7 @@ class VirtualSample:
     threads: int
     seed: int
     seconds: float
-    """virtual"""
+    """Virtual time of the search."""
     nodes: int
     score: int
     bestmove: int
@@ -47,21 +47,20 @@ class VirtualSample:
     aborted_nodes: int
     idle_share: float
     pruning: str = ""
-    """as `pruning_text` gives it; empty in logs that are older than the modes"""
+    """Pruning mode as text; empty in logs that are older than the modes."""
     repeat: int = 0
     history: int = 0
-    """seed of the perturbed history; 0: it was empty"""
+    """Seed of the perturbed history; 0 if the history was empty."""
     wait_share: float = 0.0
-    """of the workers' time, waiting for the locks of nodes; logs before November 2026 do not have it"""
+    """Share of the workers' time spent waiting for locks of nodes; missing in logs before November 2026."""
 
 
 class Simulator:
-    """An arena for `workers` virtual workers, and the driver's state. Reusable, also after an interrupted search; close
-    when done.
+    """A driver in virtual time with its arena. It can be reused, also after an interrupted search; close it at the end.
 
-    trace_events: room for so many in each worker's log; with room `recorder` writes the last search to a file, also
-    one that was interrupted. driver: the kernels, `VIRTUAL` or the same with some replaced; a search with a policy of
-    the user's has that in their place.
+    workers: number of virtual workers; trace_events: size of each worker's log; unless 0, `recorder` writes the last
+    search to a file, even an interrupted one; driver: the kernels, `VIRTUAL` or a copy with some replaced; a search
+    with a user's policy replaces them by that policy's.
     """
 
     def __init__(
@@ -87,8 +86,8 @@ class Simulator:
     ) -> VirtualSample:
         """Search to a depth from an empty table. `watch` is called every million events.
 
-        history: seed of a perturbed history; 0: it is empty as well. With `validate` every invariant of the arena is
-        checked after every event (slow). Raises PsearchError when one does not hold.
+        history: seed of a perturbed history, 0 for an empty one; validate: check all invariants of the arena after
+        every event (slow). Raises PsearchError when one is violated.
         """
         if self.recorder is not None:
             self.recorder.begin()
@@ -101,9 +100,9 @@ class Simulator:
         return replace(self._sample(name, board, depth, options, seed), history=history)
 
     def play(self, board: chess.Board, seconds: float, options: SearchOptions) -> VirtualSample:
-        """Search for so much virtual time, with what is in the table and the history since `forget`.
+        """Search for some seconds of virtual time, with table and history as they are since the last `forget`.
 
-        The sample's depth is that of the iteration which time cut short. With a single legal move it is played at once.
+        The sample's depth is that of the unfinished iteration. A single legal move is played at once.
         """
         self.begin(board, options, seconds, depth=1 if board.legal_moves.count() == 1 else None)
         self._run(validate=False, watch=None)
@@ -112,27 +111,27 @@ class Simulator:
     def begin(
         self, board: chess.Board | Subject, options: SearchOptions, seconds: float, depth: int | None = None
     ) -> None:
-        """Begin what `play` does, with the clock at zero, to be driven by `advance_to`."""
+        """Begin a search as in `play`, with the clock at zero, to be driven by `advance_to`."""
         deadline = max(1, round(seconds * TICKS_PER_SECOND))
         self._begin(board, Limits(depth=depth), options, seed=0, deadline=deadline, keep=True)
 
     def advance_to(self, clock: int) -> bool:
-        """Run every turn that begins before the clock shows so many ticks; returns whether the search is done."""
+        """Run all turns that begin before `clock`, in ticks; return whether the search is done."""
         record = self.simulation[0]
         while not self._advance(_EVENTS_PER_CALL, max(clock, 1)):
-            if int(record["base"]) + (int(record["heap"][0]) >> WORKER_BITS) >= clock:  # when the next turn begins
+            if int(record["base"]) + (int(record["heap"][0]) >> WORKER_BITS) >= clock:  # start of the next turn
                 return False
         return True
 
     def forget(self) -> None:
-        """Empty the table and the history, as for another game."""
+        """Clear the table and all that was learnt, as for a new game."""
         self.arena.forget()
         self.arena.header["age"] = 0
 
     def _sample(
         self, name: str, board: chess.Board | Subject, depth: int, options: SearchOptions, seed: int
     ) -> VirtualSample:
-        """Return what the search that has just ended did."""
+        """Return the results of the search that has just ended."""
         arena, record = self.arena, self.simulation[0]
         workers, now = arena.worker, int(record["now"])
         seconds = now / TICKS_PER_SECOND
@@ -164,10 +163,10 @@ class Simulator:
         is_enough: Callable[[dict[int, int], int], bool],
         history: int = 0,
     ) -> dict[int, int]:
-        """Return nodes since the start of the search when each depth was finished, by depth.
+        """Search, and return by depth the number of nodes after which each iteration was finished.
 
-        Goes on until `is_enough`, which gets them and the nodes so far every few thousand events, or until the deepest
-        one. history: as in `search`.
+        The search ends at the greatest depth, or when `is_enough`, called every few thousand events with these numbers
+        and the nodes so far, returns True. history: as in `search`.
         """
         self._begin(board, Limits(), options, seed=0, history=history)
         found: dict[int, int] = {}
@@ -190,10 +189,9 @@ class Simulator:
         keep: bool = False,
         history: int = 0,
     ) -> None:
-        """Begin with everything as it is before a first search, but for the table and the history if they are to be
-        kept."""
+        """Set up a search, in the state before a first one. keep: keep table and history."""
         arena, nodes = self.arena, self.arena.frames["node"]
-        for number in np.flatnonzero(arena.stack["state"] != STACK_FREE).tolist():  # an interrupted search was there
+        for number in np.flatnonzero(arena.stack["state"] != STACK_FREE).tolist():  # left by an interrupted search
             for name in ("open", "lock"):
                 nodes[name][number * MAX_PLY : (number + 1) * MAX_PLY] = 0
         arena.stack["open_mask"] = 0
@@ -225,8 +223,7 @@ class Simulator:
                 watch()
 
     def _advance(self, events: int, pause: int = 0) -> bool:
-        """Run this many events more, or all that begin before the clock shows `pause`; returns whether the search is
-        done."""
+        """Run up to `events` turns, all of them before `pause` unless 0; return whether the search is done."""
         arguments = (self.arena.context, self.simulation.ctypes.data, self.locks.ctypes.data)
         state = self._run_virtual(*arguments, events, pause)
         if state < 0:
@@ -234,5 +231,4 @@ class Simulator:
         return bool(state == 1)
 
     def close(self) -> None:
-        """Give the memory back."""
         self.arena.close()

@@ -1,14 +1,13 @@
 """The virtual-time driver: up to 1,024 workers in one process, in the order of their virtual clocks.
 
 The worker with the smallest clock runs the compiled `step` until it has entered one node (or has nothing to do); then
-its clock advances by the cost of what it did. Costs are integers, measured on a real machine (`Costs`), so the same
-position, depth, workers, policy, costs and seed give the same node counts to the last digit. What is modelled, and what
-is not: docs/design/simulator.md.
+its clock advances by the cost of what it did. Costs are integers, measured on a real machine (`Costs`), so that the
+same position, depth, workers, policy, costs and seed give exactly the same node counts. docs/design/simulator.md lists
+what is modelled and what is not.
 
-A search in virtual time ends like a real one: at its depth, at its number of nodes, or when time is up, which every
-worker notices within one node. A worker that finds nothing falls asleep instead of polling for ever: polls cost real
-time, and their outcome cannot change before a node is opened. Each opened node wakes one sleeper, each successful join
-two more.
+A search in virtual time ends like a real one: at its depth, its node limit or its time limit, which every worker
+notices within one node. A worker that finds no work falls asleep instead of polling: polls cost real time, and their
+outcome cannot change before a node is opened. Each opened node wakes one sleeper, each successful join two more.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ from psearch_core.views import (
 )
 
 _MOST_TRANSITIONS = 256
-"""Transitions of one turn without a node: unwinding a deep stack takes one each."""
+"""Most transitions of a turn that enters no node; unwinding a deep stack takes one for each frame."""
 _CLOCK_BITS = 63 - WORKER_BITS
-"""Bits of a clock in the heap: two and a half hours."""
+"""Bits of a clock in the heap, enough for two and a half hours."""
 _LOOKS = 4
-"""Rounds in which the length of a look for work and the lines written meanwhile are made to agree."""
+"""Iterations to find the duration of a poll, which depends on the lines written meanwhile."""
 _SHORTEST_LOOK = 1000
-"""Ticks: a look for work that costs nothing must not be repeated for ever while a lock is held."""
+"""Least ticks of a repeated poll: one without costs would be repeated for ever while a lock is held."""
 _LOCK_SIZE = lock_dtype.itemsize
 
 
@@ -69,7 +68,7 @@ def _push(sim, clock, worker):
 
 @kernel(i64(Simulation))
 def _pop(sim):
-    """Take out the smallest clock and its worker."""
+    """Remove the smallest item from the heap and return it: a clock and its worker."""
     top = sim.heap[0]
     sim.heap_size -= 1
     size = sim.heap_size
@@ -91,16 +90,15 @@ def _pop(sim):
 
 @kernel(boolean(Context, i64))
 def is_held_by_clock(ctx, home):
-    """Stand in for `is_held`: no lock is held between two turns, but for some time on the clock."""
+    """Replace `is_held`: between two turns no lock is really held, but it may be until a later virtual time."""
     return np.int64(lock_at(ctx.lock_times + _LOCK_SIZE * home).free) > ctx.clock
 
 
 @kernel(i64(Context, Simulation))
 def _look(ctx, sim):
-    """Return what a look for work costs a worker that looks again and again: it reads the lines anew that were written
-    since.
+    """Return the cost of a poll by a worker that polls repeatedly, and reads again the lines written since.
 
-    The longer it takes the more lines there are; at most those of all stacks and of all nodes offered.
+    The longer a poll takes, the more lines there are, up to those of all stacks and all offered nodes.
     """
     costs = sim.costs
     if costs.poll == 0 or costs.poll_line == 0 or sim.recent_changes == 0:
@@ -119,7 +117,7 @@ def _look(ctx, sim):
 
 @kernel(void(Context, Simulation, i64))
 def _wake_one(ctx, sim, clock):
-    """Let the worker that sleeps longest look for work."""
+    """Wake the worker that has slept longest, to look for work."""
     if sim.sleepers == 0:
         return
     worker = sim.sleeping[0]
@@ -131,10 +129,10 @@ def _wake_one(ctx, sim, clock):
 
 @kernel(i64(Context, Costs, Worker, i64, i64, i64, i64, i64))
 def _hold(ctx, costs, wk, state, home, stage, moves, closed):
-    """Return for how long the lock is held that a transition took last: for a join, for a value, for the next move.
+    """Return how long the lock that a transition took last is held: for a join, a value, or the next move.
 
-    state: of the worker before; home: the frame whose lock it was to take if its node is open, -1 where that could not
-    be told, and that node's picker stage, moves handed out and `closed` before.
+    state: the worker's state before the transition; home: frame whose lock it takes if the node is open, -1 if that is
+    unknown; stage, moves, closed: that node's picker stage, moves handed out and `closed` before.
     """
     if state == STATE_IDLE and wk.state != STATE_IDLE:
         return np.int64(costs.hold_join)
@@ -150,12 +148,12 @@ def _hold(ctx, costs, wk, state, home, stage, moves, closed):
 
 @kernel(i64(Simulation, i64, i64, i64, i64, boolean, i64, boolean))
 def _take_lock(sim, locks, home, worker, hold, joins, clock, opened):
-    """Return when the worker has done with this node's lock but for `lock`; others wait for as long as it is held.
+    """Take a node's lock for `hold` ticks, during which others wait; return the worker's clock, without `lock`.
 
-    A handover to a worker that waits takes a transfer of its line, and half a transfer until that worker looks: those
-    who wait do so at different moments (`acquire`), so they do not queue for the line as well. joins: it is taken for a
-    join; opened: for a node that no other worker could see before. The time that a worker holds it is part of what it
-    does, and not its own beside that; the handover is, but in a join.
+    A waiting worker gets the lock after a transfer of its cache line, and half a transfer until it looks: waiting
+    workers look at different moments (`acquire`), so they do not queue for the line as well. joins: the lock is taken
+    for a join; opened: for a node that no other worker could see before. The time of holding is part of the worker's
+    other costs; that of the handover is added, except in a join.
     """
     lock = lock_at(locks + _LOCK_SIZE * home)
     free = max(clock, np.int64(lock.free))
@@ -174,7 +172,7 @@ def _take_lock(sim, locks, home, worker, hold, joins, clock, opened):
 
 @kernel(i64(Context, Simulation, Worker, i64))
 def _cost_of_nodes(ctx, sim, wk, nodes):
-    """Return the cost of the nodes that have been searched since `sim.before`, that of sharing memory included."""
+    """Return the cost of the nodes searched since `sim.before`, including that of sharing memory."""
     costs = sim.costs
     searched = wk.counters.qnodes - sim.before.qnodes
     cost = searched * costs.qnode + (nodes - searched) * costs.node
@@ -195,16 +193,16 @@ def _cost_of_nodes(ctx, sim, wk, nodes):
 
 @kernel(i64(Context, Simulation, Worker, i64, i64, boolean))
 def _cost_of_others(ctx, sim, wk, nodes, epoch, was_idle):
-    """Return the cost of what was done since `sim.before` besides nodes, and of the words that many workers read, if
-    another one has written them: the abort epoch, at every node, and how many workers are idle, where the policy asks.
+    """Return the cost of all actions since `sim.before` except nodes. It includes the transfer of words that another
+    worker has written: the abort epoch, read at every node, and the number of idle workers, if the policy reads it.
 
-    nodes: entered since `sim.before`; epoch: that the worker had seen then; was_idle: it had no work then.
+    nodes: nodes entered since `sim.before`; epoch, was_idle: abort epoch seen, and whether the worker was idle, then.
     """
     costs, before, now, worker = sim.costs, sim.before, wk.counters, wk.index
     opens = now.opens - before.opens
     cost = opens * costs.open + (now.joins - before.joins) * costs.join
     if sim.sleepers > 0:
-        cost += 2 * opens * costs.transfer  # who looks for work has read the stack's line: to offer, and to withdraw
+        cost += 2 * opens * costs.transfer  # to offer and to withdraw: polling workers have read the stack's line
     cost += (now.parks + now.adopts - before.parks - before.adopts) * costs.leave
     cost += (now.aborts - before.aborts) * costs.abort + (now.claims - before.claims) * costs.claim
     if nodes > 0 and wk.seen_epoch != epoch and epoch >= 0:
@@ -221,10 +219,9 @@ def _cost_of_others(ctx, sim, wk, nodes, epoch, was_idle):
 
 @kernel(i64(Context, Simulation, i64, i64, i64))
 def _run_turn(ctx, sim, worker, clock, locks):
-    """Let a worker run until it has entered a node or is idle; returns its clock, the waiting for locks included.
+    """Run a worker until it has entered a node or is idle; return its clock, including the waiting for locks.
 
-    The last lock of a turn costs `lock`; those before are waited for where they are held for some time. They are
-    booked as if all were taken when the turn begins.
+    The last lock costs `lock`; earlier ones count if they are held for a time, as if taken at the start of the turn.
     """
     wk = worker_of(ctx, worker)
     nodes = wk.nodes
@@ -261,7 +258,7 @@ def _run_turn(ctx, sim, worker, clock, locks):
 
 @kernel(i64(Context, Simulation, i64, i64, i64))
 def _turn(ctx, sim, worker, clock, locks):
-    """Run one turn of one worker; returns its new clock, or -1 when it has fallen asleep."""
+    """Run one turn of a worker; return its new clock, or -1 if it falls asleep."""
     wk = worker_of(ctx, worker)
     now, before = wk.counters, sim.before
     begun = clock
@@ -276,7 +273,7 @@ def _turn(ctx, sim, worker, clock, locks):
     cost = _cost_of_nodes(ctx, sim, wk, nodes) + _cost_of_others(ctx, sim, wk, nodes, epoch, was_idle)
     is_idle = wk.state == STATE_IDLE
     joined_at = clock + sim.costs.join
-    if sim.costs.jitter != 0:  # longer by a random part of the jitter
+    if sim.costs.jitter != 0:  # increase the cost by a random part of the jitter
         sim.random += SPLITMIX_STEP
         draw = np.int64(splitmix64(sim.random) & np.uint64(0xFFFF))
         cost += (cost * sim.costs.jitter >> 16) * draw // 65536
@@ -288,7 +285,7 @@ def _turn(ctx, sim, worker, clock, locks):
     if now.opens != before.opens:
         _wake_one(ctx, sim, clock)
     if has_joined:
-        # the others have seen the same offer at the same time: two more for each that joins, so all come at once
+        # sleepers would have seen the same offer at the same time: each join wakes two more, so all come at once
         _wake_one(ctx, sim, begun)
         _wake_one(ctx, sim, begun)
     if was_idle and has_joined:
@@ -296,7 +293,7 @@ def _turn(ctx, sim, worker, clock, locks):
     if is_idle and (not was_idle or has_joined):
         sim.idle_since[worker] = clock
     elif was_idle and is_idle and not has_joined:
-        # an offer that was out of moves has been withdrawn by now, one that was held will be free: look again
+        # poll again after a failed join or a held lock: that offer is withdrawn by now, or will be free
         if now.failed_joins == before.failed_joins and now.held_offers == before.held_offers:
             return -1
         return clock + max(_look(ctx, sim), np.int64(_SHORTEST_LOOK))
@@ -305,11 +302,10 @@ def _turn(ctx, sim, worker, clock, locks):
 
 @entry(i64(i64, i64, i64, i64, i64), VIRTUAL)
 def run_virtual(context, simulation, locks, max_events, pause):
-    """Run until the search is done, for `max_events` turns, or while turns begin before `pause`; 1 when it is done, 2
-    when no turn begins before `pause`.
+    """Run turns; return 1 when the search is done, 2 when no turn begins before `pause`, 0 after `max_events`, else -1.
 
-    context, simulation: addresses of the records; locks: address of a `lock_dtype` for each frame, zero at the start;
-    pause: a clock, 0 none.
+    context, simulation: addresses of the records; locks: address of zeroed `lock_dtype` records, one for each frame;
+    pause: a clock, 0 for none. -1 means that all workers sleep.
     """
     ctx = context_at(context)
     sim = simulation_at(simulation)
@@ -319,7 +315,7 @@ def run_virtual(context, simulation, locks, max_events, pause):
         if atomic_load(done_of(hd)) != 0:
             return 1
         if sim.heap_size == 0:
-            return -1  # all workers sleep and the search is not done: a bug
+            return -1  # the search is not done: a bug
         if 0 < pause <= sim.base + (sim.heap[0] >> WORKER_BITS):
             return 2
         top = _pop(sim)
@@ -327,7 +323,7 @@ def run_virtual(context, simulation, locks, max_events, pause):
         sim.events += 1
         sim.now = sim.base + (top >> WORKER_BITS)
         if sim.now - sim.base >> (_CLOCK_BITS - 1) != 0:
-            passed = (sim.now - sim.base) << WORKER_BITS  # the clocks in the heap count from now: none is earlier
+            passed = (sim.now - sim.base) << WORKER_BITS  # clocks in the heap now count from `now`: none is earlier
             for i in range(sim.heap_size):
                 sim.heap[i] -= passed
             sim.base = sim.now
@@ -335,7 +331,7 @@ def run_virtual(context, simulation, locks, max_events, pause):
             stop_all(ctx)
         elapsed = sim.now - sim.window_began
         if elapsed >= max(sim.costs.poll, np.int64(1)):
-            # once in the time of a look for work, or later: how many lines were written that it reads
+            # measured over at least the time of a poll: lines written that a poll reads
             sim.recent_changes = (sim.changes - sim.window_changes) * sim.costs.poll // elapsed
             sim.window_began, sim.window_changes = sim.now, sim.changes
         clock = _turn(ctx, sim, worker, sim.now, locks)
@@ -350,8 +346,7 @@ def run_virtual(context, simulation, locks, max_events, pause):
 
 @entry(void(i64, i64), VIRTUAL)
 def begin_virtual(context, simulation):
-    """Have all workers begin, and set their clocks to zero; `costs`, `cold`, `random` and `deadline` must have been
-    set."""
+    """Start all workers with their clocks at zero; `costs`, `cold`, `random` and `deadline` must have been set."""
     ctx = context_at(context)
     sim = simulation_at(simulation)
     sim.now = sim.base = sim.heap_size = sim.sleepers = sim.events = sim.waited = 0

@@ -1,7 +1,7 @@
-"""Binary files of chess, read by python-chess: opening books in Polyglot's format, and Syzygy tables at the root.
+"""Opening books in Polyglot's format and Syzygy tables, read by python-chess. Tables are probed for the root only.
 
-What is added here is what python-chess does not check in a file, and what a table cannot know: the half-move clock, the
-repetitions of the game so far, and mate. Inside the search nothing is probed.
+This module adds checks of the files that python-chess does not make, and facts that a table does not know: the
+half-move clock, the repetitions of the game so far, and mate.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ import numpy as np
 from psearch.results import WON_CP, Info, PsearchError, Result
 
 _COPIED = 64 << 20
-"""Files up to this size are copied: all books, and all tables of five men."""
+"""Largest size of a file, in bytes, that is copied: all books, and all tables of five men."""
 _ENTRY_BYTES = 16
 _FIFTY_MOVES = 100
 """Plies without capture or pawn move after which the game is drawn."""
 
 WIN, CURSED_WIN, DRAW, BLESSED_LOSS, LOSS = 2, 1, 0, -1, -2
-"""Cursed: won but for the fifty-move rule; blessed: lost but for it."""
+"""Results of a table. A cursed win and a blessed loss are draws by the fifty-move rule."""
 
 _REST_OF_64 = 16
-"""The size of any table, modulo 64."""
+"""Size of any table in bytes, modulo 64."""
 _MOST_NAMED = 4
 
 _DTZ_OF_ZEROING = {WIN: 1, CURSED_WIN: 101, DRAW: 0, BLESSED_LOSS: -101, LOSS: -1}
-"""By convention, DTZ beyond 100 says that the fifty-move rule takes the result away."""
+"""DTZ before a capture or pawn move, by result. By convention, a DTZ beyond 100 is a draw by the fifty-move rule."""
 
 
 def _file_bytes(path: str) -> mmap.mmap:
-    """Return the bytes of a regular file, as python-chess's readers take them. Raises OSError.
+    """Return the bytes of a regular file for python-chess's readers. Raises OSError.
 
-    A mapped file that is cut short while it is in use, or that the disk fails to give, ends the whole program (SIGBUS).
-    So small files are copied into memory; larger ones are mapped.
+    Small files are copied into memory, larger ones are mapped: a mapped file that is cut short while it is in use, or
+    that the disk fails to read, ends the whole program (SIGBUS).
     """
-    # a pipe without a writer would not even let itself be opened otherwise
+    # nonblocking, since opening a pipe without a writer would block
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
@@ -60,7 +60,7 @@ def _file_bytes(path: str) -> mmap.mmap:
 
 
 class Book(chess.polyglot.MemoryMappedReader):
-    """An open book; a context manager. Raises PsearchError when the file is not one."""
+    """An open book; a context manager. Raises PsearchError when the file is not a book."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -69,7 +69,7 @@ class Book(chess.polyglot.MemoryMappedReader):
             raise PsearchError(f"cannot read the book {path!r}: {getattr(error, 'strerror', None) or error}") from None
         problem = ""
         if len(self.mmap) % _ENTRY_BYTES:
-            problem = f"{len(self.mmap):,} bytes are no whole number of entries"
+            problem = f"{len(self.mmap):,} bytes are not a whole number of entries"
         elif not _is_in_order(self.mmap):
             problem = "its entries are not in the order of their keys"
         if problem:
@@ -77,50 +77,46 @@ class Book(chess.polyglot.MemoryMappedReader):
             raise PsearchError(f"{path} is not a Polyglot book: {problem}")
 
     def __len__(self) -> int:
-        """Entries: moves, not positions."""
+        """Return the number of entries, which are moves, not positions."""
         return len(self.mmap) // _ENTRY_BYTES
 
     def pick(self, board: chess.Board, random: Random) -> chess.Move | None:
-        """Return a legal move of the book, drawn in proportion to the weights, or None. Moves of weight 0 are never
-        drawn."""
+        """Return a random legal move of the book, with probabilities in proportion to the weights, or None."""
         try:
             return self.weighted_choice(board, random=random).move
         except IndexError:
             return None
 
     def expected(self, board: chess.Board) -> chess.Move | None:
-        """Return the move that the book gives most weight, or None."""
+        """Return the move with the largest weight, or None."""
         entry = self.get(board)
         return None if entry is None else entry.move
 
 
 def _is_in_order(entries: mmap.mmap) -> bool:
-    """Whether a binary search finds what is there."""
+    """Tell whether the keys are sorted, as a binary search needs."""
     keys = np.frombuffer(entries, ">u8")[::2]
     return bool((keys[1:] >= keys[:-1]).all())
 
 
 @dataclass(frozen=True)
 class RootProbe:
-    """What the tables say about a position, for the side to move."""
+    """The tables' verdict on a position, for the side to move."""
 
     wdl: int
-    """2 win, 1 win that the fifty-move rule makes a draw, 0 draw, -1 and -2 the same for losses. The half-move clock
-    and repetitions of the game count."""
+    """Result, from `WIN` to `LOSS`, with the half-move clock and the repetitions of the game."""
     dtz: int
-    """plies to the next capture or pawn move, or to mate, if both sides play for it; negative if lost, 0 if drawn.
-    The tables may be one ply out."""
+    """Plies to the next capture or pawn move, or to mate, if both sides play for it; negative if lost, 0 if drawn. The
+    tables may be wrong by one ply."""
     best: list[chess.Move]
-    """the moves that keep the result, the one with the most progress first"""
+    """Moves that keep the result, the one with the most progress first."""
     hits: int
-    """root moves that were looked up"""
+    """Number of root moves that were looked up."""
 
     def scored(self, info: Info) -> Info:
-        """Return a report of the search with the tables' score: won or lost, unless the mate is in sight, else a draw.
-
-        Of moves that do not keep the result it is the search's own.
-        """
-        import chess.engine  # it takes long, for asyncio
+        """Return a report of the search with the tables' score: won, lost or drawn. A mate that the search has found is
+        kept, and so is the score of a move that does not keep the result."""
+        import chess.engine  # slow to import, because of asyncio
 
         relative = info.score.relative
         if info.pv and info.pv[0] not in self.best:
@@ -131,13 +127,13 @@ class RootProbe:
         return replace(info, score=chess.engine.PovScore(chess.engine.Cp(value), info.score.turn), bound="exact")
 
     def scored_result(self, result: Result) -> Result:
-        """Return the answer of the search with the tables' scores."""
+        """Return the result of the search with the tables' scores."""
         return replace(result, info=self.scored(result.info), lines=[self.scored(line) for line in result.lines])
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """A root move and what it leads to, for the side that plays it."""
+    """A root move and its outcome, for the side that plays it."""
 
     move: chess.Move
     wdl: int
@@ -147,20 +143,17 @@ class _Outcome:
 
     @property
     def merit(self) -> tuple[int, ...]:
-        """How much progress it makes, the larger the better.
-
-        A win: mate, then what has not been on the board before, then the shortest way to the next capture or pawn
-        move. A loss: the longest. A draw is a draw.
-        """
+        """Order of the moves; the largest is the best. For wins: mate, then new positions, then the shortest way to the
+        next capture or pawn move. For losses: the longest way."""
         if self.wdl > 0:
             return (self.wdl, int(self.mates), int(not self.repeats), -self.dtz)
         return (self.wdl, 0, 0, -self.dtz)
 
     def rank(self, clock: int, has_repeated: bool) -> tuple[int, ...]:
-        """Return what moves that are equally good have in common: Stockfish's rule.
+        """Return the rank, which equally good moves share, by Stockfish's rule.
 
-        All sure wins are one rank, until a position has come twice: from then on progress counts. All losses are one
-        rank as long as the fifty-move rule is far, then the longest is best.
+        All sure wins have the same rank until a position has occurred twice; from then on progress counts. All losses
+        have the same rank while the fifty-move rule is far; then the longest is the best.
         """
         if self.wdl == WIN and not has_repeated:
             return (WIN,)
@@ -170,31 +163,31 @@ class _Outcome:
 
 
 class _CheckedTable(chess.syzygy.Table):
-    """A table whose file is checked when it is opened, for python-chess does not check what it reads."""
+    """A table that checks its file on opening, which python-chess does not do."""
 
     def __init__(self, path: str, *, variant: type[chess.Board]) -> None:
         super().__init__(path, variant=variant)
         self._named = (self.key, self.mirrored_key)
-        """by the name of the file; `key` becomes what the header says"""
+        """Keys by the name of the file; `key` is later set by the header."""
 
     def init_mmap(self) -> None:
         if self.data is None:
             data = _file_bytes(self.path)
             if len(data) % 64 != _REST_OF_64:
                 data.close()
-                raise OSError(f"{self.path}: {len(data):,} bytes are no size of a table")
+                raise OSError(f"{self.path}: {len(data):,} bytes is not a possible size of a table")
             self.data = data
 
     def check_pieces(self, orders: Iterable[Sequence[int]]) -> None:
-        """Raise OSError when the pieces in the header are not those of the file's name: a probe would look for the
-        squares of a piece that the board does not have, for ever."""
+        """Raise OSError when the pieces in the header are not those of the file's name. A probe would otherwise never
+        end, looking for the squares of a piece that is not on the board."""
         if {chess.syzygy.recalc_key(list(pieces)) for pieces in orders} != {self.key} or self.key not in self._named:
-            self.initialized = False  # so that the next probe does not take it for checked
+            self.initialized = False  # so that the next probe checks it again
             raise OSError("its pieces are not those of its name")
 
 
 class _WdlTable(_CheckedTable, chess.syzygy.WdlTable):
-    """Win, draw or loss."""
+    """A checked table of wins, draws and losses."""
 
     def init_table_wdl(self) -> None:
         if not self.initialized:
@@ -204,7 +197,7 @@ class _WdlTable(_CheckedTable, chess.syzygy.WdlTable):
 
 
 class _DtzTable(_CheckedTable, chess.syzygy.DtzTable):
-    """Plies to the next capture or pawn move."""
+    """A checked table of plies to the next capture or pawn move."""
 
     def init_table_dtz(self) -> None:
         if not self.initialized:
@@ -213,7 +206,7 @@ class _DtzTable(_CheckedTable, chess.syzygy.DtzTable):
 
 
 class _Tables(chess.syzygy.Tablebase):
-    """python-chess's tables, each checked; what is not one is left out, and listed in `problems`."""
+    """Tables of python-chess with checks; invalid files are left out, and listed in `problems`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -234,11 +227,8 @@ class _Tables(chess.syzygy.Tablebase):
 
 
 class RootProber:
-    """Syzygy tables of one or more folders; a context manager.
-
-    path: folders, separated by `:` as in UCI's SyzygyPath. Raises PsearchError when no table is found in any. Tables
-    are opened when they are needed.
-    """
+    """Syzygy tables of one or more folders; a context manager. path: folders, separated by `:` as in UCI's SyzygyPath.
+    Raises PsearchError when no folder has a table. Tables are opened on demand."""
 
     def __init__(self, path: str) -> None:
         self._tables = _Tables()
@@ -262,12 +252,12 @@ class RootProber:
                 have, are = ("tables have", "are") if len(names) > 1 else ("table has", "is")
                 reasons.append(f"{len(names):,} endgame {have} no {kind} and {are} not used: {shown}")
         self.problems = self._tables.problems + reasons
-        """what is wrong, a line each; the rest is used"""
+        """Problems, one line each; all other tables are used."""
         if not self.files:
             self.close()
             raise PsearchError(self.problems[0] if self.problems else "no Syzygy tables: no folder is named")
         self.most_pieces = max(len(name.replace("v", "")) for name in (*wdl, *dtz))
-        """pieces on the board, kings and pawns too, in the largest table that was found"""
+        """Number of pieces of the largest table, including kings and pawns."""
 
     def __enter__(self) -> RootProber:
         return self
@@ -280,22 +270,22 @@ class RootProber:
         self._tables.close()
 
     def probe(self, board: chess.Board) -> RootProbe | None:
-        """Return the moves that keep the result by the tables; the board's move stack counts as the game's history.
+        """Return the tables' verdict on a position; the board's move stack counts as the game's history.
 
-        None when they do not hold it: too many pieces, castling rights, no legal move, or a table that is missing (WDL
-        and DTZ of the position and of every capture and promotion are needed). Raises PsearchError for a file that is
-        damaged so that it shows: tables have no checksum that could be verified quickly.
+        None if the tables do not have it: too many pieces, castling rights, no legal move, or a missing table (WDL and
+        DTZ of the position and of every capture and promotion are needed). Raises PsearchError for damage that shows in
+        the probe; tables have no checksum that could be verified quickly.
         """
         if chess.popcount(board.occupied) > self.most_pieces or board.clean_castling_rights():
             return None
         position = board.copy()
-        position.castling_rights = chess.BB_EMPTY  # a right without its rook would be refused
+        position.castling_rights = chess.BB_EMPTY  # python-chess refuses a right without its rook
         try:
             outcomes = [self._outcome(position, move) for move in board.legal_moves]
         except chess.syzygy.MissingTableError:
             return None
         except Exception as error:
-            # python-chess does not check what it reads: there is hardly an exception that damage cannot lead to
+            # python-chess does not check what it reads: damage can lead to almost any exception
             reason = f"{type(error).__name__}: {error}"
             raise PsearchError(f"damaged endgame table for {board.fen()}: {reason}") from None
         if not outcomes:
@@ -308,7 +298,6 @@ class RootProber:
         return RootProbe(top.wdl, top.dtz, best, hits)
 
     def _outcome(self, position: chess.Board, move: chess.Move) -> _Outcome:
-        """What a legal move leads to."""
         clock, zeroing = position.halfmove_clock, position.is_zeroing(move)
         position.push(move)
         try:
@@ -317,16 +306,15 @@ class RootProber:
             if position.is_fifty_moves() or position.is_repetition(3):
                 return _Outcome(move, DRAW, 0)
             if zeroing:
-                # the tables count from here, so their verdict holds as it stands
+                # the clock restarts here, so the tables' result is right
                 wdl = -self._tables.probe_wdl(position)
                 return _Outcome(move, wdl, _DTZ_OF_ZEROING[wdl])
             after = self._tables.probe_dtz(position)
             if after == 0:
                 return _Outcome(move, DRAW, 0)
             dtz = 1 - after if after < 0 else -1 - after
-            # Tables may be one ply out, but not where it would change the verdict for a fresh clock. So of a sum of
-            # exactly 100 nothing is known once the clock runs: a win is claimed, and a loss given up, only when it is
-            # certain.
+            # Tables may be wrong by one ply, except where it would change the result for a new clock. So with a running
+            # clock a sum of exactly 100 is uncertain, and counts as a draw by the fifty-move rule.
             total = abs(dtz) + clock
             in_time = total < _FIFTY_MOVES or (clock == 0 and total == _FIFTY_MOVES)
             wdl = (WIN if in_time else CURSED_WIN) if dtz > 0 else (LOSS if in_time else BLESSED_LOSS)
@@ -336,7 +324,7 @@ class RootProber:
 
 
 def _has_repeated(board: chess.Board) -> bool:
-    """Whether a position has come twice since the last capture or pawn move."""
+    """Tell whether a position has occurred twice since the last capture or pawn move."""
     position = board.copy()
     seen = {position.epd()}
     while position.halfmove_clock and position.move_stack:

@@ -1,5 +1,5 @@
-"""Suites of EPD or FEN, one position a line: with what is right to play there, or with expected move path counts
-(`FEN ;D1 20 ;D2 400`)."""
+"""Suites of positions in EPD or FEN, one per line, with the solutions, or with expected counts of perft (`FEN ;D1 20
+;D2 400`)."""
 
 from __future__ import annotations
 
@@ -18,48 +18,46 @@ from psearch.text.source import Source, parse_lines, read_source
 from psearch.text.values import quoted, shown
 
 _OPERATION = re.compile(r'\s*([A-Za-z][\w-]*)\s*[:=]?(?:\s*"((?:[^"\\]|\\.)*)(?:"|$)|([^;]*))')
-"""An operation: a text in quotes, or anything up to the next semicolon."""
+"""Pattern of an operation: a text in quotes, or anything up to the next semicolon."""
 _MISSED_END = re.compile(r"\s(?=(?:[abd]m|id|ce|ac[dns]|pv|eco)\s)")
-"""Where a semicolon was forgotten behind moves."""
+"""Pattern of the place after moves where a semicolon was forgotten."""
 _REMARK = re.compile(r"\s*(?://|[#%;])")
 _MATE = re.compile(r"[+#M]*(-?)[+#M]*([0-9]{1,3})")
-"""A distance to mate: `2`, `#2`, `#-2`"""
+"""Pattern of a distance to mate: `2`, `#2`, `#-2`."""
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _COUNT = re.compile(r"D([0-9]{1,3})\s+([0-9]{1,40})", re.IGNORECASE)
 _MOST_PIECES = 16
-"""Pieces per side; a position with more can have more moves than a move list holds."""
+"""Most pieces per side; a position with more can have more moves than a move list holds."""
 _POINTS = re.compile(r"\s*[^\s=,]+(?:=[QRBNqrbn])?[+#]?\s*=\s*[0-9]{1,6}\s*")
-"""one of `Nf3=10, e8=Q+=7`: the comment c0 of the Strategic Test Suite"""
+"""Pattern of one move of `Nf3=10, e8=Q+=7`, the comment c0 of the Strategic Test Suite."""
 
 
 @dataclass(frozen=True)
 class SuitePosition:
-    """One line of a suite."""
+    """One position of a suite."""
 
     name: str
-    """the operation `id`, or `line N`"""
+    """Operation `id`, or `line N`."""
     board: chess.Board
     best: tuple[chess.Move, ...] = ()
-    """`bm`"""
+    """Best moves (`bm`)."""
     avoid: tuple[chess.Move, ...] = ()
-    """`am`"""
+    """Moves to avoid (`am`)."""
     mate: int | None = None
-    """moves to mate, negative when being mated: `dm`, or `bm #2`"""
+    """Moves to mate, negative for the side that is mated (`dm`, or `bm #2`)."""
     points: dict[chess.Move, int] = field(default_factory=dict)
-    """points by move, in the manner of the Strategic Test Suite"""
+    """Points by move, as in the Strategic Test Suite."""
     line: int = 0
-    """its number in the file, from 1"""
-    operations: dict[str, str] = field(default_factory=dict)
-    """all of them as they are written, by their names in small letters"""
+    """Number of the line in the file, from 1."""
 
     @property
     def is_about_moves(self) -> bool:
-        """Whether a move is right or wrong; else the distance to mate is what is asked, if anything."""
+        """True if the goal is a move; else it is the distance to mate, if anything."""
         return bool(self.best or self.avoid)
 
     @property
     def scored(self) -> bool:
-        """Whether there is a right and a wrong."""
+        """True if the position has a goal."""
         return self.is_about_moves or self.mate is not None
 
     @property
@@ -72,15 +70,13 @@ class SuitePosition:
 
 
 def read_positions(source: Source, refuse: Callable[[str], None] | None = None) -> Iterator[SuitePosition]:
-    """Return the positions of a suite, one after the other; lines that are empty or remarks are left out.
-
-    A line that is malformed is left out, and `refuse` is told which and why; without `refuse` it raises PsearchError.
-    """
+    """Yield the positions of a suite; empty lines and remarks are left out. A malformed line is left out, and `refuse`
+    is called with a message; without `refuse` this raises PsearchError."""
     return parse_lines(source, _parse_line, _REMARK, refuse)
 
 
 def parse_suite(source: Source, refuse: Callable[[str], None] | None = None) -> list[SuitePosition]:
-    """Return every position of a suite. Raises PsearchError as `read_positions` does, and when there is no position."""
+    """Return all positions of a suite, as `read_positions` does. Raises PsearchError, also when there are none."""
     found = list(read_positions(source, refuse))
     if not found:
         raise PsearchError(f"{source.name} has no positions")
@@ -88,10 +84,8 @@ def parse_suite(source: Source, refuse: Callable[[str], None] | None = None) -> 
 
 
 def read_suite(file: str, refuse: Callable[[str], None] | None = None) -> list[SuitePosition]:
-    """Return positions of a file, `-` for standard input, without those that have no legal move.
-
-    refuse: see `read_positions`. Raises PsearchError naming file and line.
-    """
+    """Return the positions of a file that have a legal move; `-` is standard input. refuse: see `read_positions`.
+    Raises PsearchError, which names file and line."""
     positions = parse_suite(read_source(file), refuse)
     found = [position for position in positions if any(position.board.legal_moves)]
     if not found:
@@ -100,7 +94,7 @@ def read_suite(file: str, refuse: Callable[[str], None] | None = None) -> list[S
 
 
 def _parse_line(text: str, number: int) -> SuitePosition:
-    """A position and its operations; a FEN's two counters may stand between them."""
+    """Parse a position and its operations; the two counters of a FEN may stand between them."""
     board, rest = split_position(text)
     operations = _operations(rest)
     announced = _MATE.fullmatch(operations.get("bm", ""))
@@ -108,7 +102,7 @@ def _parse_line(text: str, number: int) -> SuitePosition:
     given = operations.get("dm", operations.get("bm") if is_mate else None)
     distance = _MATE.fullmatch(given.strip()) if given is not None else None
     if given is not None and distance is None:
-        raise ValueError(f"{shown(given)} is no distance to mate")
+        raise ValueError(f"{shown(given)} is not a distance to mate")
     return SuitePosition(
         name=operations.get("id") or f"line {number}",
         board=board,
@@ -117,12 +111,11 @@ def _parse_line(text: str, number: int) -> SuitePosition:
         mate=(int(distance[1] + distance[2]) or None) if distance else None,
         points=_read_points(board, operations),
         line=number,
-        operations=operations,
     )
 
 
 def _operations(text: str) -> dict[str, str]:
-    """What the operations say, without the quotes, by name. Raises ValueError for what is none."""
+    """Return the values of the operations, without quotes, by name. Raises ValueError for any other text."""
     found = {}
     at = 0
     while at < len(text):
@@ -140,7 +133,7 @@ def _operations(text: str) -> dict[str, str]:
         elif _REMARK.match(text, at):
             break
         else:
-            raise ValueError(f"{shown(text[at:])} is no operation")
+            raise ValueError(f"{shown(text[at:])} is not an operation")
     return found
 
 
@@ -154,10 +147,8 @@ def _moves(board: chess.Board, operations: dict[str, str], name: str) -> tuple[c
 
 
 def _read_points(board: chess.Board, operations: dict[str, str]) -> dict[chess.Move, int]:
-    """Points by move: the lists c8 (points) and c9 (UCI) or c7 (SAN), or else c0 like `Nf3=10, e5=4`.
-
-    Comments that are not of that form are comments.
-    """
+    """Return points by move, from the lists c8 (points) and c9 (UCI) or c7 (SAN), or else from c0 such as `Nf3=10,
+    e5=4`. Other comments give no points."""
     numbers = operations.get("c8", "").split()
     parts = operations.get("c0", "").split(",")
     for name in ("c9", "c7"):
@@ -179,13 +170,13 @@ def _read_points(board: chess.Board, operations: dict[str, str]) -> dict[chess.M
 
 @dataclass(frozen=True)
 class PerftCase:
-    """One line of a suite."""
+    """A position with expected counts of perft."""
 
     source: str
-    """file and line number, for messages"""
+    """File and number of the line, for messages."""
     board: chess.Board
     counts: dict[int, int]
-    """expected number of move paths by depth"""
+    """Expected count by depth."""
 
 
 class PerftOutcome(Enum):
@@ -197,13 +188,13 @@ class PerftOutcome(Enum):
 
 @dataclass(frozen=True)
 class PerftCheck:
-    """One expected count, and what became of it."""
+    """The check of one expected count."""
 
     case: PerftCase
     depth: int
     outcome: PerftOutcome
     nodes: int = 0
-    """what perft counted; 0 when it was not run"""
+    """Count of perft; 0 when it was not run."""
     seconds: float = 0.0
 
     @property
@@ -214,15 +205,13 @@ class PerftCheck:
 
 
 def read_perft_suite(file: str) -> list[PerftCase]:
-    """Return the cases of a suite file; `-` is standard input. Raises PsearchError naming file and line."""
+    """Return the cases of a file; `-` is standard input. Raises PsearchError, which names file and line."""
     return parse_perft_suite(read_source(file))
 
 
 def parse_perft_suite(source: Source) -> list[PerftCase]:
-    """Return the cases of a suite; lines that are empty or begin with # are left out.
-
-    Raises PsearchError for the first line that is malformed, with its number, and when there is no case.
-    """
+    """Return the cases of a suite; empty lines and lines that begin with # are left out. Raises PsearchError for the
+    first malformed line, and when there is no case."""
 
     def parse(line: str, number: int) -> PerftCase:
         position, *operations = line.split(";")
@@ -252,11 +241,8 @@ def check_suite(
     cases: Iterable[PerftCase],
     max_nodes: int,
 ) -> Iterator[PerftCheck]:
-    """Run every expected count up to `max_nodes`, in the order of lines and depths.
-
-    `perft` gives the counts per root move and the seconds it took. Positions with more than 16 pieces of one
-    colour are reported as unsupported.
-    """
+    """Check every expected count up to `max_nodes`, in the order of lines and depths. `perft` returns the counts by
+    root move, and the seconds. Positions with more than 16 pieces of one colour are reported as unsupported."""
     for case in cases:
         board = case.board
         crowded = any(chess.popcount(board.occupied_co[color]) > _MOST_PIECES for color in chess.COLORS)

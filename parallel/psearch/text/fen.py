@@ -1,4 +1,4 @@
-"""Positions as users and programs write them: FEN, X-FEN, Shredder-FEN, the first fields of an EPD."""
+"""Reads positions in the notations of users and programs: FEN, X-FEN, Shredder-FEN, the first fields of an EPD."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from psearch.results import PsearchError
 from psearch.text.values import quoted
 
 _MAX_CLOCK = 10_000
-"""Largest half-move clock or move number accepted; no game is longer, and kernels hold these in few bits."""
+"""Largest half-move clock and move number; no game is longer, and kernels store them in few bits."""
 
 _READ_AS = {
     **dict.fromkeys(map(ord, "\"'`´“”„‟‘’‚‛«»‹›[]_"), " "),  # noqa: RUF001  # quotes, and the blanks of an address
     **dict.fromkeys(map(ord, "‐‑‒–—―−﹘﹣－"), "-"),  # noqa: RUF001
 }
-"""What stands around a FEN in programs, files and mails, and what word processors make of a dash."""
+"""Characters that are read as blanks or dashes: quotes and brackets around a FEN, and the dashes of word processors."""
 _UNSEEN = dict.fromkeys(map(ord, "\ufeff\u200b\u200c\u200d\u200e\u200f\u2060"))
 _WORD = re.compile(r"\S+")
 _LABEL = re.compile(r"\s*(?:(?:position|fen)\b\s*[:=]?\s*)*", re.IGNORECASE)
@@ -32,11 +32,11 @@ _OPTIONAL = (
     (f"half-move clock must be a number from 0 to {_MAX_CLOCK}", _NUMBER),
     (f"move number must be a number from 0 to {_MAX_CLOCK}", _NUMBER),
 )
-"""The fields behind the side to move: each can be told from those behind it, so that any may be left out."""
+"""Fields after the side to move. Each differs from those after it, so that any may be missing."""
 _OPCODE = re.compile(
     r"((?i:[abds]m|p[mv]|ac[dns]|c[0-9]|ce|eco|fmvn|hmvc|id|nic|noop|rc|tc[grs][is]|v[0-9])|D[0-9]+)[:=]?"
 )
-"""The operations of an EPD. No other word stands behind the fields: it would be a move whose `moves` is missing."""
+"""Pattern of an EPD operation. No other word may follow the fields: it would be a move without the word `moves`."""
 _COUNTERS = (("hmvc", 2), ("fmvn", 3))
 _TURNS = {"w": chess.WHITE, "W": chess.WHITE, "b": chess.BLACK, "B": chess.BLACK}
 
@@ -63,33 +63,33 @@ _ODD_BUT_PLAYABLE = (
     | chess.STATUS_TOO_MANY_WHITE_PIECES
     | chess.STATUS_TOO_MANY_BLACK_PIECES
 )
-"""What move generation does not mind, and perft suites contain."""
+"""Flaws of positions in perft suites that do not disturb move generation."""
 
 
 def parse_position(text: str | Sequence[str], *, strict: bool = True, chess960: bool | None = None) -> chess.Board:
     """Return the position that a FEN describes.
 
-    `text` is `startpos` or a FEN, whole or as words. What is only written oddly is read as it is meant: quotes,
-    brackets and the words `position` and `fen` around it, dashes of any kind, capitals, castling rights in any order
-    and in both notations, operations of an EPD behind the fields, of which only the counters are read. Any field
-    behind the side to move may be left out. What cannot be true is dropped: rights without king and rook, an en
-    passant square that no pawn has just passed over, counters that no game has.
+    `text` is `startpos` or a FEN, as a string or as words. Unusual notation is accepted: quotes, brackets and the words
+    `position` and `fen` around it, dashes of any kind, capitals, castling rights in any order and in both notations,
+    operations of an EPD after the fields, of which only the counters are read. Any field after the side to move may be
+    missing. Impossible values are dropped: castling rights without king and rook, an en passant square that no pawn has
+    just passed, counters that no game has.
 
-    chess960: None makes a Chess960 board where castling needs it (file letters, or a king or rook with a right that
-    is not on its standard square), False by the squares alone, True always. A side's `KQ` mean Chess960 only where
-    each has a rook; a right without one shows that the letters are left over from standard chess.
+    chess960: None makes a Chess960 board if castling needs it (file letters, or a king or rook with a right that is not
+    on its standard square), False only by the squares, True always. A side's `KQ` mean Chess960 only if both have a
+    rook; a right without one shows that the letters are left over from standard chess.
 
-    With `strict=False` positions pass that no game can reach but whose moves are well defined (impossible checks, too
-    many pieces), as perft suites have them. Raises PsearchError, one line saying what is wrong.
+    `strict=False` accepts positions that no game can reach but whose moves are well defined (impossible checks, too
+    many pieces), as in perft suites. Raises PsearchError, whose text is one line.
     """
     return split_position(text if isinstance(text, str) else " ".join(text), strict=strict, chess960=chess960)[0]
 
 
 def split_position(text: str, *, strict: bool = True, chess960: bool | None = None) -> tuple[chess.Board, str]:
-    """Return the position at the beginning of a line, as `parse_position` reads it, and the text behind it: what an EPD
-    says of it. Raises PsearchError for what `parse_position` refuses."""
+    """Return the position at the beginning of a line, and the text after it, such as the operations of an EPD. Accepts
+    and raises what `parse_position` does."""
     text = text.translate(_UNSEEN)
-    plain = text.translate(_READ_AS)  # of the same length
+    plain = text.translate(_READ_AS)  # has the same length
     begin = _LABEL.match(plain)
     words = list(_WORD.finditer(plain.partition(";")[0], begin.end() if begin else 0))
     rest = text[len(plain.partition(";")[0]) :].lstrip("; \t")
@@ -98,7 +98,7 @@ def split_position(text: str, *, strict: bool = True, chess960: bool | None = No
     if words[0][0].casefold() == "startpos":
         if len(words) > 1 and not _OPCODE.fullmatch(words[1][0]):
             others = plain[words[1].start() :]
-            raise PsearchError(f"bad FEN: startpos stands by itself, not before {quoted(others)}")
+            raise PsearchError(f"bad FEN: startpos must stand alone, without {quoted(others)}")
         return chess.Board(chess960=bool(chess960)), text[words[1].start() :] if len(words) > 1 else rest
     if len(words) < 2:
         is_board = words[0][0].count("/") == 7
@@ -128,8 +128,8 @@ def split_position(text: str, *, strict: bool = True, chess960: bool | None = No
 
 
 def drop_impossible(board: chess.Board, *, strict: bool = True) -> None:
-    """Take from a board the castling rights and the en passant square that cannot be true, as python-chess and
-    Stockfish do. With `strict=False` an en passant square may stand that makes a check impossible."""
+    """Remove impossible castling rights and an impossible en passant square from a board, as python-chess and Stockfish
+    do. `strict=False` keeps an en passant square that makes a check impossible."""
     board.castling_rights = board.clean_castling_rights()
     if board.ep_square is not None:
         square, status = board.ep_square, board.status()
@@ -140,8 +140,8 @@ def drop_impossible(board: chess.Board, *, strict: bool = True) -> None:
 
 
 def check_position(board: chess.Board, *, strict: bool = True) -> None:
-    """Raise PsearchError, with every reason in one line, when `board` is not a legal position of chess. Castling
-    rights that cannot be true are no reason: python-chess does not use them."""
+    """Raise PsearchError, with all reasons in one line, unless `board` is a legal position of chess. Impossible
+    castling rights are no reason, since python-chess ignores them."""
     if type(board).uci_variant != "chess":
         raise PsearchError(f"{type(board).uci_variant} is not supported, only chess and Chess960")
     for name, number in (("half-move clock", board.halfmove_clock), ("move number", board.fullmove_number)):
@@ -158,7 +158,7 @@ def check_position(board: chess.Board, *, strict: bool = True) -> None:
 
 
 def checked_moves(board: chess.Board, root_moves: Iterable[chess.Move] | None) -> list[chess.Move] | None:
-    """Return root moves as a list. Raises PsearchError when one is illegal, or when none is left."""
+    """Return root moves as a list. Raises PsearchError for an illegal move, and for an empty list."""
     if root_moves is None:
         return None
     moves = list(root_moves)
@@ -171,8 +171,8 @@ def checked_moves(board: chess.Board, root_moves: Iterable[chess.Move] | None) -
 
 
 def _optional_fields(words: Sequence[str]) -> tuple[list[str], int]:
-    """Castling, en passant and the two counters, `-` for each that is left out, and how many words that are; behind
-    them stand operations. Raises PsearchError for a word that is neither."""
+    """Return castling, en passant and the two counters, `-` for a missing one, and the number of their words, before
+    the operations. Raises PsearchError for any other word."""
     found, at = ["-"] * len(_OPTIONAL), 0
     for place, word in enumerate(words):
         if _OPCODE.fullmatch(word):  # `ce` may be castling, before an en passant square, and `c3` such a square
@@ -193,7 +193,7 @@ def _optional_fields(words: Sequence[str]) -> tuple[list[str], int]:
 
 
 def _place(board: chess.Board, placement: str) -> None:
-    """Put the pieces on the board. Raises PsearchError, which names row and character."""
+    """Put the pieces on the board. Raises PsearchError, which names the row and the character."""
     rows = placement.strip("/").split("/")
     if len(rows) != 8:
         count = f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
@@ -206,16 +206,16 @@ def _place(board: chess.Board, placement: str) -> None:
         where = f"bad FEN: piece placement, row {number} (rank {9 - number}), {quoted(row)}"
         odd = re.search(r"[^1-8pnbrqkPNBRQK~]|(?<![pnbrqkPNBRQK])~", row)
         if odd is not None:
-            raise PsearchError(f"{where}: {quoted(odd[0])} is no piece, and no number from 1 to 8")
+            raise PsearchError(f"{where}: {quoted(odd[0])} is neither a piece nor a number from 1 to 8")
         if re.search("[1-8]{2}", row):
-            raise PsearchError(f"{where}: two numbers stand side by side")
+            raise PsearchError(f"{where}: two numbers are adjacent")
         squares = sum(int(mark) if mark.isdigit() else 1 for mark in row.replace("~", ""))
         if squares != 8:
             raise PsearchError(f"{where}: {squares} squares, not 8")
 
 
 def _give_rights(board: chess.Board, letters: str, chess960: bool | None) -> None:
-    """Give the castling rights that letters mean and that can be true; decide whether it is a Chess960 board."""
+    """Set the possible castling rights of these letters, and decide whether it is a Chess960 board."""
     for color in chess.COLORS:
         own = {letter.lower() for letter in letters if letter != "-" and letter.isupper() == color}
         rooks = {letter: _rook_of(board, color, letter) for letter in own}
@@ -236,8 +236,8 @@ def _give_rights(board: chess.Board, letters: str, chess960: bool | None) -> Non
 
 
 def _rook_of(board: chess.Board, color: chess.Color, letter: str) -> chess.Bitboard:
-    """The rook that a right means: the outermost on the king's side or the queen's, or that on a file; empty where
-    there is none, or no king beside it."""
+    """Return the rook of a castling right: the outermost on the king's or the queen's side, or the one on a file. Empty
+    if there is none, or no king on its rank."""
     king = board.king(color)
     rank_bb = chess.BB_RANK_1 if color == chess.WHITE else chess.BB_RANK_8
     rooks = board.pieces_mask(chess.ROOK, color) & rank_bb
@@ -253,7 +253,7 @@ def _rook_of(board: chess.Board, color: chess.Color, letter: str) -> chess.Bitbo
 
 
 def _counter(word: str, otherwise: int) -> int:
-    """A half-move clock or a move number; another where it is left out, or where no game has it."""
+    """Return a half-move clock or a move number; `otherwise` if it is missing, or larger than in any game."""
     if word.strip("-") == "":
         return otherwise
     number = int(word.partition(".")[0])

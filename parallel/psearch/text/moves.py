@@ -1,7 +1,7 @@
-"""Moves as users and programs write them: UCI or SAN, one after the other, or as they stand in a PGN.
+"""Reads moves in UCI notation, SAN and other common notations, alone, in sequence, or within a PGN.
 
-`TOKEN` parts a text into words; PGN, suites and `--moves` are read by it. A move may be written as other programs and
-people write it, with the letters of another language where only one reading is possible.
+`TOKEN` divides a text into words, for PGN, suites and `--moves`. Piece letters of other languages are accepted if only
+one reading of the text is possible.
 """
 # ruff: noqa: RUF001 (letters of other scripts are meant)
 
@@ -19,7 +19,7 @@ from psearch.text.values import shown
 
 T = TypeVar("T")
 Letters = Mapping[str, str]
-"""The English letter for each letter of a piece."""
+"""English piece letter for each letter of a language."""
 
 BLANK = r"\s\x1a\u200b\u2060\ufeff,"
 _WORD = rf"[^{BLANK}{{}}()\[\];$!?]"
@@ -46,14 +46,14 @@ TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-"""Matches at every place of a text, with the blanks before, and the number before a move. `word` is whatever is nothing
-else: a move in another form, or no move. `comment` and `tag` are only where they begin."""
+"""Pattern of a token, with the blanks before it and the number before a move; it matches at every place of a text.
+`word` is any other word, which may be a move in another notation. `comment` and `tag` match only their beginning."""
 
 MARK_NAGS = {
     "!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6, "□": 7, "=": 10, "∞": 13, "+=": 14, "+/=": 14, "⩲": 14,
     "=+": 15, "=/+": 15, "⩱": 15, "+/-": 16, "±": 16, "-/+": 17, "∓": 17, "+-": 18, "-+": 19,
 }  # fmt: skip
-"""Glyphs as words, by the numbers of the PGN standard."""
+"""Numbers of the PGN standard for glyphs that are written as words."""
 
 _MOVE = re.compile(
     r"""
@@ -70,7 +70,7 @@ _SAME = str.maketrans("♔♕♖♗♘♚♛♜♝♞×\u2010\u2011\u2012\u2013\
 
 _TAG = re.compile(r'\[\w+\s+"[^"]*"\s*\]')
 _LONGEST_SHOWN = 40
-"""Most characters of a wrong text in a message."""
+"""Most characters of an invalid text in a message."""
 
 ENGLISH: Letters = {letter: letter for letter in "KQRBN"}
 _OTHERS: tuple[Letters, ...] = tuple(
@@ -96,7 +96,7 @@ _LETTERS = frozenset(ENGLISH).union(*_OTHERS)
 
 
 def letters_of(word: str) -> tuple[str, ...] | None:
-    """Return the letters of pieces in a word that has the form of a move; None for any other word."""
+    """Return the piece letters in a word that has the form of a move; None for any other word."""
     word = word.translate(_SAME)
     if _CASTLING.fullmatch(word) or word in _NULL:
         return ()
@@ -109,7 +109,7 @@ def letters_of(word: str) -> tuple[str, ...] | None:
 
 
 def read_move(board: chess.Board, word: str, letters: Letters = ENGLISH) -> chess.Move:
-    """Return the move that a word means: legal, or the null move. Raises ValueError."""
+    """Return the legal move, or the null move, that a word denotes. Raises ValueError."""
     plain = word.translate(_SAME)
     if plain in _NULL:
         return chess.Move.null()
@@ -122,12 +122,12 @@ def read_move(board: chess.Board, word: str, letters: Letters = ENGLISH) -> ches
     piece = letters[match["piece"]] if match["piece"] else ""
     squares, promotion = match["origin"] + match["target"], letters[found[-1]] if match["promotion"] else ""
     if not piece and len(match["origin"]) == 2:
-        return board.parse_uci(squares + promotion.lower())  # castling as either form has it
+        return board.parse_uci(squares + promotion.lower())  # reads both notations of castling
     return board.parse_san(piece + squares + promotion)
 
 
 def readings(words: Iterable[str]) -> list[Letters]:
-    """Return the languages, except English, in which all words may be moves; of those that agree about them one."""
+    """Return the languages, except English, in which all words may be moves; one of those with the same letters."""
     by_word = [letters_of(word) for word in words]
     letters = sorted({letter for found in by_word for letter in found or ()})
     if None in by_word or ENGLISH.keys() >= set(letters):
@@ -142,8 +142,8 @@ def readings(words: Iterable[str]) -> list[Letters]:
 def play_moves(board: chess.Board, text: str, where: str) -> None:
     """Play the moves of a text on the board.
 
-    Beside moves it may have what a PGN has: numbers, dots, marks (`!?`, `$1`), comments, variations, which are not
-    played, tags, a result. where: for messages. Raises PsearchError for the first move that is not legal.
+    The text may have all elements of a PGN: numbers, dots, marks (`!?`, `$1`), comments, variations, which are not
+    played, tags and a result. where: place of the text, for messages. Raises PsearchError for the first illegal move.
     """
     words = list(_words(text, where))
 
@@ -158,8 +158,8 @@ def play_moves(board: chess.Board, text: str, where: str) -> None:
 
 
 def choose_moves(board: chess.Board, text: str, where: str) -> list[chess.Move]:
-    """Return the moves of a text, each legal on the board, each once. Raises PsearchError where one is not, and for
-    none."""
+    """Return the moves of a text, all for the same board, without repetitions. Raises PsearchError for an illegal move,
+    and for a text without moves."""
     words = list(_words(text, where))
     moves = _read_evident(words, lambda letters: [parse_move(board, word, where, letters) for word in words])
     if not moves:
@@ -168,7 +168,7 @@ def choose_moves(board: chess.Board, text: str, where: str) -> list[chess.Move]:
 
 
 def parse_move(board: chess.Board, word: str, where: str, letters: Letters = ENGLISH) -> chess.Move:
-    """Return a legal move in UCI or standard algebraic notation. Raises PsearchError, which begins with `where`."""
+    """Return the legal move that a word denotes. Raises PsearchError, whose text begins with `where`."""
     problem = "is not a legal move"
     try:
         move = read_move(board, word, letters)
@@ -177,13 +177,13 @@ def parse_move(board: chess.Board, word: str, where: str, letters: Letters = ENG
     except ValueError:
         pass
     else:
-        if move:  # a null move is no move to search
+        if move:  # a null move cannot be searched
             return move
     raise PsearchError(f"{where}: {word[:_LONGEST_SHOWN]!a} {problem} in {board.fen()}")
 
 
 def _words(text: str, where: str) -> Iterator[str]:
-    """The moves of the main line, as they are written."""
+    """Yield the moves of the main line, as they are written."""
     at = depth = 0
     result = ""
     while at < len(text):
@@ -208,7 +208,7 @@ def _words(text: str, where: str) -> Iterator[str]:
             if result:
                 raise PsearchError(f"{where}: {word[:_LONGEST_SHOWN]!a} stands after the result {result}")
             yield word
-        if end <= at and kind != "end":  # a bracket that nothing closes
+        if end <= at and kind != "end":  # an unclosed bracket
             raise PsearchError(f"{where}: cannot read {text[at : at + _LONGEST_SHOWN]!a}")
         at = end
     if depth:
@@ -216,11 +216,8 @@ def _words(text: str, where: str) -> Iterator[str]:
 
 
 def _read_evident(words: Iterable[str], read: Callable[[Letters], T]) -> T:
-    """Return what `read` makes of words in English, or else what it makes of them in the other languages, if that is
-    one thing.
-
-    Raises the PsearchError that `read` raises in English.
-    """
+    """Return the result of `read` in English or, if that fails, in the other languages if they have only one result.
+    Raises the PsearchError of `read` in English."""
     try:
         return read(ENGLISH)
     except PsearchError:

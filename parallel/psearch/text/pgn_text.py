@@ -1,8 +1,8 @@
-"""Games from PGN, in the tree of `chess.pgn`: one game in memory at a time, in time linear in the text.
+"""Reads games from PGN into the tree of `chess.pgn`: one game in memory at a time, in time linear in the text.
 
-Files are joined, mailed, edited and cut, so nothing is taken for granted. A game begins at a tag behind moves, behind a
-result, or where the numbers of the moves begin again; empty lines alone say nothing. Nothing that a file has is lost:
-what cannot be read stays a comment of the game that it stands in or before, and is named.
+Files are joined, mailed, edited and cut, so the reader is tolerant. A game begins at a tag after moves, after a result,
+or where the move numbers restart; an empty line alone means nothing. No text of a file is lost: unreadable text becomes
+a comment of the game in or before which it stands, and is reported.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _FARTHEST = 1 << 20
 """Most characters that are searched for the end of a comment in which another game seems to begin."""
 _MOST_TAG_LINES = 3
 _NAG_DIGITS = 9
-"""A longer number stands for no glyph."""
+"""Most digits of a glyph's number."""
 _MOST_PLIES = 20_000
-"""The longest game that the rules allow has 17,697."""
+"""Most plies of a game; the longest that the rules allow has 17,697."""
 _MOST_NODES = 1_000_000
-"""Most moves of a game with those of its variations; each takes about a kilobyte."""
+"""Most moves of a game including its variations; each takes about a kilobyte."""
 _LONGEST_SHOWN = 80
 _LONGEST_PROBLEM = 200
 
@@ -45,104 +45,96 @@ _TAG = re.compile(
     """,
     re.VERBOSE,
 )
-"""A value may have quotes and brackets in it: it ends where a tag, moves or the end of the line follow."""
+"""Pattern of a tag. Its value may contain quotes and brackets: it ends before a tag, moves or the end of the line."""
 _MOVES_BEGIN = re.compile(rf"\s*[0-9]{{1,4}}\s*[.…]+\s*{_MOVE}")
 _GAME_BEGIN = re.compile(rf"\s*1\s*\.\s*{_MOVE}")
 _INDENT = "\ufeff\u200b \t\f\v"
 _BRACE = re.compile("[{}]")
 _STANDARD = re.compile("(standard.*|normal|regular|orthodox|classic|classical|fromposition|wild[0-8]a?)?(chess)?")
 _CHESS960 = re.compile(".*960.*|fischer.*|freestyle.*|frc|wildfr")
-"""What programs call the two in the tag Variant, in small letters without blanks and signs."""
+"""Names of the two variants in the tag Variant, in lower case, without blanks and punctuation."""
 _NO_FEN = ("", "?", "-", "startpos")
 _IN_COMMENT = str.maketrans("{}", "()")
 
 
 Token: TypeAlias = tuple[str, str, int, str]
-"""A piece of the text behind the tags: its kind (`san`, `word`, `number`, `comment`, `nag`, `mark`, `open`, `close` or
-`result`); the text, of a comment what is inside; its line in the file, from 1; the number that is written before a
-move."""
+"""A token after the tags: its kind (`san`, `word`, `number`, `comment`, `nag`, `mark`, `open`, `close` or `result`);
+its text, without the braces of a comment; its line in the file, from 1; the number that is written before a move."""
 
 
 class Where(Enum):
-    """Where a game cannot be read."""
+    """Part of a game that cannot be read, and the consequence."""
 
-    GAME = "it is left as it is"
-    MAIN_LINE = "what comes after that is kept as a comment"
+    GAME = "the game is kept unchanged"
+    MAIN_LINE = "the rest of the game is kept as a comment"
     VARIATION = "the rest of that variation is kept as a comment"
-    TEXT = "the game is read all the same"
+    TEXT = "the game is read anyway"
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a game, in one line."""
+    """A problem of a game, in one line."""
 
     text: str
     where: Where
     line: int = 0
-    """of the file, from 1"""
+    """Line in the file, from 1."""
 
     @property
     def consequence(self) -> str:
-        """What becomes of the game."""
         return self.where.value
 
 
 @dataclass
 class GameText:
-    """A game of a file as it is written."""
+    """A game as its tokens, with its first line in the file, from 1, and its begin and its end in bytes."""
 
     line: int
-    """where it begins, from 1"""
     begin: int
-    """bytes before it"""
     end: int = 0
     tags: dict[str, str] = field(default_factory=dict)
     tokens: list[Token] = field(default_factory=list)
     notes: list[Problem] = field(default_factory=list)
-    """what is no PGN, and does not keep the game from being read"""
+    """Problems that do not prevent the game from being read."""
     has_moves: bool = False
-    """whether a move or a result was read"""
+    """True if a move or a result has been read."""
     result: str = ""
-    """behind which it ends"""
+    """Result after which the game ends."""
 
     @property
     def is_real(self) -> bool:
-        """Whether it has a tag, a move or a result."""
         return self.has_moves or bool(self.tags)
 
 
 @dataclass(frozen=True)
 class PgnGame:
-    """A game of a file."""
+    """A game of a file, with its number in the file, from 1, and its begin and its end in bytes."""
 
     number: int
-    """in the file, from 1"""
     game: chess.pgn.Game
-    """without moves where not even the first position can be read"""
+    """Tree of the game; it has no moves if its first position is not legal."""
     problems: tuple[Problem, ...]
-    """what is wrong with it, the worst first"""
+    """Problems of the game, the worst first."""
     source: Source
     begin: int
     end: int
-    """where it stands, in bytes"""
 
     @property
     def problem(self) -> Problem | None:
-        """The worst that is wrong with it."""
         return self.problems[0] if self.problems else None
 
     @property
     def readable(self) -> bool:
-        """False when not even its first position is one of chess."""
+        """False if the first position of the game is not legal."""
         return self.problem is None or self.problem.where is not Where.GAME
 
     def original(self) -> str:
-        """Return the text it was read from, without empty lines around it."""
+        """Return the text of the game in its file, without empty lines around it."""
         return self.source.text_between(self.begin, self.end).strip("\r\n\ufeff")
 
 
 class BoardGame(chess.pgn.Game):
-    """A game that begins on a board, whatever its tags say, and so can keep them as they were written."""
+    """A game that begins on a given board, whatever its tags say, so that the tags can stay as they were written."""
 
     def __init__(self, board: chess.Board, headers: chess.pgn.Headers) -> None:
         super().__init__(headers)
@@ -156,7 +148,6 @@ class BoardGame(chess.pgn.Game):
 
 
 def read_games(source: Source) -> Iterator[PgnGame]:
-    """Yield the games of a PGN, one after the other."""
     for number, text in enumerate(split_games(source), start=1):
         game, problem = _read(text)
         found = ([] if problem is None else [problem]) + text.notes
@@ -164,7 +155,7 @@ def read_games(source: Source) -> Iterator[PgnGame]:
 
 
 def split_games(source: Source) -> Iterator[GameText]:
-    """Yield the games of a PGN as they are written, one after the other."""
+    """Yield the games of a PGN as tokens, one after the other."""
     splitter = _Splitter(source)
     while splitter.take_line():
         while len(splitter.finished) > (not splitter.game.is_real):
@@ -174,36 +165,36 @@ def split_games(source: Source) -> Iterator[GameText]:
 
 
 class _Splitter:
-    """Takes lines, and parts games. The game that is being read is none before it has a tag, a move or a result."""
+    """Divides lines into tokens and games. `game` is the game being read, `finished` has those before it."""
 
     def __init__(self, source: Source) -> None:
         self._lines = source.lines()
         self._coming: deque[TextLine] = deque()
-        """lines that were looked at, and not taken"""
+        """Lines that were read ahead."""
         self._line = TextLine(0, "")
         self._number = 0
-        """of the line; one more at the end"""
+        """Number of the line; one more at the end."""
         self._is_at_end = False
         self.game = GameText(1, 0)
         self.finished: deque[GameText] = deque()
-        """the last one waits until it is known whether another follows, for what is behind it"""
+        """Finished games. The last one waits until the next has begun, since text before that still belongs to it."""
         self._depth = 0
-        """variations that are open"""
+        """Number of open variations."""
         self._has_variation_moves = False
         self._first_move_number = self._move_number = 0
-        """of the moves of the main line"""
+        """First and last move number of the main line."""
         self._is_after_blank = False
         self._before_blank = 0
-        """tokens of the game before the last empty line"""
+        """Number of the game's tokens before the last empty line."""
         self._behind_blank = 0
-        """bytes of the file up to the end of that line"""
+        """Offset of the end of that line, in bytes."""
         self._is_text = False
-        """whether the lines up to the next empty one are no PGN"""
+        """True if the lines up to the next empty one are not PGN."""
         self._result_inside = False
-        """whether the last token was a result inside a variation"""
+        """True if the last token was a result inside a variation."""
 
     def take_line(self) -> bool:
-        """Take the next line, and those that its last comment goes on in; False at the end."""
+        """Read the next line, and the further lines of its last comment. Return False at the end."""
         if not self._next_line():
             return False
         text = self._line.text
@@ -234,7 +225,7 @@ class _Splitter:
         return line is not None
 
     def _look_ahead(self) -> Iterator[str]:
-        """Yield the lines to come, which stay."""
+        """Yield the next lines without consuming them."""
         for line in self._coming:
             yield line.text
         for line in self._lines:
@@ -249,7 +240,7 @@ class _Splitter:
             assert match is not None
             kind, game, at = match.lastgroup or "", self.game, match.end()
             is_plain = game.has_moves and not (game.result or self._is_after_blank)
-            if kind == "san":  # by the million
+            if kind == "san":  # the common case, treated first for speed
                 if count := match["count"]:
                     move_number = int(count.rstrip("."))
                     if is_plain and 0 < self._first_move_number < move_number:
@@ -325,7 +316,7 @@ class _Splitter:
         self._add(kind, word)
 
     def _take_number(self, number: int, word: str, text: str, place: int) -> None:
-        """Take the number of a move, which may be the first of another game."""
+        """Process a move number, which may be the first of another game."""
         game = self.game
         is_black = "…" in word or word.count(".") > 1
         if game.result and not self._depth:
@@ -356,7 +347,7 @@ class _Splitter:
         self._add("result", word)
 
     def _take_comment(self, text: str, at: int) -> tuple[str, int]:
-        """Take what is inside a comment, to which braces may belong; returns the line in which it ends, and where."""
+        """Read a comment, which may contain braces. Return the line in which it ends, and the place after it."""
         first_line, inside, open_braces, is_closed = self._number, [""], 0, False
         while True:
             close = text.find("}", at)
@@ -390,7 +381,7 @@ class _Splitter:
         return text, at
 
     def _next_brace(self, text: str, at: int, up_to_blank: bool = False) -> str:
-        """The next brace from this place in a line on; nothing where there is none near."""
+        """Return the next brace after a place in a line; empty if there is none nearby."""
         if found := _BRACE.search(text, at):
             return found[0]
         searched = 0
@@ -403,8 +394,8 @@ class _Splitter:
         return ""
 
     def _take_bracket(self, text: str, place: int) -> tuple[str, int]:
-        """Take a tag, or what looks like one; returns the line, to which those are joined that the value of a tag goes
-        on in, and where to go on."""
+        """Read a tag, or text that looks like one. Return the line, joined with further lines of the tag's value, and
+        the place after the tag."""
         match, begin, count = _TAG.match(text, place), _TAG_BEGIN.match(text, place), 0
         if match is None and begin is not None:
             joined = text
@@ -437,13 +428,13 @@ class _Splitter:
         self._is_after_blank = self._is_text = False
         tags = self.game.tags
         if tags.get(name, value) != value:
-            self._note(f"the tag {name} stands there twice")
+            self._note(f"the tag {name} occurs twice")
             self._add("comment", f'[{name} "{tags[name]}"]')
         tags[name] = value
         return text, match.end()
 
     def _take_text(self, text: str, place: int, begin: int) -> int:
-        """Take the rest of a line that is no PGN, with numbers before it; returns where to go on."""
+        """Read text that is not PGN, with the numbers before it, and return the place after it."""
         if self.game.result and (self._is_after_blank or not text[begin:place].strip()):
             self._begin_game(place)
         following = _TAG_BEGIN.search(text, place)
@@ -458,11 +449,12 @@ class _Splitter:
         return end
 
     def _add_text(self, text: str) -> None:
-        self._note(f"{shown(' '.join(text[:_LONGEST_SHOWN].split()))} is no PGN")
+        self._note(f"{shown(' '.join(text[:_LONGEST_SHOWN].split()))} is not PGN")
         self._add("comment", " ".join(text.split()))
 
     def _begin_game(self, place: int, with_comments: bool = False) -> None:
-        """End the game, and begin another at this place of the line; with the comments behind the last empty line."""
+        """End the game and begin another at a place in the line. with_comments: move the comments after the last empty
+        line to the new game."""
         before, begin, line = self.game, self._line.offset(place), self._number
         comments = before.tokens[self._before_blank :] if with_comments else []
         if comments and all(kind == "comment" for kind, *_ in comments):
@@ -482,7 +474,7 @@ class _Splitter:
         self.finished.append(self.game)
 
     def end(self, size: int) -> None:
-        """Finish the last game, to which belongs what is behind it."""
+        """Finish the last game, to which the rest of the text belongs."""
         if self.game.is_real:
             self._finish(size)
         elif self.finished:
@@ -493,8 +485,8 @@ class _Splitter:
 
 
 def _read(text: GameText) -> tuple[chess.pgn.Game, Problem | None]:
-    """The moves of a game, in English or the one other language in which all of them can be read."""
-    headers = chess.pgn.Headers({})  # what was not there is not written
+    """Parse the moves of a game, in English or in the only other language in which all can be read."""
+    headers = chess.pgn.Headers({})  # without defaults: missing tags stay missing
     headers.update(text.tags)
     variant, fen = headers.get("Variant", "").casefold(), headers.get("FEN", "")
     name = re.sub(r"[\W_]+", "", variant)
@@ -525,46 +517,44 @@ def _one_line(error: Exception) -> str:
 
 
 class _Builder:
-    """Makes the tree of a game from its tokens, and keeps the worst problem and no other.
-
-    After a move that cannot be read the rest of its variation, or of the game, is a comment.
-    """
+    """Builds the tree of a game from its tokens, and keeps only the worst problem. After an unreadable move the rest of
+    its variation, or of the game, becomes a comment."""
 
     def __init__(self, board: chess.Board, headers: chess.pgn.Headers, letters: Letters) -> None:
         self._game = BoardGame(board, headers)
         self._board = board.copy()
-        """the position after `_node`"""
+        """Position after `_node`."""
         self._letters = letters
         self._node: chess.pgn.GameNode = self._game
         self._left: list[tuple[chess.pgn.GameNode, int]] = []
-        """for each variation that is open: the node after which it stands, and its ply"""
+        """Node before each open variation, and its ply."""
         self._nodes = 0
         self._comments: list[str] = []
-        """of `_node`, or before the next move where `_begins`"""
+        """Comments on `_node`; if `_begins`, those before the next move."""
         self._begins = False
-        """no move of this variation was read yet"""
+        """True if no move of this variation has been read."""
         self._skipped: list[str] | None = None
-        """the words that are left out, where they are"""
+        """Skipped words; None: nothing is being skipped."""
         self._reason = ""
-        """why they are left out"""
+        """Reason for skipping."""
         self._inside = 0
-        """variations that are open in what is left out"""
+        """Number of open variations within the skipped words."""
         self._problem: Problem | None = None
 
     def build(self, tokens: list[Token]) -> tuple[chess.pgn.Game, Problem | None]:
-        """Return the game, and what is wrong with it."""
+        """Return the game and its worst problem, if any."""
         for kind, text, line, number in tokens:
             if self._skipped is not None:
                 self._skip_over(kind, f"{number} {text}" if number else text)
             elif kind == "san" or kind == "word":
                 self._take_move(kind, text, line)
-            elif kind == "comment":  # of the last move, of the game where none was read, of the next in a variation
+            elif kind == "comment":  # on the last move, on the game before any move, or on the next move of a variation
                 if text:
                     self._comments.append(text)
             elif kind == "number":
                 continue
             elif kind == "open":
-                if self._node.parent is not None:  # otherwise there is no move that another could stand for
+                if self._node.parent is not None:  # there is a move that the variation can replace
                     self._keep_comments()
                     self._left.append((self._node, len(self._board.move_stack)))
                     self._node = self._node.parent
@@ -624,7 +614,7 @@ class _Builder:
             headers["Result"] = text
 
     def _keep_comments(self) -> None:
-        """Give `_node` the comments read since it was reached, unless they are for the next move."""
+        """Add the latest comments to `_node`, unless they belong to the next move."""
         if self._comments and not self._begins:
             before = (self._node.comment,) if self._node.comment else ()
             self._node.comment = " ".join((*before, *self._comments))

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     import chess.engine
 
 LABEL_WIDTH = 10
-"""Columns of what stands before the blank in a line of the answer."""
+"""Width of the labels of an answer, in columns."""
 BOUND_MARKS = {"exact": "", "lower": ">=", "upper": "<="}
 
 
 def finished_result(board: chess.Board) -> Result | None:
-    """Return the answer for a board on which the side to move has no legal move, which needs no search."""
+    """Return the result for a board without legal moves, which needs no search; None for any other board."""
     if any(board.legal_moves):
         return None
-    import chess.engine  # it takes long, for asyncio
+    import chess.engine  # slow to import, because of asyncio
 
     score = chess.engine.Mate(0) if board.is_check() else chess.engine.Cp(0)
     return Result(None, Info(0, 0, chess.engine.PovScore(score, board.turn), "exact", 0, 0.0))
@@ -40,13 +40,13 @@ def terminal_line(board: chess.Board) -> str:
 
 
 def score_text(score: chess.engine.PovScore, board: chess.Board, bound: str = "exact") -> str:
-    """Return `+0.31` in pawns, `#5` mate in 5 moves, `#-3` mated in 3, `won` or `lost` in nobody knows how many; `>=`
-    or `<=` before a bound."""
+    """Return a score as text: `+0.31` in pawns, `#5` for mate in 5 moves, `#-3` for mated in 3, `won` or `lost` if the
+    distance to mate is unknown; a bound has `>=` or `<=` before it."""
     return relative_text(score.pov(board.turn), bound)
 
 
 def relative_text(score: chess.engine.Score, bound: str = "exact") -> str:
-    """Return a score from the point of view that it is already seen from, in the notation of `score_text`."""
+    """Return a relative score in the notation of `score_text`."""
     mate, value = score.mate(), score.score() or 0
     if abs(value) == WON_CP:
         return "won" if value > 0 else "lost"
@@ -54,7 +54,7 @@ def relative_text(score: chess.engine.Score, bound: str = "exact") -> str:
 
 
 def san_line(board: chess.Board, moves: Iterable[chess.Move]) -> str:
-    """Return a variation in standard algebraic notation. Raises ValueError when a move of it is illegal."""
+    """Return a variation in standard algebraic notation. Raises ValueError for an illegal move."""
     position = board.copy(stack=False)
     words = []
     for move in moves:
@@ -64,13 +64,12 @@ def san_line(board: chess.Board, moves: Iterable[chess.Move]) -> str:
 
 
 def uci_line(moves: Iterable[chess.Move]) -> list[str]:
-    """Return a variation in UCI notation. Castling is as in the moves: king takes rook where they are of a Chess960
-    board."""
+    """Return a variation in UCI notation. Castling is written as in the moves: king takes rook on a Chess960 board."""
     return [move.uci() for move in moves]
 
 
 def iteration_line(board: chess.Board, info: Info) -> str:
-    """Return one line for one iteration, or for an aspiration window that failed; with several best moves, for each."""
+    """Return the line of an iteration or of a failed aspiration window, for one of the best moves."""
     line = f"line {info.multipv}  " if info.multipv > 1 else ""
     return (
         f"depth {info.depth}/{info.seldepth}  {line}score {score_text(info.score, board, info.bound)}  "
@@ -79,7 +78,7 @@ def iteration_line(board: chess.Board, info: Info) -> str:
 
 
 def final_report(board: chess.Board, result: Result) -> str:
-    """Return the answer to a search for people: what to play, why, and how the work was shared."""
+    """Return the result of a search for people: the best move, the figures, and how the work was shared."""
     info = result.info
     best = f"{board.san(result.bestmove)} ({board.uci(result.bestmove)})" if result.bestmove else "none"
     side = chess.COLOR_NAMES[board.turn].capitalize()
@@ -97,12 +96,12 @@ def final_report(board: chess.Board, result: Result) -> str:
 
 
 def labelled(*rows: tuple[str, str]) -> str:
-    """Return lines, each with its name before it."""
+    """Return rows as lines, each with its label in front."""
     return "\n".join(f"{name:<{LABEL_WIDTH}} {text}".rstrip() for name, text in rows)
 
 
 def effort_rows(found: Any) -> list[tuple[str, str]]:
-    """Return what a search has cost, and how its workers shared the work. found: an `Info`, or a game's result."""
+    """Return rows for the effort of a search and for its workers. found: an `Info`, or a game's result."""
     workers = found.workers
     splits, joins = (sum(getattr(worker, name) for worker in workers) for name in ("splits", "joins"))
     shared = f"{len(workers)}, splits {splits:,}, joins {joins:,}, idle {idle_share(workers):.1%}"
@@ -110,15 +109,13 @@ def effort_rows(found: Any) -> list[tuple[str, str]]:
 
 
 def idle_share(workers: list[WorkerStats]) -> float:
-    """Return the share of all workers' time spent without work, 0 to 1."""
+    """Return the share of the workers' time without work, 0 to 1."""
     return sum(worker.idle_share for worker in workers) / len(workers) if workers else 0.0
 
 
 def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, Any]:
-    """Return what `--json` prints.
-
-    `lines` is there only when several best moves were found, `terminal` only when the game is over on the board.
-    """
+    """Return the object that `--json` prints. It has `lines` only for several best moves, and `terminal` only when the
+    game is over on the board."""
     info = result.info
     report: dict[str, Any] = {
         "bestmove": board.uci(result.bestmove) if result.bestmove else None,
@@ -143,14 +140,14 @@ def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, A
 
 
 def score_object(score: chess.engine.Score, bound: str) -> dict[str, Any]:
-    """Return a score as JSON has it: `cp` or `mate`, and `bound` (`lower` or `upper`) unless it is exact."""
+    """Return a score for JSON: `cp` or `mate`, and `bound` (`lower` or `upper`) unless it is exact."""
     mate = score.mate()
     values: dict[str, Any] = {"mate": mate} if mate is not None else {"cp": score.score()}
     return values if bound == "exact" else {**values, "bound": bound}
 
 
 def effort_object(found: Any, threads: int, is_interrupted: bool) -> dict[str, Any]:
-    """Return what JSON has of what a search has cost. found: an `Info`, or a game's result."""
+    """Return the effort of a search for JSON. found: an `Info`, or a game's result."""
     return {
         "nodes": found.nodes,
         "nps": found.nps,

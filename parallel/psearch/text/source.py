@@ -1,7 +1,7 @@
-"""Text files as the user names them; `-` is standard input.
+"""Text files; the name `-` is standard input.
 
-A file is read once to know what it is, and again whenever its lines are wanted, one line in memory at a time. A pipe is
-copied for that, or read as a `Stream`: each line once, as it comes.
+A file is read once to check it, and again whenever its lines are wanted, with one line in memory at a time. A pipe is
+either copied to a file or read as a `Stream`: each line once, as it arrives.
 """
 
 from __future__ import annotations
@@ -25,60 +25,58 @@ STANDARD_STREAM = "-"
 
 _BLOCK = 1 << 20
 _LONGEST_LINE = 1 << 24
-"""Bytes: some hundred times the longest game of chess. A line is what must fit in memory."""
+"""Longest line in bytes, since a line must fit in memory: a hundred times the longest game of chess."""
 _MOST_COPIED = 1 << 32
-"""Bytes of a pipe: it can only be read twice from a copy on the disk, and it may never end."""
+"""Most bytes of a pipe that are copied to the disk, since a pipe may never end."""
 _LINE_ENDS = re.compile(rb"\n|\r+\n?")
-"""The end of a line; returns without a line feed are an end each."""
+"""Pattern of the end of a line; each carriage return without a line feed is an end."""
 _REMARK = re.compile("#")
 
 Parsed = TypeVar("Parsed")
 
 
 class TextLine(NamedTuple):
-    """A line of a source, with its end."""
+    """A line of a source, including its line feed, with the offsets of its begin and its end in bytes."""
 
     begin: int
-    """bytes before it"""
     text: str
     end: int = 0
-    """bytes before the next one"""
     encoding: str = "utf-8"
 
     def offset(self, at: int) -> int:
-        """Return how many bytes stand before the character at this index."""
+        """Return the offset in bytes of the character at this index."""
         return self.begin if at == 0 else self.end - len(self.text[at:].encode(self.encoding, "replace"))
 
 
 class Source:
-    """A text that can be read several times, as it was when it was opened.
+    """A text that can be read several times, up to the size that it had when it was opened.
 
-    descriptor: of a file that can be read at any offset; it is closed with this object. Each line is UTF-8, or else
-    Latin-1: files are joined from others. Raises PsearchError when it is no text, and OSError.
+    descriptor: a file that can be read at any offset; it is closed with this object. Each line is decoded as UTF-8, or
+    else as Latin-1, since files may be joined from others. Raises PsearchError when it is not a text, and OSError.
     """
 
     def __init__(self, name: str, descriptor: int) -> None:
         self._descriptor = descriptor
         weakref.finalize(self, os.close, descriptor)
         self.name = name
-        """for messages"""
+        """Name for messages."""
         examination = _Examination(name)
         while block := os.pread(descriptor, _BLOCK, examination.size):
             examination.take(block)
         self.size = examination.size
-        """bytes"""
+        """Size in bytes."""
         self.sha256 = examination.sha256.hexdigest()
 
     @classmethod
     def of_text(cls, name: str, text: str) -> Source:
-        """Return a source that holds this text. Lone surrogates cannot be written, and raise UnicodeEncodeError."""
+        """Return a source with this text. Raises UnicodeEncodeError for lone surrogates."""
         with tempfile.TemporaryFile() as file:
             file.write(text.encode())
             file.flush()
             return cls(name, os.dup(file.fileno()))
 
     def lines(self) -> Iterator[TextLine]:
-        """Yield the lines, ended by line feeds or carriage returns or both, from the first to the last."""
+        """Yield all lines; line feeds, carriage returns or both end a line."""
         offset = 0
         for data in self._encoded_lines():
             text, encoding = (data.decode(), "utf-8") if data.isascii() else _decoded(data)
@@ -101,13 +99,12 @@ class Source:
             yield rest
 
     def text_between(self, begin: int, end: int) -> str:
-        """Return what stands between two offsets of lines."""
+        """Return the text between the offsets of two lines."""
         data = os.pread(self._descriptor, min(end, self.size) - begin, begin)
         return "".join(_decoded(line)[0] for line in data.splitlines(True))
 
 
 def _decoded(data: bytes | bytearray) -> tuple[str, str]:
-    """A line as text, and its encoding."""
     try:
         return data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:
@@ -116,7 +113,7 @@ def _decoded(data: bytes | bytearray) -> tuple[str, str]:
 
 
 class _Examination:
-    """What can be said of a file after its blocks have passed once."""
+    """Checks the blocks of a file one by one, and keeps its size and its digest."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -124,10 +121,10 @@ class _Examination:
         self.size = 0
         self._lines = 0
         self._open = 0
-        """bytes of the last line so far"""
+        """Bytes of the unfinished last line."""
 
     def take(self, block: bytes) -> None:
-        """Take the next block, not longer than a line may be. Raises PsearchError where this cannot be a text."""
+        """Check the next block, which is at most as long as a line may be. Raises PsearchError if it is not a text."""
         if b"\0" in block:
             raise PsearchError(f"{self.name} is not a text file")
         ends = [end for end in (b"\n", b"\r") if end in block]
@@ -141,20 +138,20 @@ class _Examination:
 
 
 class Stream:
-    """The lines of a pipe, each of them once, as somebody writes them.
+    """The lines of a pipe, each once, as they arrive.
 
-    descriptor: closed with this object. Each line is UTF-8, or else Latin-1. What reads raises PsearchError when it is
-    no text or cannot be read.
+    descriptor: the pipe; it is closed with this object. Each line is decoded as UTF-8, or else as Latin-1. Methods that
+    read raise PsearchError when the pipe cannot be read or its content is not a text.
     """
 
     def __init__(self, name: str, descriptor: int) -> None:
         self._descriptor = descriptor
         weakref.finalize(self, os.close, descriptor)
         self.name = name
-        """for messages"""
+        """Name for messages."""
         self._examination = _Examination(name)
         self._waiting = bytearray()
-        """read, and not given out"""
+        """Bytes that have been read and not returned."""
         self._is_first = True
         self._is_at_end = False
 
@@ -162,7 +159,7 @@ class Stream:
         return self._descriptor
 
     def first_lines(self) -> Iterator[str]:
-        """Yield what comes first, waited for; it is given out again by what is called next."""
+        """Yield the first lines, waiting for each. `lines` or `copied` returns them again."""
         begin = 0
         while not self._is_at_end or begin < len(self._waiting):
             end = self._waiting.find(b"\n", begin) + 1
@@ -174,7 +171,7 @@ class Stream:
                 self._read()
 
     def lines(self) -> Iterator[str | None]:
-        """Yield the lines, ended by line feeds; None where the next is not there yet, until it is."""
+        """Yield the lines, which end with line feeds; None while the next line has not arrived."""
         while True:
             *whole, rest = bytes(self._waiting).split(b"\n")
             self._waiting = bytearray(rest)
@@ -194,7 +191,7 @@ class Stream:
                     break
 
     def copied(self) -> Source:
-        """Return all of it, to be read as often as one likes; for callers that have not asked for `lines`."""
+        """Copy the whole pipe and return the copy, instead of `lines`."""
         with _readable(self.name), tempfile.TemporaryFile() as copy:
             copy.write(self._waiting)
             while not self._is_at_end:
@@ -207,7 +204,7 @@ class Stream:
             return Source(self.name, os.dup(copy.fileno()))
 
     def _read(self) -> bytes:
-        """What is there, or comes next; empty at the end."""
+        """Wait for the next bytes and return them; empty at the end."""
         with _readable(self.name):
             block = os.read(self._descriptor, _BLOCK)
         self._examination.take(block)
@@ -228,16 +225,14 @@ def _readable(name: str) -> Iterator[None]:
 
 
 def read_source(file: str) -> Source:
-    """Open a file, `-` for standard input; a pipe is copied. Raises PsearchError when it cannot be read or is no text.
-
-    A FIFO is waited for, as by any program that reads one.
-    """
+    """Open a file, `-` for standard input; a pipe is copied. Waits for the writer of a FIFO. Raises PsearchError when
+    the file cannot be read or is not a text."""
     found = open_source(file)
     return found.copied() if isinstance(found, Stream) else found
 
 
 def open_source(file: str) -> Source | Stream:
-    """Open a source without reading what is no file that can be read again."""
+    """Open a file as a `Source`, or anything else that can be read only once as a `Stream`."""
     name = "standard input" if file == STANDARD_STREAM else file
     with _readable(name):
         if file == STANDARD_STREAM and sys.stdin is not None:
@@ -258,17 +253,17 @@ def parse_lines(
     remark: re.Pattern[str] = _REMARK,
     refuse: Callable[[str], None] | None = None,
 ) -> Iterator[Parsed]:
-    """Yield what `parse` makes of each line and its number, from 1; lines that are empty or remarks are left out.
+    """Yield the result of `parse` for each line and its number, from 1, except empty lines and remarks.
 
-    A line that `parse` refuses with a ValueError or PsearchError is left out, and `refuse` is called with a text that
-    names the source and the number. Without `refuse` it raises PsearchError.
+    If `parse` raises ValueError or PsearchError, the line is left out and `refuse` is called with a message that names
+    the source and the line. Without `refuse` this raises PsearchError.
     """
     found = _parsed(source.name, (line.text for line in source.lines()), parse, remark, refuse)
     return (one for one in found if one is not None)
 
 
 def parse_stream(stream: Stream, parse: Callable[[str, int], Parsed]) -> Iterator[Parsed | None]:
-    """Parse lines as they come; None where the next is not there yet."""
+    """Parse the lines of a pipe as they arrive; None while the next line has not arrived."""
     return _parsed(stream.name, stream.lines(), parse, _REMARK, None)
 
 
@@ -284,7 +279,7 @@ def _parsed(
         if whole is None:
             yield None
             continue
-        for line in whole.splitlines():  # other ends of lines than ours, too
+        for line in whole.splitlines():  # splits at all line ends of Unicode
             number += 1
             text = line.strip()
             if text and not remark.match(text):

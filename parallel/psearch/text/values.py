@@ -1,4 +1,4 @@
-"""Numbers and texts that callers and users give, checked; whatever a wrong one is, the message is one short line."""
+"""Checks numbers and texts from callers and users. The message about an invalid one is always one short line."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 from typing import TypeGuard
 
 _WHOLE = re.compile("[+-]?[0-9]{1,30}")
-"""No underscores and no digits of other scripts, which `int` takes."""
+"""Pattern of a whole number, without the underscores and digits of other scripts that `int` accepts."""
 _LONGEST_SHOWN = 40
-"""characters"""
+"""Most characters of an invalid value in a message."""
 
 
 def escaped(text: str, kept: str = "") -> str:
-    r"""Write out what does not print, and leave the rest as it is; kept: other characters to leave.
+    r"""Replace characters that do not print by escape sequences. kept: characters to leave unchanged.
 
     >>> print(escaped("é\x1b[31m\\"))
     é\x1b[31m\
@@ -24,7 +24,7 @@ def escaped(text: str, kept: str = "") -> str:
 
 
 def quoted(text: str, most: int = 80) -> str:
-    """Quote what a user or a program wrote, on one line, as it was written, in at most so many characters.
+    """Quote a text from a user or a program on one line, cut to `most` characters.
 
     >>> quoted("a" * 1000)[-9:]
     "aaaaa...'"
@@ -34,10 +34,10 @@ def quoted(text: str, most: int = 80) -> str:
 
 
 def shown(value: object) -> str:
-    """Shorten a wrong argument to one line for a message."""
+    """Return an invalid value as one short line for a message."""
     try:
         text = " ".join(repr(value).split())
-    except ValueError:  # Python does not write whole numbers of more than 4,300 digits
+    except ValueError:  # Python does not convert whole numbers of more than 4,300 digits
         text = "a number of thousands of digits"
     except RecursionError:
         text = "lists inside lists without end"
@@ -45,7 +45,7 @@ def shown(value: object) -> str:
 
 
 def whole_number(text: str) -> int | None:
-    """Read a whole number as a user or a program writes it; None if it is none.
+    """Convert the text of a user or a program to a whole number; None if it is not one.
 
     >>> whole_number("-30"), whole_number("1_000"), whole_number("1.5"), whole_number("")
     (-30, None, None, None)
@@ -54,40 +54,40 @@ def whole_number(text: str) -> int | None:
 
 
 def is_real(value: object) -> TypeGuard[float]:
-    """Tell whether it is a number that can be compared: Python's, numpy's, a fraction; not true or false."""
+    """Tell whether a value is a real number, of Python or numpy, or a fraction; True and False are not."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def whole(name: str, value: object, low: int, high: int) -> int:
-    """Convert an argument to a whole number of Python; takes numpy's and floats such as 1e6. Raises PsearchError."""
-    # no other order: a comparison with NaN is false
+    """Convert an argument to an int; it may be numpy's or a float such as 1e6. Raises PsearchError."""
+    # in this order: comparisons with NaN are false, and `int` would raise
     if is_real(value) and low <= value <= high and value == int(value):
         return int(value)
     raise _refusal(f"{name} must be a whole number from {low} to {high}, not {shown(value)}")
 
 
 def number(name: str, value: object, low: int, high: int) -> float:
-    """Convert an argument to a number of Python, not necessarily a whole one. Raises PsearchError."""
+    """Convert an argument to a float. Raises PsearchError."""
     if is_real(value) and low <= value <= high:
         return float(value)
     raise _refusal(f"{name} must be a number from {low} to {high}, not {shown(value)}")
 
 
 def text_of(name: str, value: object) -> str:
-    """Check that an argument is a text. Raises PsearchError."""
+    """Return an argument if it is a string. Raises PsearchError for anything else."""
     if not isinstance(value, str):
         raise _refusal(f"{name} must be a string, not {shown(value)}")
     return value
 
 
 def _refusal(text: str) -> Exception:
-    from psearch.results import PsearchError  # late: `psearch --help` does without
+    from psearch.results import PsearchError  # not at the top: `psearch --help` does not need it
 
     return PsearchError(text)
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with what it counts.
+    """Return a number with its noun, in the plural if necessary.
 
     >>> counted(1, "game"), counted(1200, "game")
     ('1 game', '1,200 games')

@@ -6,8 +6,8 @@ frequencies alone 0.9759, score, not material 0.7176, score and material 0.6673.
 """
 
 MATERIAL_KNOTS = (16, 26, 36, 50, 64, 78)
-"""pawn units of both sides together"""
+"""Material of both sides at each knot, in pawn units."""
 DRAW_MARGIN_CP = (221.5, 139.2, 132.8, 108.5, 91.4, 93.5)
-"""a: the score at which half of the games are won"""
+"""Parameter a at each knot: the score, in centipawns, at which half of the games are won."""
 SPREAD_CP = (59.9, 46.3, 49.0, 49.1, 57.8, 67.5)
-"""b: the scale of the logistic curves"""
+"""Parameter b at each knot: the scale of the logistic curves, in centipawns."""

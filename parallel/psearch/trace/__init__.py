@@ -1,5 +1,4 @@
-"""A trace of a search as a file in the Trace Event format (docs/guides/trace.md). Imports the arena and what is below
-it.
+"""Traces of searches as files in the Trace Event format (docs/guides/trace.md). Imports the arena and what is below it.
 
-Begin with `recorder`, which makes slices of time of the workers' logs; `trace_file` writes them to a file.
+Begin with `recorder`, which converts the workers' logs to slices of time; `trace_file` writes them to a file.
 """

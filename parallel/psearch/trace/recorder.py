@@ -1,16 +1,16 @@
-"""A trace of one search: what each worker did when, and the life of every node that was shared.
+"""The trace of one search: the activity of each worker over time, and the life of every shared node.
 
-The workers write events into logs of bounded size (`scheduler/trace_log.py`); after the search the parent turns them
-into slices of time and writes those to a file (`trace_file.py`):
+The workers write events into logs of bounded size (`scheduler/trace_log.py`). After the search the parent converts them
+to slices of time and writes these to a file (`trace_file.py`):
 
 - "search": one slice for each search of the root;
 - "workers": a track for each worker with slices "search", "idle" and "join", which fill the time of the search
-  without gap or overlap; inside "search", "aborted work" for what was thrown away;
-- "split points": a slice for each open node that a helper joined, from its opening until the last one had left it,
+  without gap or overlap; inside "search", slices "aborted work" for work whose result was discarded;
+- "split points": a slice for each open node that a helper joined, from its opening until the last worker left it,
   on as many tracks as there were such nodes at one time.
 
-Times are in microseconds from the start of the search. In virtual time the file depends on nothing but the arguments
-of the search, to the last byte. A worker whose log is full has a slice "not recorded" from there on.
+Times are in microseconds from the start of the search. In virtual time the file depends only on the arguments of the
+search, to the last byte. When a worker's log is full, the rest of its track is a slice "not recorded".
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ from psearch_core.records import (
 
 _RING_EVENTS_OF_A_WORKER = 1 << 12
 _ITEMS_PER_LOOK = 1 << 10
-"""Items written between two looks at whether the trace is still wanted: some milliseconds of work."""
+"""Items written between two checks of whether the trace is still wanted: some milliseconds of work."""
 _TICKS_PER_NS = 1000
 _MAIN_ROOT_FRAME = 0
 _UNFINISHED = -1
-"""Outcome of an open node whose workers were killed."""
+"""Outcome of a node that was open when its workers were killed."""
 _OUTCOMES = {0: "exhausted", CLOSED_CUTOFF: "cutoff", CLOSED_ABORTED: "aborted", _UNFINISHED: "unfinished"}
 _BOUNDS = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper", ROOT_STOPPED: "stopped"}
 _ANY_CASTLING = chess.Board(None, chess960=True)
-"""A board for moves that are written without a position at hand: castling as king takes rook."""
+"""Board for writing moves without their position, with castling as king takes rook."""
 MoveName = Callable[[int], str]
-"""A move of the search in words."""
+"""Function that returns the text of a move code."""
 
 
 def _chess_move_name(code: int) -> str:
@@ -72,22 +72,21 @@ def _chess_move_name(code: int) -> str:
 
 
 class Abandoned(Exception):
-    """The trace that was being written is not wanted any more."""
+    """The trace is no longer wanted, before it was complete."""
 
 
 def trace_capacity(workers: int) -> int:
-    """Return events that fit into the log of each worker: 16 MiB of them at most, 128 MiB for all together."""
+    """Return the number of events in each worker's log: at most 16 MiB, and at most 128 MiB for all workers."""
     return min(1 << 18, (1 << 21) // workers)
 
 
 def ring_capacity(workers: int) -> int:
-    """Return the capacity of a log where only what happened last is kept: 256 KiB of them at most, 32 MiB for all
-    together."""
+    """Return the number of events in a log that keeps only the latest: at most 256 KiB, and 32 MiB for all workers."""
     return min(_RING_EVENTS_OF_A_WORKER, (1 << 19) // workers)
 
 
 class Event(NamedTuple):
-    """A record of `trace_event_dtype` as Python numbers, which are quicker to look at one by one."""
+    """A record of `trace_event_dtype` as Python numbers, which are faster to read one by one."""
 
     time: int
     begin: int
@@ -108,24 +107,24 @@ if Event._fields != trace_event_dtype.names:
 
 
 def each(events: np.ndarray) -> Iterator[Event]:
-    """Return the records of an array one by one."""
+    """Iterate over the records of an array."""
     return map(Event._make, events.tolist())
 
 
 def split_name(number: int) -> str:
-    """Name an open node: the worker that opened it, and how many it had opened by then."""
+    """Return the name of an open node: the worker that opened it, and its count of opened nodes."""
     return f"{number & (1 << WORKER_BITS) - 1}.{number >> WORKER_BITS}"
 
 
 def _node_args(event: Event) -> dict[str, Any]:
-    """Return the arguments of the open node that an event is about."""
+    """Return the arguments of a slice about an event's open node."""
     if event.frame < 0:
         return {"split": "root", "ply": 0}
     return {"split": split_name(event.split), "depth": event.depth, "ply": event.frame % MAX_PLY}
 
 
 def _root_name(depth: int, better_lines: int) -> str:
-    """Name a search of the root; better_lines: how many of several best moves were found before."""
+    """Return the name of a search of the root; better_lines: number of better lines found before."""
     return f"depth {depth}, line {better_lines + 1}" if better_lines else f"depth {depth}"
 
 
@@ -139,17 +138,17 @@ def _root_slice(event: Event, move_name: MoveName) -> Slice:
 
 
 class WorkerTrack:
-    """One worker's events, in the order of its log, as slices that follow each other."""
+    """Converts one worker's events, in the order of its log, to consecutive slices."""
 
     def __init__(self, move_name: MoveName) -> None:
         self._move_name = move_name
         self._done: list[Slice] = []
         self._now = Slice("idle", 0, 0, {})
         self._run = 0
-        """number of the slice with which the present uninterrupted search began"""
+        """Index of the slice with which the present uninterrupted search began."""
 
     def switch(self, at: int, name: str, args: dict[str, Any]) -> None:
-        """Switch: the worker does something else from now on."""
+        """End the present slice and begin another."""
         at = max(at, self._now.begin)
         self._now.end = at
         if at > self._now.begin or self._now.within or self._now.name == "join":
@@ -177,8 +176,8 @@ class WorkerTrack:
             self._now.part(root.begin, root.end, root.name, root.args)
 
     def _abort(self, event: Event) -> None:
-        """Note work thrown away: back to where the move was taken, but no further than this worker searched without
-        pause. Another worker may have taken the move, or this one may have been idle and elsewhere since."""
+        """Add discarded work, back to the start of its move, but only as far as this worker searched without a pause:
+        another worker may have started the move, or this one may have been idle since."""
         begin, end = event.begin, event.time
         args = {**_node_args(event), "cause": "value came too late" if event.outcome else "unwound"}
         self._now.end = max(end, self._now.begin)
@@ -195,22 +194,21 @@ class WorkerTrack:
 
 
 class TraceStart(NamedTuple):
-    """The beginning of what is recorded."""
+    """Start of a recording."""
 
     number: int
-    """of recordings on this arena before this one"""
+    """Number of earlier recordings on this arena."""
     ticks: int
-    """of the time stamp counter; 0 in virtual time"""
+    """Time stamp counter at the start; 0 in virtual time."""
     ns: int
-    """of `time.perf_counter_ns` at that moment"""
+    """Value of `time.perf_counter_ns` at the start."""
 
 
 class Recorder:
     """Records the searches on an arena that has room for a trace, one after the other, and writes the last one.
 
-    With `virtual` the times are those of the driver in virtual time, else of the time stamp counter. With `ring` the
-    logs keep what happened last, for those who look on; there is no end to what may happen, and nothing to write.
-    `start` is when the present recording, or the last one, began, `end_ns` how long the last search took.
+    virtual: times are those of the driver in virtual time, not of the time stamp counter; ring: logs keep the latest
+    events, for a live view. `start` describes the last recording, `end_ns` is the duration of the last search.
     """
 
     def __init__(self, arena: Arena, virtual: bool = False, ring: bool = False) -> None:
@@ -227,7 +225,7 @@ class Recorder:
         self._move_name: MoveName = _chess_move_name
 
     def begin(self) -> None:
-        """Begin before a search is handed to the workers: empty logs, and the clock at 0."""
+        """Clear the logs and set the clock to zero; call this before a search is given to the workers."""
         heads = self._logs["head"]
         for name in ("count", "dropped", "dropped_from"):
             heads[name] = 0
@@ -237,7 +235,7 @@ class Recorder:
         self.start = TraceStart(self.start.number + 1, 0 if self.is_virtual else int(read_cycles()), ns)
 
     def end(self, now: int = 0) -> None:
-        """End when no worker searches any more; now: virtual time, in ticks."""
+        """Stop the clock; call this when all workers have left the search. now: virtual time, in ticks."""
         if self.is_virtual:
             self.end_ns = now // _TICKS_PER_NS
             return
@@ -247,7 +245,7 @@ class Recorder:
 
     @property
     def dropped(self) -> dict[int, int]:
-        """Return the events that found no room, by worker."""
+        """Number of events that did not fit into its log, for each worker that lost some."""
         counts = self._logs["head"]["dropped"]
         return {int(worker): int(counts[worker]) for worker in np.flatnonzero(counts)}
 
@@ -258,15 +256,13 @@ class Recorder:
         is_wanted: Callable[[], bool] = lambda: True,
         move_name: MoveName | None = None,
     ) -> None:
-        """Write the trace of the last search; facts about it go into the file. OSError when that fails.
+        """Write the trace of the last search, with facts about it, to a file. Raises OSError when that fails.
 
-        move_name: of a game's moves; None: they are of chess.
-
-        A file that is there already is replaced when the new one is complete. A full log takes seconds: `is_wanted` is
-        called now and then, and when it returns False `Abandoned` is raised and what is there stays.
+        is_wanted: called regularly, since a full log takes seconds; if False, `Abandoned` is raised; move_name: returns
+        the text of a move; None: moves are of chess. An existing file is replaced when the new one is complete.
         """
         if self._ring:
-            raise PsearchError("only what happened last was recorded: that is no trace")
+            raise PsearchError("only the latest events were recorded, not a trace")
         self._is_wanted, self._move_name = is_wanted, move_name or _chess_move_name
         about = {
             "psearch": __version__,
@@ -282,8 +278,7 @@ class Recorder:
             write_events(out, about, self._while_wanted(events))
 
     def slices_of(self, worker: int) -> Iterator[Slice]:
-        """Return what one worker did in the last search: slices that fill its time, and within them work thrown
-        away."""
+        """Return the slices of one worker in the last search, which fill its time and contain discarded work."""
         head = self._logs[worker]["head"]
         track = WorkerTrack(self._move_name)
         for event in self._while_wanted(each(self._events(worker))):
@@ -294,8 +289,7 @@ class Recorder:
         return track.finish(self.end_ns)
 
     def iterations(self) -> Iterator[Slice]:
-        """Yield the searches of the main root, one after the other; the one under way when the workers were killed
-        comes last."""
+        """Yield the searches of the main root in order; the last may be one during which the workers were killed."""
         roots = self._of_kind(TRACE_ROOT)
         roots = roots[roots["frame"] == _MAIN_ROOT_FRAME]
         last_end = 0
@@ -312,8 +306,7 @@ class Recorder:
             yield Slice(name, max(last_end, entered), self.end_ns, {"depth": depth, "bound": "unfinished"})
 
     def lives(self) -> Iterator[Slice]:
-        """Yield each open node that a helper joined, from its opening until the last one had left it, or up to now if
-        the workers were killed."""
+        """Yield the life of each open node that a helper joined, until the last worker left it or all were killed."""
         events = list(each(self._of_kind(TRACE_SPLIT)))
         if not self.arena.header[0]["done"]:
             known = {event.split for event in events}
@@ -331,7 +324,7 @@ class Recorder:
             yield item
 
     def _times(self, ticks: np.ndarray) -> np.ndarray:
-        """Return whole nanoseconds since the start, within the search: viewers know no shorter times."""
+        """Convert ticks to whole nanoseconds since the start, the smallest unit of viewers, clipped to the search."""
         if self.is_virtual:
             passed = ticks // _TICKS_PER_NS
         else:
@@ -339,7 +332,7 @@ class Recorder:
         return passed.clip(0, self.end_ns)
 
     def _events(self, worker: int) -> np.ndarray:
-        """Return a copy of a worker's log, with times since the start."""
+        """Return a copy of a worker's log, with times in nanoseconds since the start."""
         log = self._logs[worker]
         events: np.ndarray = log["events"][: int(log["head"]["count"])].copy()
         for name in ("time", "begin"):
@@ -347,12 +340,12 @@ class Recorder:
         return events
 
     def _of_kind(self, kind: int) -> np.ndarray:
-        """Return the events of a kind in all logs."""
+        """Return the events of one kind in all logs."""
         logs = map(self._events, range(self.arena.workers))
         return np.concatenate([events[events["kind"] == kind] for events in logs])
 
     def _open_nodes(self) -> Iterator[Event]:
-        """Yield the lives, up to now, of the nodes that were shared when the workers were killed."""
+        """Yield an event for each node that was shared when the workers were killed."""
         for number in np.flatnonzero(self.arena.stack["state"] != STACK_FREE).tolist():
             frames = self.arena.frames[number * MAX_PLY : (number + 1) * MAX_PLY]
             for ply in np.flatnonzero((frames["node"]["open"] != 0) & (frames["node"]["joined"] > 0)).tolist():

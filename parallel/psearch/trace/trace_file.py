@@ -1,5 +1,7 @@
-"""The file of a trace: the Trace Event format, which ui.perfetto.dev and chrome://tracing open; looked at before the
-search, replaced as a whole after it. What it holds are slices of time on tracks."""
+"""Trace files in the Trace Event format, with slices of time on tracks, for ui.perfetto.dev and chrome://tracing.
+
+A path is checked before the search; the file is replaced as a whole after it.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,13 @@ TraceEvent = dict[str, Any]
 
 SEARCH_PID, WORKERS_PID, SPLITS_PID = 1, 2, 3
 ITERATIONS_TID, FIRST_WORKER_TID, FIRST_SPLITS_TID = 10, 1000, 10_000
-"""No thread number is 0, or used twice: some viewers drop the process."""
+"""Numbers of the first track in each group. None is 0 or used twice: some viewers would drop the process."""
 _NS_PER_US = 1000
 
 
 @dataclass(slots=True)
 class Slice:
-    """Something that lasts, in nanoseconds from the start of the search, and what happened within it."""
+    """A slice of time, in nanoseconds from the start of the search, with slices inside it."""
 
     name: str
     begin: int
@@ -35,10 +37,10 @@ class Slice:
     within: list[Slice] = field(default_factory=list)
 
     def part(self, begin: int, end: int, name: str, args: dict[str, Any]) -> None:
-        """Add what happened within, cut so that slices nest."""
+        """Add a slice inside this one, cut so that slices nest."""
         begin = min(max(begin, self.begin), self.end)
         end = min(max(end, begin), self.end)
-        for other in reversed(self.within):  # in the order of their ends
+        for other in reversed(self.within):  # latest end first
             end = max(end, other.end)
             if other.end <= begin:
                 break
@@ -49,8 +51,7 @@ class Slice:
 
 
 def on_lanes(slices: Iterable[Slice]) -> Iterator[tuple[int, Slice]]:
-    """Yield each slice with the number of a lane on which nothing else lasts then; given in the order of their
-    beginnings."""
+    """Yield each slice, sorted by their begins, with the number of a lane on which it overlaps no other."""
     busy: list[tuple[int, int]] = []  # end and lane
     free: list[int] = []
     for part in slices:
@@ -62,7 +63,7 @@ def on_lanes(slices: Iterable[Slice]) -> Iterator[tuple[int, Slice]]:
 
 
 def _slice_events(pid: int, tid: int, slices: Iterable[Slice]) -> Iterator[TraceEvent]:
-    """Yield complete events, each before those within it."""
+    """Yield an event for each slice, followed by those of the slices inside it."""
     for part in slices:
         ts, dur = part.begin / _NS_PER_US, (part.end - part.begin) / _NS_PER_US
         yield {"ph": "X", "name": part.name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": part.args}
@@ -70,8 +71,7 @@ def _slice_events(pid: int, tid: int, slices: Iterable[Slice]) -> Iterator[Trace
 
 
 def _name_events(kind: str, pid: int, tid: int, name: str) -> Iterator[TraceEvent]:
-    """Yield name and place of a track, or of a group of tracks. kind: `thread` or `process`; tid: of a group its first
-    track."""
+    """Yield events with name and position of a track, or of a group (kind `process`) whose first track is `tid`."""
     place = pid if kind == "process" else tid
     for fact, args in (("name", {"name": name}), ("sort_index", {"sort_index": place})):
         yield {"ph": "M", "name": f"{kind}_{fact}", "pid": pid, "tid": tid, "ts": 0, "args": args}
@@ -80,8 +80,7 @@ def _name_events(kind: str, pid: int, tid: int, name: str) -> Iterator[TraceEven
 def trace_events(
     workers: Iterable[Iterable[Slice]], is_virtual: bool, iterations: Iterable[Slice], lives: Iterable[Slice]
 ) -> Iterator[TraceEvent]:
-    """Yield the events of a whole trace: what each worker did, the searches of the root, and the lives of split points
-    in the order of their beginnings."""
+    """Yield all events of a trace: of workers, of searches of the root, and of split points in order of begin."""
     yield from _name_events("process", WORKERS_PID, FIRST_WORKER_TID, f"workers{' (virtual time)' * is_virtual}")
     for worker, slices in enumerate(workers):
         tid = FIRST_WORKER_TID + worker
@@ -100,12 +99,11 @@ def trace_events(
 
 
 OPENING = '{"displayTimeUnit":"ns","otherData":{"psearch":'
-"""The beginning of every trace of psearch."""
+"""Text at the beginning of every trace file of psearch."""
 
 
 def write_events(out: TextIO, facts: dict[str, Any], events: Iterator[TraceEvent]) -> None:
-    """Write one event a line, so that the file can be read without a viewer, too. facts: `psearch`, its version,
-    first."""
+    """Write events one a line, so that people can read the file. facts: about the search, the key `psearch` first."""
     encode = json.JSONEncoder(separators=(",", ":")).encode
     out.write(f'{{"displayTimeUnit":"ns","otherData":{encode(facts)},"traceEvents":[')
     separator = "\n"
@@ -116,12 +114,12 @@ def write_events(out: TextIO, facts: dict[str, Any], events: Iterator[TraceEvent
 
 
 def _is_special(path: Path) -> bool:
-    """Tell whether it is a device or a pipe, which is written to and never replaced."""
+    """Tell whether a path is a device or a pipe, which is written to and never replaced."""
     return path.exists() and not stat.S_ISREG(path.stat().st_mode)
 
 
 def check_trace(path: Path) -> None:
-    """Raise PsearchError if a trace cannot be written there. Leaves what is there as it is."""
+    """Raise PsearchError if a trace cannot be written to a path. Change nothing there."""
     if str(path) == "-":
         raise PsearchError("a trace goes to a file: standard output is for the answer")
     target = Path(os.path.realpath(path))
@@ -141,7 +139,7 @@ def check_trace(path: Path) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """Open a new file that takes the place of the old one at the end, if nothing went wrong."""
+    """Open a new file that replaces the old one at the end, unless an exception is raised."""
     target = Path(os.path.realpath(path))
     if _is_special(target):
         with target.open("w", encoding="utf-8") as out:

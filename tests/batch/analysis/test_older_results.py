@@ -136,7 +136,7 @@ def test_what_cannot_be_a_result_is_named(bad: dict[str, Any]) -> None:
 
 def test_what_is_no_json() -> None:
     for text in ('[Event "x"]\n\n1. e4 *\n', "position  result\n", "[]\n"):
-        with pytest.raises(PsearchError, match=r"^x, line 1: not a JSON object; what is merged is JSON lines"):
+        with pytest.raises(PsearchError, match=r"^x, line 1: not a JSON object; merged files must hold JSON lines"):
             OlderResults(Source.of_text("x", text))
     assert len(OlderResults(Source.of_text("x", "\n" + json.dumps({"positions": [3], "depth": 1}) + "\n"))) == 0
 

@@ -224,7 +224,7 @@ def test_options_that_make_no_sense(tmp_path: Path) -> None:
     suite = tmp_path / "x.epd"
     suite.write_text("startpos\n")
     for words, reason in (
-        (["--merge", str(suite), file], "x.epd, line 1: not a JSON object; what is merged is JSON lines"),
+        (["--merge", str(suite), file], "x.epd, line 1: not a JSON object; merged files must hold JSON lines"),
         (["--merge", "-", "-"], "standard input can be read only once"),
         (["--jobs", "0", file], "from 1 to"),
         (["--syzygy", str(tmp_path), file], "no Syzygy tables"),

@@ -58,7 +58,7 @@ def test_a_game_that_is_over(run: Run) -> None:
         ([TIC_TAC_TOE, "--board", "--json"], "--board and --json exclude each other"),
         ([TIC_TAC_TOE, "--threads", "0"], "argument --threads: must be a whole number from 1 to 1024, not '0'"),
         ([TIC_TAC_TOE, "--policy", "gone.py"], "cannot read the policy 'gone.py': No such file or directory"),
-        ([TIC_TAC_TOE, "--policy", RULE], f"{shown(RULE)} replaces reduction_of, which is of chess"),
+        ([TIC_TAC_TOE, "--policy", RULE], f"{shown(RULE)} replaces reduction_of, a rule of chess"),
         ([], "the following arguments are required: FILE [POSITION]"),
     ],
 )

@@ -315,7 +315,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (f"{SEARCH} 2", 3, "was killed by signal 11, as those before it; the search was stopped"),
         (f"{SEARCH} 3", 0, "best move"),
-        (f"{SEARCH} 4", 0, "the answer is of a small search with the package's kernels"),
+        (f"{SEARCH} 4", 0, "the answer comes from a small search with the package's kernels"),
         (SIMULATE, 3, "psearch: a process of the study ended; the study was stopped"),
         (PREDICT, 3, "psearch: a kernel of your file crashed: SIGSEGV"),
     ],

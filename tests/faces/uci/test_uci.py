@@ -659,7 +659,7 @@ def test_workers_that_are_lost_again_and_again_cost_no_time_and_no_move(number: 
             client.send("go movetime 2000")
             lines = client.until(lambda line: line.startswith("info depth 5 "))[1]
             os.kill(workers_of(client)[0], number)
-            lines += client.until(lambda line: "new workers go on" in line)[1]
+            lines += client.until(lambda line: "new workers continue" in line)[1]
             os.kill(workers_of(client)[-1], number)
             lines += client.answer()[1]
             late.append(time.monotonic() - start - 2.0)

@@ -165,12 +165,12 @@ def test_workers_that_are_refused_leave_those_of_before(talk: Talk, monkeypatch:
     monkeypatch.setattr(workers, "Supervisor", refuse)
     talk.send("setoption name Hash value 4")
     (complaint, _) = talk.ready()
-    assert "Cannot allocate memory; going on with Threads 1 and Hash 2" in complaint
+    assert "Cannot allocate memory; continuing with Threads 1 and Hash 2" in complaint
     for _ in range(2):
         assert infos(talk.go("depth 3", chess.STARTING_FEN))
     monkeypatch.setattr(workers, "Supervisor", Supervisor)
     talk.send("ucinewgame")
-    assert talk.ready() == ["info string Threads 1 and Hash 4 can be had again", "readyok"]
+    assert talk.ready() == ["info string Threads 1 and Hash 4 are available again", "readyok"]
 
 
 def test_a_search_that_fails_answers_with_its_latest_line(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,7 @@ def test_without_processes_this_one_searches(talk: Talk, monkeypatch: pytest.Mon
     monkeypatch.setattr(workers, "Supervisor", refuse)
     talk.send("setoption name Hash value 64", "setoption name Threads value 4")
     complaint = talk.ready()[-2]  # one before it is of the table alone, if the engine was quick
-    assert complaint.endswith("going on with no worker process and Hash 64")
+    assert complaint.endswith("continuing with no worker process and Hash 64")
     lines = talk.go("depth 6", chess.STARTING_FEN)
     assert infos(lines)[-1]["depth"] == "6" and not any("info string" in line for line in lines)
     talk.send("go infinite")
@@ -204,7 +204,7 @@ def test_without_processes_this_one_searches(talk: Talk, monkeypatch: pytest.Mon
     assert talk.until("bestmove")
     monkeypatch.setattr(workers, "Supervisor", Supervisor)
     talk.send("ucinewgame")
-    assert talk.ready() == ["info string Threads 4 and Hash 64 can be had again", "readyok"]
+    assert talk.ready() == ["info string Threads 4 and Hash 64 are available again", "readyok"]
 
 
 def test_workers_that_can_find_nothing_are_helped_out_by_this_process(

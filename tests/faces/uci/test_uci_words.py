@@ -72,7 +72,7 @@ def test_a_position_that_goes_on_keeps_the_history() -> None:
         ("moves e2e4", "startpos or fen is missing"),
         ("startpos moves e2e4 e2e4", "move 2: 'e2e4' is not a legal move"),
         ("startpos moves d2d4 d7d5 0000", "move 3: '0000' is not a legal move"),
-        ("startpos e2e4", "startpos stands by itself"),
+        ("startpos e2e4", "startpos must stand alone"),
         ("fen 8/8 w - -", "bad FEN"),
     ],
 )

@@ -191,7 +191,7 @@ def test_no_pgn(text: str) -> None:
 def test_a_game_that_breaks_off_says_so() -> None:
     tree, problem = GameTree.of_pgn("1. e4 e5 2. Ke3 Nf6")
     assert len(tree.tree()["nodes"]) == 3
-    assert "what comes after that is kept as a comment" in problem
+    assert "the rest of the game is kept as a comment" in problem
     assert "Ke3 Nf6" in tree.export()["pgn"]
 
 

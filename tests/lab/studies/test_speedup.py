@@ -167,10 +167,10 @@ def test_nothing_is_compared_with_one_policy_or_one_position() -> None:
 
 def test_costs_say_whose_they_are() -> None:
     mine = replace(Costs(), node=255.0, machine="a board, 4 cores", measured="2026-01-02")
-    assert Costs().told("a board, 4 cores").startswith("costs: the defaults (2-core EPYC virtual machine, 20")
-    assert "calibrate.py" in replace(Costs(), jitter=0.5).told("")
-    assert mine.told("a board, 4 cores", "my.json") == "costs: my.json (this machine, 2026-01-02)"
-    assert mine.told("another") == "costs: those of the log (a board, 4 cores, 2026-01-02)"
+    assert Costs().origin("a board, 4 cores").startswith("costs: the defaults (2-core EPYC virtual machine, 20")
+    assert "calibrate.py" in replace(Costs(), jitter=0.5).origin("")
+    assert mine.origin("a board, 4 cores", "my.json") == "costs: my.json (this machine, 2026-01-02)"
+    assert mine.origin("another") == "costs: those of the log (a board, 4 cores, 2026-01-02)"
     assert Costs.of(asdict(mine)) == mine
     with pytest.raises(ValueError, match="unknown fields"):
         Costs.of(None)

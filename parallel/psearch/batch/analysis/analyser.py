@@ -1,7 +1,7 @@
-"""The analysis of many positions: what is searched, in which order the answers come, and what is kept of them.
+"""The analysis of many positions: which are searched, in which order the answers come, and which are kept.
 
-`Analyser` answers positions from the journal or by a pool of workers; `psearch.batch.analysis.suite_results` and
-`psearch.batch.analysis.games` say what to make of the answers.
+`Analyser` gets answers from the journal or from a pool of workers; `psearch.batch.analysis.suite_results` and
+`psearch.batch.analysis.games` interpret them.
 """
 
 from __future__ import annotations
@@ -18,52 +18,50 @@ from psearch.batch.positions.task import Answer, Outcome, Pause, Task, TaskList
 from psearch.results import PsearchError
 
 _MOST_HELD = 4_096
-"""Most answers that wait for those before them: then nothing more is read."""
+"""Most answers that wait for earlier ones; beyond it no more positions are read."""
 T = TypeVar("T")
 
 
 class Stopped(Exception):
-    """A signal came: what was being searched is not finished."""
+    """A signal stopped the analysis before its end."""
 
 
 @dataclass(eq=False)
 class Work(Generic[T]):
-    """Something whose result needs answers, as a position of a suite or a game; when it is given out, with those that
-    there are."""
+    """An item that needs answers, such as a game or a position of a suite, with the answers that it has so far."""
 
     item: T
     tasks: Iterable[Task]
-    """what has to be searched for it, one after the other with one table; read once, when it is needed. Their ids are
-    the keys of the journal"""
+    """Tasks of the item, which one worker searches in order, keeping its table; read once, on demand. Their ids are the
+    keys of the journal."""
     older: Mapping[str, Answer] = field(default_factory=dict)
-    """answers that are there already, by key: kept where they are deeper than what is found; where one is as deep as
-    the limit of depth, nothing is searched"""
+    """Answers from older results, by key. One that reaches the limit of depth saves the search; one that is deeper than
+    the new answer replaces it."""
     answers: dict[str, Answer] = field(default_factory=dict)
-    """by key"""
+    """Answers by key."""
     problems: dict[str, str] = field(default_factory=dict)
-    """why there is no answer, by key"""
+    """Reasons why there is no answer, by key."""
     from_older: int = 0
-    """answers that were there already"""
+    """Number of answers from older results."""
     in_journal: list[str] = field(default_factory=list)
-    """keys whose answers stay in the journal until it is their turn"""
+    """Keys of the answers that are read from the journal when the item is finished."""
     missing: int = 0
-    """tasks that are being searched"""
+    """Number of tasks being searched."""
     was_searched: bool = False
-    """whether some of it was searched just now"""
+    """True if some of the tasks were searched in this run."""
     is_read: bool = False
-    """whether there are no more tasks"""
+    """True if there are no more tasks."""
     held: int = 0
-    """how much it counts towards `_MOST_HELD`"""
+    """Number of answers that count towards `_MOST_HELD`."""
 
 
 class Analyser:
-    """Answers positions, from the journal where it has them, else by a pool.
+    """Gets the answers of positions, from the journal if it has them, else from a pool of workers.
 
-    is_stopped: asked now and then; on_answer: called with every answer, True if it comes from a search; on_note: called
-    with a line when something went wrong in a search and was mended; assist: threads that may search in all when
-    fewer positions are left than workers, 0: none gets more threads; is_exact: figures are to be those of an
-    uninterrupted run. A work that was begun is searched again from its start then, for what the table had at that point
-    is lost.
+    is_stopped: asked from time to time; on_answer: called for every answer, with True if it comes from a search;
+    on_note: called with one line for each problem that was solved during a search; assist: total number of threads that
+    may search when fewer positions than workers are left; 0: no worker gets more threads; is_exact: the figures must be
+    those of an uninterrupted run, so an unfinished work is searched again from its start, with an empty table.
     """
 
     def __init__(
@@ -81,22 +79,22 @@ class Analyser:
         self.journal = journal
         self.on_answer = on_answer
         self.on_found: Callable[[Any, str, Answer], None] = lambda item, key, answer: None
-        """called with what was searched just now, and what it is for, before `on_answer`"""
+        """Callback for each new answer of a search, before `on_answer`."""
         self.on_note = on_note
         self.assist = assist
         self.is_exact = is_exact
         self._pending: deque[Work[Any]] = deque()
-        """those that were read and not given out"""
+        """Works that have been read and not returned."""
         self._searched: dict[str, Work[Any]] = {}
-        """the work of each task that is being searched, by key"""
+        """Work of each task that is being searched, by key."""
         self._held = 0
 
     def answered(self, works: Iterable[Work[T] | Pause], awaited: int | None = None) -> Iterator[Work[T]]:
-        """Yield everything with its answers, in the order of `works`, which is read some way ahead.
+        """Yield every work with its answers, in the order of `works`, which is read ahead.
 
-        awaited: a descriptor that can be read when `works` can go on behind `Pause.INPUT`. Raises Stopped, WorkerDied,
-        PsearchError when the journal has the answer of another position, OSError for the journal, and what `works`
-        does.
+        awaited: a descriptor that becomes readable when `works` can continue after `Pause.INPUT`. Raises Stopped,
+        WorkerDied, PsearchError when the journal has an answer for another position, OSError for the journal, and the
+        errors of reading `works`.
         """
         lists, pending = self._lists(works), self._pending
         for outcomes in rounds(self.pool, lists, assist=self.assist, is_stopped=self.is_stopped, awaited=awaited):
@@ -121,13 +119,13 @@ class Analyser:
                 yield TaskList(itertools.chain([first], tasks))
             else:
                 self._hold(work)
-                if len(self._pending) == 1:  # it is given out before more is read
+                if len(self._pending) == 1:  # return it before reading more
                     yield Pause.ROUND
             while self._held >= _MOST_HELD:
                 yield Pause.OUTCOME
 
     def _tasks(self, work: Work[T]) -> Iterator[Task]:
-        """Yield what is to be searched for it."""
+        """Yield the tasks of a work that must be searched."""
         known: list[Task] = []
         for task in work.tasks:
             key = str(task.id)
@@ -152,7 +150,7 @@ class Analyser:
         work.is_read = True
 
     def _take(self, outcome: Outcome) -> None:
-        """Take an answer at once, whatever its turn is."""
+        """Store an outcome at once, even if earlier ones are missing."""
         key = str(outcome.id)
         work = self._searched.pop(key)
         work.missing -= 1
@@ -173,7 +171,7 @@ class Analyser:
         self._held += 1
 
     def _ready(self, done: Work[T]) -> Work[T]:
-        """Add what the journal has, and older answers where they are deeper."""
+        """Add the answers of the journal, and older answers where they are deeper."""
         for key in done.in_journal:
             assert self.journal is not None
             done.answers[key] = self.journal.get(key)

@@ -1,7 +1,7 @@
-"""The files of a long analysis: JSON lines that it reads (positions that are asked for, results that are there
-already), its journal, so that nothing is searched twice, and its result.
+"""The files of an analysis: JSON lines that it reads (positions to search, and older results), its journal, with which
+an interrupted run continues, and its result.
 
-The first line of a journal says what is analysed and how; each further line is one finished position under its key.
+The first line of a journal says what is analysed and how; each further line is one finished position with its key.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ _LIMITS = {option.name: option for option in (DEPTH, NODES, MOVETIME)}
 _FORMAT = "psearch analysis 4"
 _OPENING = json.dumps({"journal": _FORMAT})[:-1].encode()
 _SYNC_INTERVAL_S = 1.0
-"""Least time between two waits for the disk: searches can be shorter than those."""
+"""Least seconds between two waits for the disk, which can be longer than a search."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A line: a position that is to be searched."""
+    """A position to search, from one line of the input."""
 
     id: str | int
     task: Task
-    """its id is the key in the journal"""
+    """Task of the position; its id is the key in the journal."""
 
 
 def read_asked(source: Source, file: int, default: Limits) -> Iterator[Asked]:
-    """Return the lines of a file; `file` is its number, `default` what a line without limits has. The names are those
-    of docs/guides/analyse.md; others mean nothing. Raises PsearchError, naming the line, for what is none of ours."""
+    """Yield the positions of a file. file: its number; default: limits of a line that has none. docs/guides/analyse.md
+    has the names of the values; others are ignored. Raises PsearchError, which names the line, for a bad line."""
     return parse_lines(source, lambda text, number: _asked(text, file, number, default))
 
 
 def asked_by(stream: Stream, default: Limits) -> Iterator[Asked | None]:
-    """Yield the lines of a pipe; None where the next line is not there yet."""
+    """Yield the positions of a pipe; None while the next line has not arrived."""
     return parse_stream(stream, lambda text, number: _asked(text, 1, number, default))
 
 
@@ -80,7 +80,7 @@ def _moves(value: Any) -> tuple[str, ...]:
         raise PsearchError(f"moves must be a list of moves in UCI notation, not {shown(value)}")
     for move in moves:
         if not isinstance(move, str) or not _MOVE.fullmatch(move):
-            raise PsearchError(f"moves must be in UCI notation, as e2e4, not {shown(move)}")
+            raise PsearchError(f"moves must be in UCI notation, such as e2e4, not {shown(move)}")
     return tuple(moves)
 
 
@@ -101,29 +101,24 @@ def _whole(option: Option, value: Any) -> int:
     return found
 
 
-# -- older results ----------------------------------------------------------------------------------------------------
-
-
 class _OlderResult(NamedTuple):
-    """Where a result is in its file."""
+    """Place of a result in its file: the number of its line, from 1, and its first byte and end."""
 
     number: int
-    """of its line, from 1"""
     begin: int
-    """bytes before it"""
     end: int
     depth: int
-    """of a game: the sum"""
+    """Depth of a position, or sum of the depths of a game."""
 
 
 class OlderResults:
-    """Results found by position, or by game. The file is read again when one is wanted; of each only a number and where
-    it is are in memory. Raises PsearchError for a line that is no JSON object."""
+    """Older results of positions and games, by position or game. Only their places are in memory; the file is read
+    again when a result is wanted. Raises PsearchError for a line that is not a JSON object."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._deepest: dict[bytes, _OlderResult] = {}
-        """by position, or by game"""
+        """Deepest result of each position or game."""
         lines = itertools.chain(source.lines(), [TextLine(source.size, "")])
         for number, (line, after) in enumerate(itertools.pairwise(lines), start=1):
             if not line.text.strip():
@@ -132,7 +127,7 @@ class OlderResults:
                 values = json_object(line.text)
             except ValueError as error:
                 text = f"{source.name}, line {number}: {error}"
-                raise PsearchError(f"{text}; what is merged is JSON lines, or what --json has written") from None
+                raise PsearchError(f"{text}; merged files must hold JSON lines, or the output of --json") from None
             key, depth = _key_and_depth(values)
             if key is not None and (key not in self._deepest or self._deepest[key].depth < depth):
                 self._deepest[key] = _OlderResult(number, line.begin, after.begin, depth)
@@ -141,8 +136,8 @@ class OlderResults:
         return len(self._deepest)
 
     def of_position(self, task: Task, fen: str | None = None) -> Answer | None:
-        """Return the older result of a position, if it has as many lines as are wanted. fen: as it has been written, if
-        not as in the task, and then without moves. Raises PsearchError for what cannot be one."""
+        """Return the older result of a position, if it has enough lines. fen: the position as it was written, without
+        moves, if that differs from the task. Raises PsearchError for an invalid result."""
         place = self._deepest.get(_key("position", fen or task.fen, [] if fen else list(task.moves)))
         if place is None:
             return None
@@ -150,8 +145,8 @@ class OlderResults:
         return answer if len(answer.lines) >= task.multipv else None
 
     def of_game(self, board: chess.Board, moves: Iterable[chess.Move]) -> dict[int, Answer]:
-        """Return the older results of a game that has begun so, with these moves: by the moves played before each.
-        Raises PsearchError for what cannot be one."""
+        """Return the older results of a game with this first position and these moves, by ply. Raises PsearchError for
+        an invalid result."""
         words = list(uci_words(board, moves))
         place = self._deepest.get(_key("game", board.fen(), words))
         if place is None:
@@ -159,7 +154,7 @@ class OlderResults:
         walk = board.copy(stack=False)
         found = {}
         for ply, values in enumerate(self._values(place)["positions"]):
-            # without a comparison there would be no mark: what was written before there were any is searched again
+            # results of versions without comparisons are searched again, since they would give no marks
             if _has_result(values) and (ply >= len(words) or "compared" in values):
                 found[ply] = self._answer(place, values, walk)
             if ply < len(words):
@@ -180,7 +175,7 @@ class OlderResults:
 
 
 def _key_and_depth(values: dict[str, Any]) -> tuple[bytes | None, int]:
-    """Return by what a result is found, and its depth; None: it is no result."""
+    """Return the key of a result and its depth; None: the object is not a result."""
     positions, moves = values.get("positions"), values.get("moves", [])
     if isinstance(positions, list):
         if not positions or not all(isinstance(one, dict) for one in positions):
@@ -202,17 +197,14 @@ def _key(kind: str, fen: Any, moves: list[Any]) -> bytes:
     return hashlib.blake2b(json.dumps([kind, fen, moves]).encode(), digest_size=12).digest()
 
 
-# -- the journal ------------------------------------------------------------------------------------------------------
-
-
 class AnalysisJournal:
     """An open journal; a context manager.
 
-    about: what the answers depend on, JSON values by name. A journal that is already there goes on if it is about the
-    same; raises PsearchError, and leaves the file as it is, if it holds positions of something else, is no journal, or
-    in use by another process. A link is not followed: the name is made by psearch, so no link was
-    meant. A journal without a position is worth nothing: it is begun anew, and deleted when it is closed. An OSError
-    names the file.
+    about: everything that the answers depend on, as JSON values by name. An existing journal is continued if its
+    `about` is equal. Raises PsearchError, and does not change the file, if it holds positions of another analysis, is
+    not a journal, or is in use by another process. A link is not followed: psearch has made up the name, so nobody
+    meant the link. A journal without positions is started anew, and deleted when it is closed. An OSError names the
+    file.
     """
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
@@ -227,7 +219,7 @@ class AnalysisJournal:
         try:
             if not self._lines.is_regular:
                 raise PsearchError(f"cannot write the journal {path}: not a regular file")
-            if not self._goes_on(about):
+            if not self._can_continue(about):
                 self._lines.cut(0)
                 self._lines.append({"journal": _FORMAT, "about": about})
         except BaseException:
@@ -243,30 +235,28 @@ class AnalysisJournal:
         self._lines.close()
 
     def __len__(self) -> int:
-        """Finished positions."""
         return len(self._offsets)
 
     def __contains__(self, key: str) -> bool:
         return key in self._offsets
 
     def get(self, key: str) -> Answer:
-        """Return the answer of a key that is there. It is read from the file: a long game collection must not fill the
-        memory."""
+        """Return the answer of a key that is in the journal. It is read from the file, so that a large collection does
+        not fill the memory."""
         try:
             return Answer.from_json(self._lines.value_at(self._offsets[key])["answer"], is_record=True)
         except (ValueError, TypeError, KeyError):
             raise PsearchError(f"{self.path} was changed by another program while it was in use") from None
 
     def add(self, key: str, answer: Answer) -> None:
-        """Note a finished position."""
         self._offsets[key] = self._lines.append({"key": key, "answer": answer.as_record()})
 
     def remove(self) -> None:
-        """Delete the file: the analysis is complete, and its result safe."""
+        """Delete the file, when the analysis is complete and its result safe."""
         self.path.unlink()
 
-    def _goes_on(self, about: dict[str, Any]) -> bool:
-        """Index what is there and cut off what is incomplete; False: there is nothing to go on with."""
+    def _can_continue(self, about: dict[str, Any]) -> bool:
+        """Index the journal and cut off an incomplete line. Return False if there is nothing to continue."""
         number, head = 1, None
         different: list[str] = []
         try:
@@ -294,11 +284,8 @@ class AnalysisJournal:
         return head is not None and not different
 
 
-# -- the result -------------------------------------------------------------------------------------------------------
-
-
 def place_of(file: str | None) -> Path | None:
-    """Return where a result goes; None for standard output. Raises PsearchError for what cannot be replaced by a
+    """Return the path of the result; None for standard output. Raises PsearchError if it exists and is not a regular
     file."""
     if file is None or file == STANDARD_STREAM:
         return None
@@ -309,17 +296,18 @@ def place_of(file: str | None) -> Path | None:
 
 
 class Output:
-    """Where the result goes: standard output (None) as it comes, or a file that appears when it is complete.
+    """The output of the result: standard output (None), which gets it piece by piece, or a file, which appears when
+    it is complete. A context manager.
 
-    A file is written beside its place, as `FILE.part`, and moved there by `commit`; a terminal is sent nothing that
-    steers it. A context manager. Raises PsearchError when the place cannot be written.
+    A file is written as `FILE.part` and moved to its place by `commit`. A terminal gets no control characters. Raises
+    PsearchError when the file cannot be written.
     """
 
     def __init__(self, place: Path | None) -> None:
         self._file: AtomicFile | None = None
         self._filters = place is None and is_terminal(sys.stdout)
         if place is None:
-            # as in a file, whatever the locale says: names of players must not end the analysis
+            # UTF-8 as in a file, whatever the locale: the name of a player must not end the analysis
             if isinstance(sys.stdout, io.TextIOWrapper):
                 sys.stdout.reconfigure(encoding="utf-8")
             return
@@ -337,7 +325,7 @@ class Output:
             self._file.__exit__(*exception)
 
     def write(self, text: str) -> None:
-        """Add to the result; on standard output at once."""
+        """Write a part of the result; standard output gets it at once."""
         if self._file is None:
             print(printable(text) if self._filters else text, end="", flush=True)
         else:

@@ -1,11 +1,11 @@
-"""Games: which positions of a PGN are analysed, what a search thinks of the moves, and how that is written into the
-game, for programs, and as a table.
+"""The analysis of games: which positions of a PGN are searched, how the moves are judged, and how the verdicts are
+written as PGN, as JSON and as a table.
 
-`psearch.text.pgn_text` reads, `chess.pgn` writes. Evaluations are `[%eval ...]` comments seen from White, as GUIs
-and web sites read them; a move that cost much gets the mark ?!, ? or ?? and the better line as a variation.
+`psearch.text.pgn_text` reads games, `chess.pgn` writes them. Evaluations are `[%eval ...]` comments from White's point
+of view, as GUIs and web sites read them. A bad move gets the mark ?!, ? or ?? and the better line as a variation.
 
-Accuracy, average centipawn loss and counts of marks are those of lichess.org. From scores of the positions a chance to
-win is made, from what a move took from it the accuracy of the move, from those the accuracy of the player. The formulas
+Accuracy, average centipawn loss and counts of marks are those of lichess.org. The scores of positions give chances to
+win; the loss of a move's chances gives its accuracy; the accuracies of the moves give that of the player. The formulas
 and their constants are those that lichess.org explains on https://lichess.org/page/accuracy and uses in
 `WinPercent.scala`, `AccuracyPercent.scala` and `AccuracyCP.scala` of https://github.com/lichess-org/lila; the code is
 our own.
@@ -39,38 +39,38 @@ MARKS = (
     (0.10, chess.pgn.NAG_MISTAKE, "?"),
     (LEAST_LOSS, chess.pgn.NAG_DUBIOUS_MOVE, "?!"),
 )
-"""Least loss of expected points (0 to 1), NAG, and how people write it; the worst first. The thresholds are those of
+"""Marks, the worst first: least loss of expected points (0 to 1), NAG and symbol. The thresholds are those of
 lichess.org (0.3, 0.2 and 0.1 on its scale from -1 to 1), the expected points those of `psearch.text.wdl`."""
 MARK_NAMES = {"?!": "inaccuracies", "?": "mistakes", "??": "blunders"}
-"""What lichess.org calls the moves that have them."""
+"""Names of the marks on lichess.org."""
 _CHANCE_PER_CP = 0.00368208
-"""Slope of the logistic curve that lichess fitted to games of players of 2300."""
+"""Slope of the logistic curve that lichess fitted to games of players rated 2300."""
 _CAP_CP = 1_000
-"""Scores beyond that, and mates, count as that much."""
+"""Largest absolute score that counts, in centipawns, also for mates."""
 _CURVE = (103.1668100711649, -0.04354415386753951, -3.166924740191411)
-"""The accuracy is a * exp(b * loss) + c, with the loss in percent of the chance to win."""
+"""Coefficients a, b, c of a move's accuracy, a * exp(b * loss) + c, with the loss of winning chances in percent."""
 _UNCERTAINTY_BONUS = 1.0
-"""Percent for each move that lost something: analysis errs, too."""
+"""Percent that each losing move gets back, since the analysis errs, too."""
 _WINDOW_SHARE = 10
-"""A window is the number of moves over this, within `_WINDOW_PLIES`."""
+"""Divisor of the number of moves that gives the length of a window, which is also within `_WINDOW_PLIES`."""
 _WINDOW_PLIES = (2, 8)
 _WEIGHTS = (0.5, 12.0)
 """Least and largest weight of a move: the standard deviation, in percent, of the chances around it."""
 _LEAST_IN_HARMONIC_MEAN = 1.0
-"""Least accuracy in percent that counts: one move must not decide everything."""
+"""Least accuracy, in percent, that counts in the harmonic mean, so that a single move does not decide everything."""
 _NAGS = {mark: nag for _, nag, mark in MARKS}
 _LINE_PLIES = 10
-"""Length of a variation that shows what was better."""
+"""Most plies of a variation that shows a better line."""
 _ASSESSMENTS = frozenset(range(chess.pgn.NAG_GOOD_MOVE, chess.pgn.NAG_DUBIOUS_MOVE + 1))
-"""!, ?, !!, ??, !? and ?!: a move that has one keeps it."""
+"""Marks !, ?, !!, ??, !? and ?!: a move that already has one keeps it."""
 _COLUMNS = 80
 """Longest line of a PGN."""
 MOST_PV_PLIES = 20
-"""Length of the lines that programs are given, at most."""
+"""Most plies of a line in JSON."""
 PLAYER_COLUMNS = ("player", "accuracy", "loss, cp", *MARK_NAMES)
-"""Head of the rows."""
+"""Headings of the table of one game."""
 TOTAL_COLUMNS = ("player", "games", *PLAYER_COLUMNS[1:])
-"""Head of the rows of many games."""
+"""Headings of the table of many games."""
 _MOST_PLAYERS = 30
 _EVAL = re.compile(r"\[%eval [^\]]*\]")
 _BOUND_WORDS = re.compile(rf"({_EVAL.pattern}) at (?:least|most) [-+#][-\d.]+")
@@ -78,21 +78,21 @@ _BOUND_WORDS = re.compile(rf"({_EVAL.pattern}) at (?:least|most) [-+#][-\d.]+")
 
 @dataclass(frozen=True)
 class Place:
-    """A position of a game that has to be searched."""
+    """A position of a game that must be searched."""
 
     ply: int
-    """moves played before it"""
+    """Number of plies played before it."""
     board: chess.Board
-    """with the last moves of the game on its stack, as many as a search looks at"""
+    """Position, with as many of the game's last moves on its stack as a search uses."""
     line: list[chess.Move]
-    """the first moves that follow in the game, up to a null move"""
+    """Next few moves of the game, up to a null move."""
 
 
 def positions(work: PgnGame) -> Iterator[Place]:
-    """Yield the positions of a game from the last to the first, so that the table knows what the moves led to.
+    """Yield the positions of a game from the last to the first, so that the table knows how the game continued.
 
-    A position is left out when it has no legal move, or is none (after a null move). One board with the history of the
-    whole game is in memory, beside what the caller keeps.
+    Positions without a legal move, and illegal ones after a null move, are left out. Only one board has the history of
+    the whole game.
     """
     moves = list(work.game.mainline_moves())
     for board in _positions(work):
@@ -102,12 +102,12 @@ def positions(work: PgnGame) -> Iterator[Place]:
 
 
 def count_positions(work: PgnGame) -> int:
-    """Return how many there are."""
+    """Return the number of positions of a game that must be searched."""
     return sum(1 for _ in _positions(work))
 
 
 def _positions(work: PgnGame) -> Iterator[chess.Board]:
-    """Yield the positions of a game that can be searched, all on one board that goes back move by move."""
+    """Yield the positions of a game that can be searched, from the last to the first, on one board."""
     if not work.readable or work.game.next() is None:
         return
     board = work.game.board()
@@ -121,30 +121,30 @@ def _positions(work: PgnGame) -> Iterator[chess.Board]:
         board.pop()
 
 
-# -- what the moves are worth ------------------------------------------------------------------------------------------
+# -- verdicts ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class JudgedMove:
-    """A move of the main line."""
+    """A move of the main line, with its verdict."""
 
     mover: chess.Color
     before: chess.engine.PovScore | None
-    """of the position before it; None where that was not searched"""
+    """Score of the position before the move; None where that was not searched."""
     score: chess.engine.PovScore | None
-    """of the position after it; None where that was not searched"""
+    """Score of the position after the move; None where that was not searched."""
     is_best: bool = False
-    """the search would have played it, and it has no mark: it loses nothing, whatever the two searches say"""
+    """True if the search would have played the move and it has no mark; its loss is 0, whatever the two scores are."""
     loss: float | None = None
-    """expected points that it gave away, 0 to 1; None where that cannot be said"""
+    """Expected points that the move lost, 0 to 1; None where that is not known."""
     compared: Comparison | None = None
-    """with the best move, where it may be a mistake: by these scores it is judged"""
+    """Comparison with the best move, if the move may be a mistake; its scores decide about the mark."""
     mark: str | None = None
-    """?!, ? or ??"""
+    """Mark ?!, ? or ??."""
 
     @property
     def _best_and_played_cp(self) -> tuple[int, int]:
-        """Scores for the mover."""
+        """Scores of the best move and of the played one in centipawns, for the mover."""
         if self.compared is not None:
             return capped_cp(self.compared.best_score), capped_cp(self.compared.played_score)
         assert self.before is not None and self.score is not None
@@ -152,39 +152,39 @@ class JudgedMove:
 
     @property
     def loss_cp(self) -> int:
-        """Centipawns that the mover lost, at least 0."""
+        """Loss of the mover in centipawns, at least 0."""
         best, played = self._best_and_played_cp
         return 0 if self.is_best else max(0, best - played)
 
     @property
     def accuracy(self) -> float:
-        """0 to 100."""
+        """Accuracy in percent."""
         return 100.0 if self.is_best else move_accuracy(*map(win_percent, self._best_and_played_cp))
 
 
 @dataclass(frozen=True)
 class PlayerSummary:
-    """How one side played one game."""
+    """Figures of one side in one game."""
 
     moves: int
-    """those that were judged"""
+    """Number of judged moves."""
     accuracy: float | None
-    """percent; None without a move"""
+    """Accuracy in percent; None without a judged move."""
     average_loss: float | None
-    """centipawns; None without a move"""
+    """Average loss in centipawns; None without a judged move."""
     marks: Mapping[str, int]
-    """how many moves got ?!, ?, ??; a mark that none got is not there"""
+    """Number of moves with each mark that occurs."""
 
 
 @dataclass(frozen=True)
 class JudgedGame:
-    """A game with what was found in it."""
+    """A game with its verdicts."""
 
     work: PgnGame
     answers: Mapping[int, Answer]
-    """of its positions, by the number of plies played before them"""
+    """Answers of its positions, by the number of plies played before them."""
     moves: list[JudgedMove]
-    """one for each move of the main line"""
+    """Moves of the main line."""
     players: Mapping[chess.Color, PlayerSummary]
 
 
@@ -211,14 +211,14 @@ def _judge_moves(work: PgnGame, answers: Mapping[int, Answer]) -> Iterator[Judge
         if compared is not None:
             sure = sure_loss(board, compared)
             mark = next((mark for least, _, mark in MARKS if sure >= least), None)
-            is_best = is_best and mark is None  # two comparisons know better
+            is_best = is_best and mark is None  # a comparison outweighs the first search
             loss = 0.0 if is_best else compared_loss(board, compared)
         yield JudgedMove(board.turn, before, score, is_best, loss, compared, mark)
         board = after
 
 
 def _score_of(board: chess.Board, answer: Answer | None) -> chess.engine.PovScore | None:
-    """Return the score of a position; the rules know that of one where the game is over."""
+    """Return the score of a position, by the rules if the game is over there; None if it is not known."""
     if answer is not None:
         return chess.engine.PovScore(answer.estimate[0], board.turn)
     if board.is_checkmate():
@@ -227,7 +227,7 @@ def _score_of(board: chess.Board, answer: Answer | None) -> chess.engine.PovScor
 
 
 def capped_cp(score: chess.engine.Score) -> int:
-    """Return centipawns from -1000 to 1000; a mate counts as the end of that range."""
+    """Return a score in centipawns from -1000 to 1000; a mate is one end of that range."""
     return max(-_CAP_CP, min(_CAP_CP, score.score(mate_score=1_000_000)))
 
 
@@ -253,7 +253,7 @@ def move_accuracy(before: float, after: float) -> float:
 
 
 def summarise(moves: Sequence[JudgedMove]) -> dict[chess.Color, PlayerSummary]:
-    """Return both sides of a game, from its moves in order; those without scores do not count."""
+    """Return the figures of both sides, from the moves of a game in order; moves without scores do not count."""
     scored = [move for move in moves if None not in (move.before, move.score, move.loss)]
     return {color: _summary_of(color, scored, _volatilities(scored)) for color in chess.COLORS}
 
@@ -264,17 +264,15 @@ def _summary_of(color: chess.Color, moves: Sequence[JudgedMove], weights: Sequen
     if not own:
         return PlayerSummary(0, None, None, marks)
     accuracies = [move.accuracy for move, _ in own]
-    weighted = min(max(accuracies), statistics.fmean(accuracies, [weight for _, weight in own]))  # but for rounding
+    weighted = min(max(accuracies), statistics.fmean(accuracies, [weight for _, weight in own]))  # rounding errors
     harmonic = statistics.harmonic_mean([max(_LEAST_IN_HARMONIC_MEAN, value) for value in accuracies])
     average_loss = statistics.fmean(move.loss_cp for move, _ in own)
     return PlayerSummary(len(own), (weighted + harmonic) / 2, average_loss, marks)
 
 
 def _volatilities(moves: Sequence[JudgedMove]) -> list[float]:
-    """The weight of each move: how much the chances move in the window that ends with the position after it.
-
-    The first moves, whose windows would begin before the game, have the weight of the first window.
-    """
+    """Return the weight of each move: the volatility of the chances in the window that ends with the position after it.
+    The first moves, whose windows would begin before the game, have the weight of the first window."""
     if not moves:
         return []
     scores = [moves[0].before, *(move.score for move in moves)]
@@ -288,16 +286,16 @@ def _volatilities(moves: Sequence[JudgedMove]) -> list[float]:
 
 @dataclass
 class Tally:
-    """What was found in the games so far."""
+    """Totals of the games so far."""
 
     games: int = 0
     positions: int = 0
     marks: dict[str, int] = field(default_factory=lambda: dict.fromkeys(MARK_NAMES, 0))
     kept: int | None = None
-    """answers that were there already; None: there were none to be counted"""
+    """Number of answers kept from older results; None: there are no older results."""
 
     def add(self, judged: JudgedGame, kept: int = 0) -> None:
-        """Add a finished game. kept: of its answers."""
+        """Add a finished game. kept: number of its answers from older results."""
         self.games += 1
         if self.kept is not None:
             self.kept += kept
@@ -307,20 +305,17 @@ class Tally:
                 self.marks[move.mark] += 1
 
     def text(self) -> str:
-        """Return one line."""
         found = ", ".join(f"{count} {mark}" for mark, count in self.marks.items())
         kept = "" if self.kept is None else f", {self.kept:,} kept from older results"
         return f"{counted(self.games, 'game')}, {counted(self.positions, 'position')}, {found}{kept}"
 
 
-# -- in the game ---------------------------------------------------------------------------------------------------
+# -- as PGN ----------------------------------------------------------------------------------------------------------
 
 
 def annotate(judged: JudgedGame, annotator: str) -> str:
-    """Write what was found into the game; the game as PGN, with an empty line after it.
-
-    annotator: begins with `psearch `; other annotators stay.
-    """
+    """Return the annotated game as PGN, with an empty line after it. annotator: a name that begins with `psearch `;
+    other annotators are kept."""
     work = judged.work
     if not work.readable:
         return work.original() + "\n\n"
@@ -343,7 +338,7 @@ def annotate(judged: JudgedGame, annotator: str) -> str:
 
 
 def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSummary], annotator: str) -> None:
-    """Set tags that say who analysed and what came out, in place of what an earlier analysis has left."""
+    """Set the tags of the annotator and of the players' figures, and replace those of an earlier analysis."""
     # several names are separated by colons (PGN standard, 9.9.1 and 8.1.1.4)
     others = [name for name in headers.get("Annotator", "").split(":") if name and not name.startswith("psearch ")]
     headers["Annotator"] = ":".join([*others, annotator])
@@ -359,8 +354,8 @@ def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSu
 
 
 def _set_eval(node: chess.pgn.GameNode, score: chess.engine.PovScore, answer: Answer | None) -> None:
-    """Note the evaluation of a position, by a search or the rules. The format has no bounds: words name one."""
-    node.comment = _BOUND_WORDS.sub(r"\1", node.comment)  # from another analysis
+    """Note the evaluation of a position, by a search or by the rules. The format has no bounds, so words name them."""
+    node.comment = _BOUND_WORDS.sub(r"\1", node.comment)  # left by an earlier analysis
     node.set_eval(score, answer.line.depth if answer is not None else None)
     bound = answer.estimate[1] if answer is not None else "exact"
     if bound != "exact":
@@ -369,7 +364,7 @@ def _set_eval(node: chess.pgn.GameNode, score: chess.engine.PovScore, answer: An
 
 
 def _add_line(parent: chess.pgn.GameNode, board: chess.Board, compared: Comparison) -> None:
-    """Add the better line as a variation, unless there is one that begins so."""
+    """Add the better line as a variation, unless one begins with the same move."""
     walk = board.copy(stack=False)
     node = parent
     for number, word in enumerate(compared.pv[:_LINE_PLIES]):
@@ -382,11 +377,11 @@ def _add_line(parent: chess.pgn.GameNode, board: chess.Board, compared: Comparis
         walk.push(move)
 
 
-# -- for programs ----------------------------------------------------------------------------------------------------
+# -- as JSON ---------------------------------------------------------------------------------------------------------
 
 
 def game_object(judged: JudgedGame, file: str) -> dict[str, Any]:
-    """Return a game. file: as the user named it."""
+    """Return a game for JSON. file: its name as the user gave it."""
     work = judged.work
     players = {
         chess.COLOR_NAMES[color]: {
@@ -408,7 +403,7 @@ def game_object(judged: JudgedGame, file: str) -> dict[str, Any]:
 
 
 def games_summary(tally: Tally, total: int) -> dict[str, Any]:
-    """Return all games. total: how many there are, finished or not."""
+    """Return the totals for JSON. total: number of all games, finished or not."""
     kept = {} if tally.kept is None else {"kept": tally.kept}
     return {
         "games": total,
@@ -424,7 +419,7 @@ def _mark_counts(marks: Mapping[str, int]) -> dict[str, int]:
 
 
 def _position_objects(judged: JudgedGame) -> Iterator[dict[str, Any]]:
-    """The positions of the main line, each with the move that was played in it."""
+    """Yield the positions of the main line, each with the played move."""
     board = judged.work.game.board()
     played = list(judged.work.game.mainline_moves())
     for ply in range(len(played) + 1):
@@ -442,11 +437,11 @@ def _position_objects(judged: JudgedGame) -> Iterator[dict[str, Any]]:
         yield values
 
 
-# -- for people ------------------------------------------------------------------------------------------------------
+# -- as tables -------------------------------------------------------------------------------------------------------
 
 
 def game_title(judged: JudgedGame, file: str | None) -> str:
-    """Return `game 3: London, 1851.06.21, 1-0`; with the name of the file if it is given. What the tags do not say is
+    """Return a title such as `game 3: London, 1851.06.21, 1-0`, after the name of the file if given. Unknown tags are
     left out."""
     headers = judged.work.game.headers
     facts = (headers.get(name, "").replace(".??", "") for name in ("Event", "Date", "Result"))
@@ -458,24 +453,21 @@ def game_title(judged: JudgedGame, file: str | None) -> str:
 
 
 class Players:
-    """What the players of many games did, added up by their names."""
+    """Figures of the players of many games, by name."""
 
     def __init__(self) -> None:
         self._games: dict[str, list[PlayerSummary]] = {}
 
     def add(self, judged: JudgedGame) -> None:
-        """Add a game; a side without a name, or without a judged move, does not count."""
+        """Add a game; a side without a name or without a judged move does not count."""
         for color, player in judged.players.items():
             name = _name_of(judged, color)
             if name and player.moves:
                 self._games.setdefault(name, []).append(player)
 
     def rows(self) -> list[list[str]]:
-        """Return those with the most games under `TOTAL_COLUMNS`, the most accurate first; none, if all have one
-        game.
-
-        Accuracy is the mean of the games, loss that of the moves.
-        """
+        """Return rows for `TOTAL_COLUMNS`: the players with the most games, the most accurate first; none if nobody has
+        more than one game. Accuracy is averaged over games, loss over moves."""
         most = sorted(self._games.items(), key=lambda item: -len(item[1]))[:_MOST_PLAYERS]
         if not most or len(most[0][1]) == 1:
             return []
@@ -489,7 +481,7 @@ class Players:
 
 
 def player_rows(judged: JudgedGame) -> list[list[str]]:
-    """Return White's row and Black's, under `PLAYER_COLUMNS`; `-` where there was no move to judge."""
+    """Return White's and Black's rows for `PLAYER_COLUMNS`; `-` stands for a figure without judged moves."""
     rows = []
     for color, player in judged.players.items():
         side, name = _side(color), judged.work.game.headers.get(_side(color), "?")
@@ -503,7 +495,6 @@ def _side(color: chess.Color) -> str:
 
 
 def _name_of(judged: JudgedGame, color: chess.Color) -> str:
-    """Return the name of a player; empty where it is not known."""
     return judged.work.game.headers.get(_side(color), "").strip("? ")
 
 

@@ -1,4 +1,4 @@
-"""How a search does on a test suite: what it solved, how soon, and the points of its moves."""
+"""Results of a test suite: which positions were solved, how soon, and the points of the moves."""
 
 from __future__ import annotations
 
@@ -23,26 +23,22 @@ _LONGEST_NAME = 30
 _LONGEST_WANTED = 24
 _GAP = "  "
 _LEFT = ("position", "result", "move", "wanted", "points")
-"""columns that are aligned to the left"""
+"""Columns that are aligned to the left."""
 _NARROWEST = {"position": 10, "wanted": 6}
-"""how far columns may be cut on a narrow terminal"""
-
-
-# -- judging ---------------------------------------------------------------------------------------------------------
+"""Least widths of columns that may be cut on a narrow terminal."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A position, the answer, and what it is worth. The answer is None where the game is over on the board, and where
-    there is a problem."""
+    """A position, its answer and the verdict. There is no answer if the game is over or the search failed."""
 
     position: SuitePosition
     answer: Answer | None
     solved_by: Choice | None = None
-    """when the right answer was found for good; None when the answer is wrong, or the position has no goal"""
+    """First choice since which the answer was right; None if the answer is wrong or the position has no goal."""
     points: int = 0
     problem: str | None = None
-    """why it could not be searched"""
+    """Reason why the position could not be searched."""
 
     @property
     def result(self) -> str:
@@ -56,14 +52,14 @@ class Verdict:
 
 
 def judge(position: SuitePosition, answer: Answer | None, problem: str | None = None) -> Verdict:
-    """Tell whether the answer is right, since when it has been, and the points of its move."""
+    """Return the verdict: whether the answer is right, since when, and the points of its move."""
     if answer is None:
         return Verdict(position, None, problem=problem)
     board = position.board
     move = answer.move(board)
     points = position.points.get(move, 0)
     if not position.is_about_moves:
-        # a mate for the same side, in as many moves or fewer
+        # right: a mate by the same side, in at most the wanted number of moves
         wanted, found = position.mate or 0, answer.line.score.mate() or 0
         is_bound = answer.line.bound == ("upper" if wanted > 0 else "lower")
         if is_bound or found * wanted <= 0 or abs(found) > abs(wanted):
@@ -77,23 +73,20 @@ def judge(position: SuitePosition, answer: Answer | None, problem: str | None = 
     return Verdict(position, answer, since, points)
 
 
-# -- for people ------------------------------------------------------------------------------------------------------
-
-
 @dataclass
 class Survey:
-    """What must be known of a suite before the first row of its table is written."""
+    """Facts about a suite that are needed before the first row of its table."""
 
     positions: int = 0
     searchable: int = 0
-    """those with a legal move"""
+    """Number of positions with a legal move."""
     name_width: int = 8
     wanted_width: int = 6
     has_points: bool = False
 
     @classmethod
     def of(cls, positions: Iterable[SuitePosition]) -> Survey:
-        """Survey positions that are looked at once, one after the other."""
+        """Return the facts about these positions, which are read once."""
         survey = cls()
         for position in positions:
             survey.positions += 1
@@ -105,7 +98,7 @@ class Survey:
 
 
 class SuiteTable:
-    """Rows as they come. width: of the terminal that they go to; None: it is none, and nothing is left out."""
+    """A table that is written row by row. width: columns of the terminal; None: not a terminal, nothing is cut."""
 
     def __init__(self, survey: Survey, width: int | None = None) -> None:
         self._name = survey.name_width
@@ -113,7 +106,7 @@ class SuiteTable:
         self._widths |= {"found, s": 8, "depth": 7, "score": 8, "nodes": 13}
         if survey.has_points:
             self._widths["points"] = 7
-        # cut names first; leave out figures where that is not enough
+        # on a narrow terminal, cut names first; if that is not enough, leave out columns
         surplus, spare = 0, dict.fromkeys(_NARROWEST, 0)
         for dispensable in () if width is None else ("", "score", "nodes", "depth"):
             self._widths.pop(dispensable, None)
@@ -135,7 +128,7 @@ class SuiteTable:
         return self._line({name: name for name in self._widths})
 
     def row(self, verdict: Verdict) -> str:
-        """Return one position; the line ends with a line feed."""
+        """Return the row of a position, with a line feed."""
         position, answer = verdict.position, verdict.answer
         name = _end_of(_cut(position.name, self._name), self._widths["position"])
         cells = {"position": name, "result": verdict.result}
@@ -159,7 +152,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _end_of(path: str, width: int) -> str:
-    """What tells paths apart is at their end."""
+    """Return the end of a path, which distinguishes it from others."""
     text = printable(path)
     return text if len(text) <= width else "…" + text[1 - width :]
 
@@ -171,25 +164,25 @@ def _wanted(position: SuitePosition) -> str:
 
 
 def group_of(name: str) -> str:
-    """Return the part of an id that a theme shares: `STS(v1.0) Undermine.001` is of `STS(v1.0) Undermine`."""
+    """Return the theme of an id, without its number: `STS(v1.0) Undermine` for `STS(v1.0) Undermine.001`."""
     name = name.rstrip()
     theme = name.rstrip("0123456789")
     return theme.rstrip("\t\n\v\f\r ._#-") if theme != name else name
 
 
 class SuiteSummary:
-    """The figures of a suite, added up position by position. kept: of answers that were there already; None: there are
-    none to be counted."""
+    """Figures of a suite, added up position by position. kept: number of answers from older results; None: there are no
+    older results."""
 
     def __init__(self, kept: int | None = None) -> None:
         self._kept = kept
         self._all = _SuiteSums()
         self._groups: dict[str, _SuiteSums] | None = {}
-        """by theme; None when there are too many to be themes"""
+        """Figures by theme; None when there are too many for them to be themes."""
         self._files: dict[str, _SuiteSums] = {}
 
     def add(self, verdict: Verdict, file: str, kept: int = 0) -> None:
-        """Add a finished position of the file that the user named so. kept: 1 if its answer was there already."""
+        """Add a finished position. file: its name as the user gave it; kept: 1 if the answer is from older results."""
         if self._kept is not None:
             self._kept += kept
         self._all.add(verdict)
@@ -201,15 +194,15 @@ class SuiteSummary:
 
     @property
     def solved_text(self) -> str:
-        """`solved 3/5`; empty where nothing is asked."""
+        """Text such as `solved 3/5`; empty if no position has a goal."""
         sums = self._all
         return f"solved {len(sums.solved)}/{sums.counts['scored']}" if sums.counts["asked"] else ""
 
     def figures(self, total: int) -> dict[str, Any]:
-        """Return the figures; total: positions in the file; times in seconds.
+        """Return the figures for JSON. total: number of positions in the input.
 
-        `solved_within` counts positions by the time since when their answer was right; `groups` is there for suites of
-        several themes, `files` for several files, `kept` where there were answers already.
+        Times are in seconds; `solved_within` counts positions by the time since which their answer was right. Suites
+        with several themes have `groups`, several files `files`, older results `kept`.
         """
         finished = self._all.counts["finished"]
         figures = {"positions": total, "finished": finished, **self._all.figures()}
@@ -226,9 +219,9 @@ class SuiteSummary:
 class _SuiteSums:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        """finished positions; `asked`: those with a right and a wrong; `scored`: those of them that were searched"""
+        """Finished positions (`finished`), those with a goal (`asked`), those of them that were searched (`scored`)."""
         self.solved = array("d")
-        """since when, in seconds"""
+        """Time since which each answer was right, in seconds."""
         self.time_s = 0.0
 
     def add(self, verdict: Verdict) -> None:
@@ -249,7 +242,7 @@ class _SuiteSums:
         return {
             "scored": self.counts["scored"],
             "solved": len(times),
-            # limits that add to the one before
+            # limits that solve more than the one before
             "solved_within": {limit: n for (limit, n), less in zip(counts.items(), before, strict=False) if n > less},
             "mean_time_to_solution": round(statistics.fmean(times), 4) if times else None,
             "median_time_to_solution": round(statistics.median(times), 4) if times else None,
@@ -259,7 +252,7 @@ class _SuiteSums:
 
 
 def summary_text(summary: dict[str, Any]) -> str:
-    """Return the summary for people; ends with a line feed."""
+    """Return the summary as text, with a line feed at the end."""
     lines = []
     if summary["finished"] < summary["positions"]:
         lines.append(f"finished   {summary['finished']} of {summary['positions']} positions")
@@ -295,11 +288,8 @@ def _share(part: int, whole: int) -> str:
     return f"{part:,} of {whole:,} ({part / whole:.1%})" if whole else "0"
 
 
-# -- for programs ----------------------------------------------------------------------------------------------------
-
-
 def json_object(verdict: Verdict, file: str) -> dict[str, Any]:
-    """Return one position as `--json` prints it. file: as the user named it."""
+    """Return a position as `--json` prints it. file: its name as the user gave it."""
     position, answer = verdict.position, verdict.answer
     values: dict[str, Any] = {
         "file": file,

@@ -1,14 +1,14 @@
-"""Whether the move that was played in a game is worse than another: what a mark is given by.
+"""Compares the move that was played in a game with the best move, and so decides whether it gets a mark.
 
-The scores of the positions before and after a move come from two searches: of other depths, often bounds, and not the
-same ones each time. They say which moves may be mistakes. For such a move another search finds exact scores, of
-the best move and of the one that was played, to the same depths, with a table that knows what followed in the game. It
-is one thread that begins with an empty table and has a limit of nodes or depth, so it finds the same whatever else was
-searched, on any machine and in any run. Where it leaves a doubt it is done once more, deeper.
+The scores of the positions before and after a move come from two searches. Their depths differ, they are often bounds,
+and they vary from run to run, so they only tell which moves may be mistakes. For such a suspect another search finds
+exact scores of the best move and of the played one, to the same depths, with a table that knows how the game continued.
+It has one thread, begins with an empty table and is limited by nodes or depth, so its result is the same on any machine
+and in any run. If it leaves a doubt it is repeated, deeper.
 
-With a limit of time the two scores are others each time, and now and then they see nothing in a mistake. So all other
-moves are looked at by a comparison in small, which is the same each time: whether a move has a mark is left to the two
-scores only where that one finds nothing (docs/decisions/026-the-same-marks.md).
+With a limit of time the two scores vary, and sometimes miss a mistake. So every other move gets a small comparison,
+which is the same in every run. Only where that finds nothing do the two scores decide about a mark
+(docs/decisions/026-the-same-marks.md).
 """
 
 from __future__ import annotations
@@ -30,41 +30,41 @@ from psearch.text.report import uci_line
 from psearch.text.wdl import expected_points, material
 
 LEAST_LOSS = 0.05
-"""Expected points (0 to 1) from which on a loss is worth a mark."""
+"""Least loss of expected points (0 to 1) that gets a mark."""
 LEAST_SEEMING_LOSS = 0.04
-"""Loss by the scores of two positions from which on a move is suspected of a mistake."""
+"""Least loss, by the scores of two positions, that makes a move a suspect."""
 _LEAST_SMALL_LOSS = 0.07
-"""Loss at one of the last two depths of a comparison in small from which on any other move is."""
+"""Least loss, at one of the last two depths of a small comparison, that makes any other move a suspect."""
 _DOUBTFUL_LOSS = 0.11
-"""A comparison is done again where a move lost at least this, and less without noise."""
+"""Least loss for which a comparison is repeated if it is smaller without noise."""
 _NODES_PER_MS = 500
-"""About the speed of a worker. Comparisons count a time as nodes: of the same time each search makes another number."""
+"""Approximate speed of a worker. Comparisons convert a limit of time to nodes, so that their result does not vary."""
 
 
 _SMALL = (1 / 32, -4, 1 / 16, -3)
 _WHOLE = (1 / 8, -2, 1 / 2, 0)
 _DEEPER = (1 / 2, 0, 2, 2)
-"""What a comparison may cost, in parts of the position's limit of nodes, or with a limit of depth in plies more: for
-each position that followed, and for the position, and once more for the move that was played."""
+"""Limits of a comparison: the share of the position's limit of nodes and the change of its limit of depth in plies,
+first for each position that followed, then for the position itself and again for the played move."""
 MOST_BEHIND = 4
-"""Positions that followed: as in the whole game, they show what a move led to."""
+"""Most positions that followed in the game and are searched first, so that the table knows what the move led to."""
 _HASH_MB = 16
 _NOISE_CP = (55, 42, 27)
-"""How much a good move may seem worse than another at one depth, at each of the last two, of the last three: moves of
-known openings do (docs/guides/analyse.md)."""
+"""Centipawns by which a good move may seem worse than another at the last depth, at both of the last two, at all of the
+last three. Measured on moves of known openings (docs/guides/analyse.md)."""
 _NOISE_IN_OPENINGS_CP = 14
-"""Noise is higher by this while nearly everything is on the board: the evaluation knows no openings."""
+"""Additional noise while nearly all pieces are on the board, since the evaluation knows no openings."""
 _OPENING_UNITS = 74
-"""Material from which on it is an opening (`psearch.text.wdl.material`; 78 in the initial position)."""
+"""Least material of an opening (`psearch.text.wdl.material`; 78 in the initial position)."""
 _NOISY_BELOW = 10
-"""Noise grows below this depth."""
+"""Depth below which noise grows."""
 _MOST_PV_PLIES = 20
 
 
 def loss_of(
     board: chess.Board, after: chess.Board, best: chess.engine.Score, reached: chess.engine.Score | None
 ) -> float:
-    """Return expected points that a move gave away, by the scores of the positions before and after it, each for its
+    """Return the expected points that a move lost, by the scores of the positions before and after it, each for its
     side to move. reached: None where the game is over."""
     if reached is not None:
         kept = 1 - expected_points(reached, after)
@@ -74,23 +74,23 @@ def loss_of(
 
 
 def compared_loss(board: chess.Board, compared: Comparison) -> float:
-    """Return expected points that a move gave away, by its score and the best move's at one depth."""
+    """Return the expected points that a move lost, by its score and the best move's at the same depth."""
     return _loss(board, compared.best_score, compared.played_score)
 
 
 def sure_loss(board: chess.Board, compared: Comparison) -> float:
-    """Return what is left of it when the noise of such scores is taken off the better one; half of it where the move
-    that was played is mated, which is no estimate."""
+    """Return the expected points that a move lost after subtracting the noise from the better score; half the noise if
+    the played move gets mated, since a mate is no estimate."""
     best, played = compared.best_score, compared.played_score
-    if (cp := best.score()) is not None:  # a mate stays what it is
+    if (cp := best.score()) is not None:  # a mate has no noise
         noise = noise_cp(board, compared.depth, compared.depths)
         best = chess.engine.Cp(cp - (noise // 2 if played.is_mate() else noise))
     return _loss(board, best, played)
 
 
 def noise_cp(board: chess.Board, depth: int, depths: int) -> int:
-    """Return centipawns by which a move may seem worse than another and is not, at each of this number of depths
-    up to this one."""
+    """Return the centipawns by which an equally good move may seem worse, at each of the last `depths` depths up to
+    `depth`."""
     noise = _NOISE_CP[depths - 1] + (_NOISE_IN_OPENINGS_CP if material(board) >= _OPENING_UNITS else 0)
     return round(noise * max(1.0, _NOISY_BELOW / max(1, depth)) ** 3)
 
@@ -100,14 +100,13 @@ def _loss(board: chess.Board, best: chess.engine.Score, played: chess.engine.Sco
 
 
 class Comparer:
-    """Compares moves. Its engine, of one thread in this process, begins with the first comparison."""
+    """Compares moves by an engine with one thread in this process, which the first comparison starts."""
 
     def __init__(self, options: SearchOptions) -> None:
         self._options = options
         self._engine: Supervisor | None = None
 
     def close(self) -> None:
-        """Give the memory back."""
         if self._engine is not None:
             self._engine.close()
 
@@ -119,11 +118,13 @@ class Comparer:
         on_live: Callable[[], None] | None,
         is_suspect: bool,
     ) -> Comparison | None:
-        """Search what followed, the position, and then the move alone to the same depths, and once more where that
-        leaves a doubt; None when both have no exact score of the same depth. line: the move that was played, and those
-        after it; limits: those of the position; on_live: called ten times a second; is_suspect: the scores before and
-        after the move say that it may be a mistake. Otherwise it is None, too, where a comparison in small finds no
-        loss, and a mark needs the deeper one."""
+        """Search the positions that followed, the position, and then the played move alone to the same depths; repeat
+        this deeper if it leaves a doubt. Return None when there are no exact scores of the same depth.
+
+        line: the played move and those after it; limits: those of the position; on_live: called ten times a second;
+        is_suspect: the scores before and after the move say that it may be a mistake. For any other move the result is
+        also None when a small comparison finds no loss, and only the deeper comparison gives it a mark.
+        """
 
         def compared(behind: float, behind_plies: int, own: float, own_plies: int) -> list[Comparison]:
             return self._compare(
@@ -150,7 +151,8 @@ class Comparer:
         limits: Limits,
         on_live: Callable[[], None] | None,
     ) -> list[Comparison]:
-        """Compare once, with an empty table; at each of the last depths that both have, the deepest first."""
+        """Compare once, with an empty table. Return a comparison for each of the last depths that both searches have,
+        the deepest first."""
         if self._engine is None:
             self._engine = Supervisor(1, _HASH_MB, INLINE, kernels=self._options.kernels)
         self._engine.forget()
@@ -191,7 +193,8 @@ class Comparer:
 
 
 def _surest(board: chess.Board, pairs: Sequence[Comparison]) -> Comparison | None:
-    """Return of the last one, two, three depths the one that speaks least against the move: the surest of these."""
+    """Return the comparison with the largest sure loss. Of the last one, two and three depths each, the candidate is
+    the one with the smallest loss."""
     least = [
         replace(min(pairs[:depths], key=lambda pair: compared_loss(board, pair)), depths=depths)
         for depths in range(1, len(pairs) + 1)
@@ -200,7 +203,7 @@ def _surest(board: chess.Board, pairs: Sequence[Comparison]) -> Comparison | Non
 
 
 def _part(limits: Limits, part: float, more_plies: int) -> Limits:
-    """Return limits with a part of the nodes, which stand for a time, too, and some plies more."""
+    """Return limits with a share of the nodes (a limit of time is converted to nodes) and with more plies."""
     nodes: float | None = limits.nodes
     depth = limits.depth
     if limits.movetime_ms is not None and nodes is None:

@@ -1,4 +1,4 @@
-"""`psearch.analyse_many`: any number of positions, on all cores, and its asynchronous twin."""
+"""`psearch.analyse_many`, which searches any number of positions on all cores, and its asynchronous twin."""
 
 from __future__ import annotations
 
@@ -31,32 +31,36 @@ from psearch.text.values import shown
 from psearch.text.wdl import pov_wdl
 
 _BYTES_PER_NODE = 32
-"""Room in a table for about every node that a search may store, twice: an entry has 16 bytes."""
+"""Bytes of table for each node of a search: two entries of 16 bytes."""
 _NODES_PER_MS = 1_000
-"""More than a worker searches."""
+"""Upper estimate of the speed of a worker."""
 _DEPTH_HASH_MB = 16
 _END = object()
-"""Stands for the end of the positions."""
+"""Marks the end of the positions."""
 _LATER = object()
-"""Stands for a position that is not there yet."""
+"""Stands for a position that has not arrived yet."""
 _READ_S = 0.05
-"""How long an asynchronous iterable is waited for, before results that have come meanwhile are given out."""
+"""Longest wait for an asynchronous iterable, in seconds, so that new results are not held up."""
 _MOST_HELD = 4_096
-"""Most outcomes that wait for those before them, where order matters: then nothing more is read."""
+"""Most outcomes that wait for earlier ones, when results are ordered; beyond it no more positions are read."""
 _CLOSED = "these results were closed before all were there"
 
 
 @dataclass(frozen=True)
 class Position:
-    """A position for `psearch.analyse_many` with an id, a limit or other wishes; what is None is as for all."""
+    """A position for `psearch.analyse_many` with its own id, limit, number of lines or root moves.
+
+    - position: a FEN, a board or a node of a game.
+    - id: any object; None: the number of the position.
+    - limit, multipv: None: those of `analyse_many`.
+    - root_moves: moves to choose from, as moves, in UCI notation or in SAN; None: all.
+    """
 
     position: Place
     id: Any = None
-    """None: its number"""
     limit: chess.engine.Limit | None = None
     multipv: int | None = None
     root_moves: RootMoves | None = None
-    """moves to choose from, UCI notation, SAN or moves; None: all"""
 
 
 Entry: TypeAlias = "Place | Position | tuple[Any, Place]"
@@ -64,20 +68,21 @@ Entry: TypeAlias = "Place | Position | tuple[Any, Place]"
 
 @dataclass(repr=False)
 class PositionResult(BestLine):
-    """One position of `psearch.analyse_many`, searched, or the reason why it could not be.
+    """The result of one position of `psearch.analyse_many`, or the reason why there is none.
 
-    It has what `psearch.Result` has. Moves and scores are python-chess's types; they are made when they are asked for.
-    What was not found raises PsearchError for a position with an error.
+    - id: the id that was given, else the number of the position, from 0.
+    - index: number of the position in the input, from 0.
+    - error: reason why the position was not searched, in one line; None: it was.
+    - worker: the worker that searched: the number of its process, or its machine.
+
+    It has the figures of `psearch.Result`, in python-chess's types. They raise PsearchError for a position with an
+    error.
     """
 
     id: Any
-    """as it was given; else the number of the position, from 0"""
     index: int
-    """number of the position in the input, from 0"""
     error: str | None
-    """one line; None: it was searched"""
     worker: str
-    """which worker searched it: the number of its process, or its machine"""
     _task: Task
     _answer: Answer | None
 
@@ -92,12 +97,12 @@ class PositionResult(BestLine):
         return hash((self.index, self._task.fen))
 
     def _repr_html_(self) -> str | None:
-        """Draw for notebooks: the board with the best move, and the lines."""
+        """Return HTML for notebooks: the board with the best move, and the lines; None for a position with an error."""
         return None if self._answer is None else super()._repr_html_()
 
     @property
     def fen(self) -> str:
-        """FEN of the position that was searched; the text that was given where it is no position."""
+        """FEN of the position; for an illegal position, the text that was given."""
         try:
             return self.board.fen()
         except PsearchError:
@@ -105,24 +110,23 @@ class PositionResult(BestLine):
 
     @cached_property
     def board(self) -> chess.Board:
-        """The position, with the moves before it that a search looks at. Raises PsearchError for a bad one."""
+        """The position, with the moves before it that a search uses. Raises PsearchError for an illegal position."""
         return self._task.board()
 
     @property
     def bestmove(self) -> chess.Move | None:
-        """None when the game is over on the board. Raises PsearchError for a position with an error."""
+        """The best move; None when the game is over on the board. Raises PsearchError for a position with an error."""
         best = self._have().best
         return None if best is None else self.board.parse_uci(best)
 
     @property
     def info(self) -> Info:
-        """The best line. Raises PsearchError for a position with an error."""
+        """All figures of the best line. Raises PsearchError for a position with an error."""
         return self.lines[0]
 
     @cached_property
     def lines(self) -> list[Info]:
-        """All lines, best first: at most `multipv` of them. Raises PsearchError for a position with
-        an error."""
+        """The best lines, best first; at most `multipv`. Raises PsearchError for a position with an error."""
         answer, found = self._have(), []
         for number, line in enumerate(answer.lines, start=1):
             score, walk = chess.engine.PovScore(line.score, self.board.turn), self.board.copy(stack=False)
@@ -144,18 +148,18 @@ class PositionResult(BestLine):
 
     @property
     def notes(self) -> list[str]:
-        """What went wrong on the way and was mended, a line each."""
+        """Problems that were solved during the search, one line each."""
         return list(self._answer.notes) if self._answer is not None else []
 
     def as_row(self) -> dict[str, Any]:
-        """Return the best line as a row of a table, as `Result.as_row`, with `id` and `error`; that alone where the
-        position was not searched."""
+        """Return the row of `Result.as_row`, with `id` and `error`. For a position with an error, these and `fen` are
+        all."""
         found = {"fen": self.fen} if self._answer is None else super().as_row()
         return {"id": self.id, **found, "error": self.error}
 
     def as_json(self) -> dict[str, Any]:
-        """Return what `psearch analyse` writes for it as a JSON line (docs/guides/analyse.md); the id must be text or a
-        number."""
+        """Return the object that `psearch analyse` writes as a JSON line (docs/guides/analyse.md). The id must be text
+        or a number."""
         return result_object(self.id, self._task, self._answer, self.error)
 
     def _have(self) -> Answer:
@@ -166,7 +170,7 @@ class PositionResult(BestLine):
 
 @dataclass(frozen=True)
 class _Wanted:
-    """The arguments of `analyse_many`, checked."""
+    """Checked arguments of `analyse_many`."""
 
     limits: Limits
     multipv: int
@@ -178,46 +182,43 @@ class _Wanted:
 
 
 class _Closed(Exception):
-    """The results were closed meanwhile."""
+    """The results were closed while positions were being read."""
 
 
 class _Search:
-    """The search behind `ManyResults`. Nothing here refers to that one: it is closed with the last reference to it.
+    """The search behind a `ManyResults`. It does not refer to that object, which is closed with its last reference.
 
-    One thread at a time is inside, by `enter` and `leave`, but that positions are read outside: that may take long, and
-    another thread may want to close everything meanwhile.
+    `enter` and `leave` let in one thread at a time. Positions are read outside: that may take long, and another thread
+    may want to close everything meanwhile.
     """
 
     def __init__(self, workers: int, wanted: _Wanted) -> None:
         self.wanted = wanted
         self.is_stopped = False
         self.inside: int | None = None
-        """the thread that is, of `threading.get_ident`"""
+        """Thread that is inside (`threading.get_ident`)."""
         # reentrant: the handler of a signal may run between two steps of `enter`
         self._lock = threading.RLock()
         self._failure: Exception | None = None
-        """what reading positions has raised: that is the end of them"""
+        """Exception that ended the reading of positions."""
         self._given: dict[int, tuple[Any, Task, str | None]] = {}
-        """what has been read and has no result yet, by number: id, task, what is wrong with it"""
+        """Positions that were read and have no result yet, by number: id, task, error."""
         self._held: dict[int, Outcome] = {}
-        """outcomes that wait for those before them, by number"""
+        """Outcomes that wait for earlier ones, by number."""
         self.pool = make_pool(workers, wanted.settings, wanted.cluster)
 
     def enter(self) -> None:
-        """Let only one thread in, the others wait."""
         self._lock.acquire()
         self.inside = threading.get_ident()
 
     def leave(self) -> None:
-        """Let the next in."""
         self.inside = None
         self._lock.release()
 
     def results(self, positions: Iterable[object]) -> Iterator[PositionResult]:
-        """Yield results, from inside."""
+        """Yield the results; called by the thread that is inside."""
         lists = self._lists(iter(positions))
-        first = 0
-        """number of the next one, where order matters"""
+        following = 0  # number of the next result, if results are ordered
         for outcomes in rounds(self.pool, lists, assist=self.wanted.assist, is_stopped=lambda: self.is_stopped):
             if self.is_stopped:
                 return
@@ -225,8 +226,8 @@ class _Search:
                 yield from map(self._result, outcomes)
                 continue
             self._held.update((outcome.number, outcome) for outcome in outcomes)
-            while (outcome := self._held.pop(first, None)) is not None:
-                first += 1
+            while (outcome := self._held.pop(following, None)) is not None:
+                following += 1
                 yield self._result(outcome)
         if self._failure is not None:
             raise self._failure
@@ -240,16 +241,16 @@ class _Search:
             number = next(numbers)
             id, task, error = _read_entry(number, entry, self.wanted)
             self._given[number] = id, task, error
-            yield TaskList([task if error is None else Task(number, "")])  # so that it has its place
+            yield TaskList([task if error is None else Task(number, "")])  # an error keeps its place in the order
             while len(self._held) >= _MOST_HELD:
                 yield Pause.OUTCOME
 
     def _read(self, entries: Iterator[object]) -> object:
-        """Return the next entry, or _END; _LATER: it is not there yet. Raises _Closed."""
+        """Return the next entry, _END, or _LATER if it has not arrived yet. Raises _Closed."""
         self.leave()
         try:
             return next(entries, _END)
-        except Exception as error:  # raised behind the results of what came before
+        except Exception as error:  # raised after the results of the earlier positions
             self._failure = error
             return _END
         finally:
@@ -264,10 +265,10 @@ class _Search:
 
 
 class ManyResults(Iterator[PositionResult]):
-    """The results of `psearch.analyse_many`, one by one; a context manager. For one thread at a time, but for `close`.
+    """An iterator over the results of `psearch.analyse_many`; a context manager.
 
-    Positions are searched while the caller does other things, as far as they have been handed out: a second or two
-    ahead. `close`, or the end of the `with` block, ends everything, at once.
+    While the caller does other things, workers continue with the positions that they have got: a second or two of work.
+    `close`, or the end of the `with` block, ends everything at once. Only `close` may be called from another thread.
     """
 
     def __init__(self, positions: Iterable[Entry], wanted: _Wanted) -> None:
@@ -278,9 +279,9 @@ class ManyResults(Iterator[PositionResult]):
         most = max(1, len(positions)) if isinstance(positions, Sized) else wanted.workers
         self._owner = Owner("analysis")
         self._is_over = False
-        """all results have been given out, or it has failed"""
+        """True when all results have been returned, or the search has failed."""
         self._closer: int | None = None
-        """the thread that has closed it"""
+        """Thread that closed the results."""
         self._search = _Search(min(wanted.workers, most), wanted)
         self._results: Iterator[PositionResult] = self._search.results(positions)
 
@@ -306,7 +307,7 @@ class ManyResults(Iterator[PositionResult]):
         return result
 
     def _take(self) -> PositionResult | None:
-        """Return the next result. None: there are no more, or this is closed."""
+        """Return the next result; None: there are no more, or the results are closed."""
         self._owner.check()
         search = self._search
         search.enter()
@@ -328,8 +329,8 @@ class ManyResults(Iterator[PositionResult]):
         return result
 
     def close(self) -> None:
-        """End all searches and workers. There are no more results then. May be called twice, and from any thread: one
-        that waits for a result gets a PsearchError, unless it has had all of them."""
+        """End all searches and workers; no more results follow. May be called twice and from any thread. A thread that
+        waits for a result gets a PsearchError, unless it has all of them."""
         if not self._owner.is_here:
             return
         if self._closer is None:
@@ -337,7 +338,7 @@ class ManyResults(Iterator[PositionResult]):
         search = self._search
         search.is_stopped = True
         if search.inside == threading.get_ident():
-            return  # a signal has come while this thread waits for a result: it comes back soon, and closes
+            return  # called by a signal handler while this thread waits for a result: it returns soon, and closes
         search.enter()
         try:
             self._results = iter(())
@@ -361,30 +362,31 @@ def analyse_many(
     cluster: str | None = None,
     **settings: Unpack[SearchKeywords],
 ) -> ManyResults:
-    """Search any number of positions, several at a time, and return an iterator of a `PositionResult` for each.
+    """Search any number of positions, several at a time, and return an iterator with a `PositionResult` for each.
 
-    `positions` are FENs, boards (whose move stack counts), nodes of games, pairs of an id and one of these, or
-    `psearch.Position`s, which may have a limit, root moves and lines of their own; from any iterable, which is read as
-    it is needed: a generator of millions is fine. Results come as they are done, or with `ordered` in
-    the order of the input. A position that is malformed or illegal, or that the processes die of three times, has a
-    result with `error`; no position ends the others.
+    - positions: any iterable of FENs, boards (whose move stack counts as history), nodes of games, pairs of an id and
+      one of these, or `psearch.Position`s. It is read on demand: a generator of millions is fine.
+    - limit: limit of each position: time, depth, nodes or mate; None: 5 seconds.
+    - workers: number of processes; each searches one position at a time and keeps nothing from other positions (None:
+      as many as the usable cores allow).
+    - threads_per_position: processes that share the search of one position.
+    - multipv: number of best lines to find.
+    - ordered: return results in the order of the input, not as they are found.
+    - reproducible: idle cores do not join the last searches, as they do by default. With one thread per position and a
+      limit of depth or nodes every answer is then the same in each run.
+    - hash_mb: size of each worker's table in MiB (None: by the limit, see `useful_hash_mb`).
+    - syzygy: folders of endgame tables, which are probed for the root.
+    - cluster: search on other machines by Ray (docs/guides/cluster.md): `auto`, `local`, `HOST:PORT` or
+      `ray://HOST[:PORT]`. `workers` is then the most that are used (None: as many as there is room for), and idle cores
+      join no searches. Lost machines are logged as warnings of the logger `psearch`.
 
-    `limit` is that of each position: time, depth, nodes or mate; without any 5 seconds. `workers` processes search one
-    position each (None: as many as there are usable cores, for `threads_per_position` of them each), with nothing known
-    from other positions. When fewer positions are left than workers, the free cores join the searches that go on; with
-    `reproducible` they do not, and with one thread and a limit of depth or nodes every answer is the same each time.
-    `hash_mb` is MiB of table for each worker (None: what such a search can use, `useful_hash_mb`); `syzygy` folders of
-    endgame tables, asked about the root. Settings of all searches are keywords, too; with a cluster, files are paths
-    that all machines have:
+    The settings of all searches are keywords, too; files must have the same paths on all machines of a cluster:
 
     SETTINGS
 
-    `cluster` has other machines do it, by Ray (docs/guides/cluster.md): `auto`, `local`, `HOST:PORT` or
-    `ray://HOST[:PORT]`. There are at most `workers` then, None: as many as there is room for; cores do not join others.
-    What happens to machines is logged as a warning of the logger `psearch`.
-
-    Raises PsearchError for a bad argument, `psearch.WorkerDied` when no processes can be had, and what the iterable
-    raises, behind the results of what came before. When the results are closed everything ends at once.
+    A position that is malformed or illegal, or with which three processes died, has a result with `error`; the others
+    continue. Raises PsearchError for a bad argument, `psearch.WorkerDied` when no processes can be started, and the
+    errors of the iterable, after the results of the earlier positions. Closing the results ends everything at once.
 
     >>> import chess.engine, psearch
     >>> fens = ["6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1", "7k/8/5K2/6Q1/8/8/8/8 w - - 0 1"]
@@ -398,9 +400,9 @@ def analyse_many(
         from psearch.remote.cluster_processes import cluster_address
 
         if not isinstance(cluster, str):
-            raise PsearchError(f"cluster must be an address, as 'auto', not {shown(cluster)}")
-        cluster_address(cluster, "cluster ")  # which raises where it is none, and where there is no Ray
-    if workers is None:  # on a cluster: as many as there are
+            raise PsearchError(f"cluster must be an address such as 'auto', not {shown(cluster)}")
+        cluster_address(cluster, "cluster ")  # raises for a bad address, and without Ray
+    if workers is None:  # a cluster decides itself
         workers = MAX_THREADS if cluster is not None else max(1, usable_cores() // threads)
     workers = THREADS.of_value(workers, "workers")
     if syzygy and cluster is None:
@@ -423,10 +425,8 @@ def analyse_many(
 
 
 def useful_hash_mb(limits: Limits, threads: int = 1) -> int:
-    """Return a table that is large enough for such searches. A larger one only takes longer to be emptied between them.
-
-    A power of two, 1 to 64 MiB; where only the depth is limited 16 MiB.
-    """
+    """Return the size in MiB of a table that is large enough for such searches: a power of two, 1 to 64; 16 if only the
+    depth is limited. A larger table only takes longer to be emptied between searches."""
     nodes = [limits.nodes] if limits.nodes is not None else []
     if limits.movetime_ms is not None:
         nodes.append(math.ceil(limits.movetime_ms * _NODES_PER_MS * threads))
@@ -437,7 +437,7 @@ def useful_hash_mb(limits: Limits, threads: int = 1) -> int:
 
 
 def limits_of(limit: chess.engine.Limit | None) -> Limits:
-    """Return the limits of each search; 5 seconds where there is none. Raises PsearchError."""
+    """Return the limits of each search; None: 5 seconds. Raises PsearchError."""
     if limit is None:
         limit = chess.engine.Limit()
     limits = to_limits(limit)
@@ -448,8 +448,7 @@ def limits_of(limit: chess.engine.Limit | None) -> Limits:
 
 
 def _read_entry(number: int, entry: Any, wanted: _Wanted) -> tuple[Any, Task, str | None]:
-    """Return its id, what is to be searched, and what is wrong with it. What is only text is looked at where it is
-    searched."""
+    """Return the id of an entry, its task, and its error, if any. A FEN is parsed by the worker that searches it."""
     match entry:
         case Position():
             asked, id = entry, number if entry.id is None else entry.id
@@ -474,11 +473,8 @@ def _read_entry(number: int, entry: Any, wanted: _Wanted) -> tuple[Any, Task, st
         return id, Task(number, text if isinstance(text, str) else ""), str(error)
 
 
-# -- on asyncio --------------------------------------------------------------------------------------------------------
-
-
 class _FromLoop(Iterator[object]):
-    """An asynchronous iterable, read from another thread than that of its loop, which must be running now."""
+    """Reads an asynchronous iterable from another thread than that of the running loop."""
 
     def __init__(self, source: AsyncIterable[Entry]) -> None:
         self._source = aiter(source)
@@ -486,7 +482,6 @@ class _FromLoop(Iterator[object]):
         self.awaited: concurrent.futures.Future[object] | None = None
 
     def __next__(self) -> object:
-        """Return the next, or _LATER."""
         if self.awaited is None:
             self.awaited = asyncio.run_coroutine_threadsafe(self._read(), self._loop)
         try:
@@ -494,7 +489,7 @@ class _FromLoop(Iterator[object]):
         except concurrent.futures.TimeoutError:
             if not self.awaited.done():
                 return _LATER
-            raise  # the iterable's own
+            raise  # the iterable's own TimeoutError
         self.awaited = None
         if entry is _END:
             raise StopIteration
@@ -516,7 +511,7 @@ class AsyncManyResults:
         self._results: ManyResults | None = None
         self._is_stopped = False
         self._closer: asyncio.Task[Any] | None = None
-        """the task that has closed it"""
+        """Task that closed the results."""
         self._starting = asyncio.Lock()
 
     async def __aenter__(self) -> AsyncManyResults:
@@ -540,8 +535,8 @@ class AsyncManyResults:
         raise StopAsyncIteration
 
     async def close(self) -> None:
-        """End all searches and workers. There are no more results then. May be called twice, and from any task: one
-        that waits for a result gets a PsearchError, unless it has had all of them."""
+        """End all searches and workers; no more results follow. May be called twice and from any task. A task that
+        waits for a result gets a PsearchError, unless it has all of them."""
         if self._closer is None:
             self._closer = asyncio.current_task()
         self._stop()
@@ -550,16 +545,16 @@ class AsyncManyResults:
             await in_thread(results.close)
 
     async def _start(self) -> ManyResults | None:
-        """Return the results, which the first call starts in a thread; None where they were stopped before."""
+        """Return the results, which the first call starts in a thread; None if they were stopped before."""
         async with self._starting:
             if self._results is None and not self._is_stopped:
                 if isinstance(self._positions, AsyncIterable):
-                    self._positions = _FromLoop(self._positions)  # its loop is the one that is running
+                    self._positions = _FromLoop(self._positions)  # here, where its loop is running
                 self._results = await in_thread(lambda: self._make(self._positions), self._stop)
             return self._results
 
     def _stop(self) -> None:
-        """Let what goes on in threads end soon; called in the loop."""
+        """Ask all threads to end soon; called in the loop."""
         self._is_stopped = True
         if self._results is not None:
             self._results._search.is_stopped = True
@@ -570,10 +565,10 @@ class AsyncManyResults:
 def analyse_many_async(
     positions: Iterable[Entry] | AsyncIterable[Entry], limit: chess.engine.Limit | None = None, **arguments: Any
 ) -> AsyncManyResults:
-    """Analyse many positions on asyncio, as `psearch.analyse_many` does: the same arguments, an asynchronous iterator
-    and context manager.
+    """Search any number of positions on asyncio, with the arguments of `psearch.analyse_many`.
 
-    The loop is never blocked: `positions` is read in other threads, or by the loop if it is an asynchronous iterable.
+    Returns an asynchronous iterator and context manager. The loop is never blocked: `positions` is read in other
+    threads, or by the loop if it is an asynchronous iterable.
 
     >>> import asyncio, chess.engine, psearch
     >>> async def main():

@@ -1,5 +1,5 @@
 """Worker processes that search positions, on this machine or on a cluster (docs/guides/cluster.md), and the loop that
-keeps them at work."""
+gives them work."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from psearch.text.chess_files import RootProber
 
 _LOOK_INTERVAL_S = 0.1
-"""Time between two looks at what the program has sent: threads that may be used, a wish to stop."""
+"""Seconds between two checks for messages of the program: more threads, or a request to stop."""
 _SEND_INTERVAL_S = 0.2
-"""Least time between two messages with outcomes: each wakes the program."""
+"""Least seconds between two messages with outcomes, since each wakes the program."""
 _SLOWER = 3.0
 """A worker has hung when a batch takes longer than `_SLOWER` times its limit plus `_LATE_S` seconds."""
 _COMPARED = 4
-"""A position of a game may take this many times its limit: its move may be compared, by nodes, not by time."""
+"""Factor on the limit of a game's position, since its move may be compared, which is limited by nodes, not by time."""
 _LATE_S = 30.0
 _BESIDE_MB = 200
-"""MiB that a worker on a cluster needs beside its table, and each of its processes if it has some."""
+"""Memory of a worker on a cluster besides its table, and of each of its processes, if any, in MiB."""
 _WAIT_S = 0.2
-"""How soon a search that goes on is seen to be worth help, and a wish to stop is heard."""
+"""Longest delay, in seconds, until a long search gets help and a request to stop is noticed."""
 
 
 @dataclass(frozen=True)
@@ -57,29 +57,29 @@ class WorkerSettings:
     """Settings that all workers of a pool share; picklable."""
 
     threads: int = 1
-    """worker processes for one position; 1: the worker's own process searches"""
+    """Worker processes for one position; 1: the worker's own process searches."""
     hash_mb: int = 16
     options: SearchOptions = field(default_factory=SearchOptions)
     syzygy: str = ""
-    """folders of endgame tables, asked about the root; empty: none"""
+    """Folders of endgame tables, which are probed for the root; empty: none."""
 
 
 class PositionWorker:
-    """Searches tasks, one at a time; a context manager, and what a process of a pool calls with each batch.
+    """Searches tasks, one at a time; a context manager. A process of a pool calls it with each batch.
 
-    program: heard ten times a second while it searches, and sent outcomes meanwhile; name: put into outcomes. Raises
-    PsearchError when there is no memory, or no processes where there are to be some.
+    program: the program that gets outcomes, and whose messages are read ten times a second during a search; name: the
+    worker's name in outcomes. Raises PsearchError when there is not enough memory, or no process can be started.
     """
 
     def __init__(self, settings: WorkerSettings, program: Program | None = None, name: str = "") -> None:
-        settings.options.read_network()  # on another machine the file may hold another network
+        settings.options.read_network()  # fails early: on another machine the file may hold another network
         self.settings = settings
         self.name = name or str(os.getpid())
         self._program = program
         self.on_look: Callable[[], None] | None = None if program is None else partial(self._look, program)
-        """called ten times a second during a search"""
+        """Callback, ten times a second during a search."""
         self._outcomes: list[Outcome] = []
-        """those that have not been sent"""
+        """Outcomes that have not been sent."""
         self._sent_at = 0.0
         self._control = SearchControl()
         self._threads = settings.threads
@@ -91,7 +91,7 @@ class PositionWorker:
             self._prober = RootProber(settings.syzygy)
         self._comparer = Comparer(settings.options)
         self._latest: tuple[chess.Board, Answer] | None = None
-        """the position of this list that was searched last"""
+        """Position of this list that was searched last, and its answer."""
         kernels = settings.options.kernels
         size = Size(settings.threads, settings.hash_mb, inline=settings.threads == 1, kernels=kernels)
         self._engine = Searcher(Notices(LOG.warning)).start(size)
@@ -103,14 +103,14 @@ class PositionWorker:
         self.close()
 
     def close(self) -> None:
-        """Give the memory back, and end the processes if there are any."""
+        """Free the memory, and end the processes, if any."""
         self._engine.close()
         self._comparer.close()
         if self._prober is not None:
             self._prober.close()
 
     def __call__(self, batch: Batch) -> list[Outcome]:
-        """Search a batch, and return the outcomes that were not sent meanwhile."""
+        """Search a batch, send outcomes from time to time, and return those that have not been sent."""
         for outcome in self.work(batch):
             self._outcomes.append(outcome)
             if self._program is not None and time.monotonic() - self._sent_at >= _SEND_INTERVAL_S:
@@ -118,8 +118,8 @@ class PositionWorker:
         return self._taken()
 
     def beside(self, threads: int) -> None:
-        """Let this many threads do the present search, if there is one, and those that follow. They are processes of
-        their own then. From `on_look`, or between searches."""
+        """Use this many threads, which are processes, for the present search, if any, and for all later ones. To be
+        called from `on_look`, or between searches."""
         if threads > self._threads:
             self._threads = threads
             if self._is_searching:
@@ -128,7 +128,7 @@ class PositionWorker:
                 self._engine.supervisor.allow(threads)
 
     def work(self, batch: Batch) -> Iterator[Outcome]:
-        """Yield the outcomes of a batch as they are found; see `search`."""
+        """Search a batch and yield its outcomes one by one; see `search`."""
         for part in batch.parts:
             if part.begins:
                 self.forget()
@@ -136,13 +136,13 @@ class PositionWorker:
                 yield self.search(number, task)
 
     def forget(self) -> None:
-        """Forget everything, as if the worker were new: another game follows, or a position by itself."""
+        """Forget everything, as before another game or an unrelated position."""
         self._engine.supervisor.forget()
         self._latest = None
 
     def search(self, number: int, task: Task) -> Outcome:
-        """Search a position. What is wrong with it is its outcome, too. Raises WorkerDied when processes are lost again
-        and again and nothing was found."""
+        """Search a position. An error of the position is its outcome. Raises WorkerDied when processes are lost
+        repeatedly before there is a result."""
         try:
             return Outcome(number, task.id, self._answer(task), None, self.name)
         except WorkerDied:
@@ -203,8 +203,8 @@ class PositionWorker:
     def _is_suspect(
         self, board: chess.Board, played: chess.Move, answer: Answer, latest: tuple[chess.Board, Answer] | None
     ) -> bool:
-        """Tell whether a move may be a mistake, by the scores of this position and of the one after it. It may be, too,
-        where that is not the one that was searched before: a journal has had it, or a worker that was lost."""
+        """Tell whether a move may be a mistake, by the scores of this position and of the next one. It also may be if
+        the next one was not searched just before this one: its answer came from a journal or from a lost worker."""
         if answer.best is None or answer.move(board) == played:
             return False
         after = board.copy(stack=False)
@@ -218,7 +218,7 @@ class PositionWorker:
 
 
 def answer_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Answer:
-    """Return what is kept of a result, and of the reports before it."""
+    """Return the answer for a result and the reports before it."""
     info, best = result.info, result.bestmove
     choices: list[Choice] = []
     exact: Info | None = None
@@ -252,14 +252,9 @@ def answer_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Answer:
     )
 
 
-# -- the pool ----------------------------------------------------------------------------------------------------------
-
-
 class PositionPool:
-    """Workers that come and go: processes, which do batches. A context manager, and for one thread.
-
-    threads: of each worker; cluster: the processes, where they are on one.
-    """
+    """Worker processes that search batches, and that may be lost and replaced. A context manager, for one thread.
+    threads: threads of each worker; cluster: the processes, if they are on a cluster."""
 
     def __init__(self, processes: BackEnd, threads: int, cluster: ClusterProcesses | None = None) -> None:
         self.processes = processes
@@ -267,7 +262,7 @@ class PositionPool:
         self.threads = threads
         self._batches = 0
         self.lost = 0
-        """how many workers were lost so far"""
+        """Number of workers that were lost."""
 
     def __enter__(self) -> PositionPool:
         return self
@@ -276,20 +271,20 @@ class PositionPool:
         self.close()
 
     def send(self, worker: int, batch: Batch) -> None:
-        """Give a worker a batch behind the one it may be at. Never waits long; `wait` reports one that is just lost."""
+        """Queue a batch for a worker. Never waits long; `wait` reports a worker that has just been lost."""
         self.processes.give(worker, self._batches, batch, None if self._cluster is None else limit_s(batch))
         self._batches += 1
 
     def assist(self, worker: int, threads: int) -> None:
-        """Let this many threads do this worker's search, from now to its end, since others have nothing to do. On a
-        cluster nothing is done: a worker has the cores that Ray has given it, and no others."""
+        """Let a worker use this many threads until the end of its search, since other workers are idle. Has no effect
+        on a cluster, where a worker has only the cores that Ray has given it."""
         if isinstance(self.processes, TaskProcesses):
             self.processes.ask(worker, threads)
 
     def wait(self, timeout_s: float, awaited: int | None = None) -> Sequence[Event]:
-        """Return what has happened since; waits for the first event, but no longer, and not much longer than until
-        `awaited`, a descriptor, can be read. Raises WorkerDied when no workers can be had any more, PsearchError when
-        the machines are gone."""
+        """Wait for events and return them. The wait ends at the first event, after `timeout_s`, or soon after the
+        descriptor `awaited` becomes readable. Raises WorkerDied when no more workers can be started, PsearchError when
+        the cluster is lost."""
         events: list[Event] = []
         for message in self.processes.messages(timeout_s, awaited):
             match message:
@@ -302,12 +297,12 @@ class PositionPool:
                         node = self._cluster.count(worker, len(outcomes))
                         outcomes = [replace(outcome, worker=node) for outcome in outcomes]
                     events.append(Done(worker, outcomes))
-                case Raised(worker, _, error):  # not of a position: those are outcomes
+                case Raised(worker, _, error):  # an error of a position would be an outcome
                     self.processes.dismiss(worker, f"it raised {error_of(error)!r}")
         return events
 
     def work_done(self) -> str:
-        """Return what each machine has done, for people; empty where it is this machine."""
+        """Return a summary of each machine's work, for people; empty without a cluster."""
         return "" if self._cluster is None else self._cluster.work_done()
 
     def close(self) -> None:
@@ -316,7 +311,7 @@ class PositionPool:
 
 
 def limit_s(batch: Batch) -> float | None:
-    """Return after how long a batch has hung; None where only its times tell how long it takes."""
+    """Return the seconds after which a batch has hung; None if a position has no limit of time."""
     seconds = 0.0
     for part in batch.parts:
         for _, task in part.tasks:
@@ -333,11 +328,11 @@ def make_pool(
     on_note: Callable[[str], None] = LOG.warning,
     worker: Callable[[WorkerSettings, Program], PositionWorker] = PositionWorker,
 ) -> PositionPool:
-    """Start workers on this machine, or on a cluster at most this many. One that dies or stalls is replaced.
+    """Start workers on this machine, or at most this many on a cluster. One that dies or stalls is replaced.
 
-    cluster: see `psearch.remote.cluster_processes`, workers there have the cores that Ray gives them; on_note: called
-    with a line for people when a worker or a node was lost; worker: what searches. Raises PsearchError when there is
-    not enough memory, and when no process or no cluster can be had.
+    cluster: its address, see `psearch.remote.cluster_processes`; on_note: called with one line for people when a worker
+    or a node was lost; worker: class of the workers. Raises PsearchError when there is not enough memory, when no
+    process can be started, and when the cluster cannot be reached.
     """
     if cluster is not None:
         from psearch.remote.cluster_processes import ClusterProcesses
@@ -367,12 +362,12 @@ def rounds(
     is_stopped: Callable[[], bool] = lambda: False,
     awaited: int | None = None,
 ) -> Iterator[list[Outcome]]:
-    """Yield the outcome of every task, once each; until there is none left, or `is_stopped`, which is asked now and
-    then. Those that are there at a time come together, several times a second, even if there are none.
+    """Yield the outcomes of all tasks in lists, several times a second, even when a list is empty. The end comes after
+    the last outcome, or soon after `is_stopped` returns True.
 
-    assist: see `TaskQueue`; awaited: a descriptor that can be read when `lists` can go on behind `Pause.INPUT`. Between
-    two rounds nothing is done but what workers have been given. The caller closes the pool. Raises what the pool
-    raises, and what reading `lists` does.
+    assist: see `TaskQueue`; awaited: a descriptor that becomes readable when `lists` can continue after `Pause.INPUT`.
+    Between two rounds workers only finish what they have been given. The caller closes the pool. Raises the errors of
+    the pool and those of reading `lists`.
     """
     queue = TaskQueue(lists, threads=pool.threads, assist=assist)
     while not is_stopped():
@@ -387,4 +382,4 @@ def rounds(
         timeout_s = 0.0 if results or queue.pause is Pause.ROUND else _WAIT_S
         for event in pool.wait(timeout_s, awaited if queue.pause is Pause.INPUT else None):
             queue.take(event)
-    yield queue.results()  # which have come before the wish to stop was heard
+    yield queue.results()  # outcomes that came before the request to stop was noticed

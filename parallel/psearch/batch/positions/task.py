@@ -1,5 +1,4 @@
-"""Positions to search and what was found, as plain data: for messages between processes, for journals, and for
-programs."""
+"""Tasks and answers as plain data: for messages between processes, for journals and for programs."""
 
 from __future__ import annotations
 
@@ -21,35 +20,35 @@ from psearch_core.records import MAX_HISTORY
 
 @dataclass(frozen=True)
 class Task:
-    """One position to search. The first limit that is reached ends the search; one must be set."""
+    """One position to search. At least one limit must be set."""
 
     id: str | int
-    """the caller's name for it"""
+    """Name that the caller gave the task."""
     fen: str
-    """where the game begins whose moves follow"""
+    """Position before `moves`."""
     moves: tuple[str, ...] = ()
-    """played from there to the position that is searched, UCI"""
+    """Moves from `fen` to the position to search, in UCI notation."""
     limits: Limits = field(default_factory=Limits)
     multipv: int = 1
-    """most lines to find: fewer where there are fewer moves"""
+    """Number of lines to find; there are fewer where there are fewer moves."""
     root_moves: tuple[str, ...] | None = None
-    """the moves to choose from, UCI; None: all"""
+    """Moves to choose from, in UCI notation; None: all."""
     line: tuple[str, ...] = ()
-    """the first few moves that were played from there, UCI, in a game whose positions are searched from the last to the
-    first: where the first of them may be a mistake it is compared with the best one. Empty: nothing is compared"""
+    """The next few moves of the game, in UCI notation, when its positions are searched from the last to the first: if
+    the first of them may be a mistake it is compared with the best move. Empty: no comparison."""
     chess960: bool = False
-    """how castling is written in moves: king takes rook, also where it is of normal chess"""
+    """True if moves write castling as king takes rook, in standard positions, too."""
 
     @classmethod
     def of_board(
         cls, id: str | int, board: chess.Board, limits: Limits, line: Sequence[chess.Move] = (), multipv: int = 1
     ) -> Task:
-        """Return a position with as many of the moves before it as a search looks at. line: see above."""
+        """Return the task of a board, with as many of its last moves as a search uses. line: the field `line`."""
         fen, moves = from_board(board)
         return cls(id, fen, moves, limits, multipv, line=tuple(uci_words(board, line)), chess960=board.chess960)
 
     def board(self) -> chess.Board:
-        """Return the position, with the moves that led to it. Raises PsearchError for what is no legal position."""
+        """Return the position, with the moves before it. Raises PsearchError for an illegal position or move."""
         board = parse_position(self.fen)
         board.chess960 = board.chess960 or self.chess960
         for move in self.moves:
@@ -62,57 +61,56 @@ class Task:
 
 @dataclass(frozen=True)
 class TaskList:
-    """Tasks that one worker does one after the other, with the table kept between them, as in a game. Between two lists
-    a worker forgets everything. tasks: read once, as they are needed."""
+    """Tasks that one worker searches in order, keeping its table, as the positions of a game. A worker forgets
+    everything between two lists. tasks: an iterable that is read once, on demand."""
 
     tasks: Iterable[Task]
 
 
 class Pause(Enum):
-    """In place of a list of tasks: there is none now, and may be more later."""
+    """Stands for a list of tasks that is not available yet; the value says when to read on."""
 
-    ROUND = "once outcomes have been given out"
-    OUTCOME = "once something more is searched"
-    INPUT = "once more has come in"
+    ROUND = "after the outcomes so far have been returned"
+    OUTCOME = "after the next outcome"
+    INPUT = "after more input"
 
 
 @dataclass(frozen=True)
 class Part:
-    """Tasks of one list, one after the other, with their numbers."""
+    """Consecutive tasks of one list, with their numbers."""
 
     list_number: int
     begins: bool
-    """whether the worker is to forget what it knows first: the list begins, or comes from a worker that was lost"""
+    """True if the worker must first forget everything: the list begins, or another worker was lost with it."""
     tasks: list[tuple[int, Task]]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What a worker is sent at once: about a second of work."""
+    """Tasks that a worker gets in one message: about a second of work."""
 
     parts: list[Part]
 
     @property
     def size(self) -> int:
-        """Number of tasks."""
         return sum(len(part.tasks) for part in self.parts)
 
 
 def from_board(board: chess.Board) -> tuple[str, tuple[str, ...]]:
-    """Return a FEN, and the moves from there to the board: as many of the last ones as a search looks at."""
+    """Return a FEN, and the moves from there to the board: as many of the last moves as a search uses."""
     count = min(len(board.move_stack), board.halfmove_clock, MAX_HISTORY)
     if count:
         before = board.copy(stack=count)
         for _ in range(count):
             before.pop()
         drop_impossible(before)
-        if before.is_valid():  # else a null move, or a game that began with what is no position
+        if before.is_valid():  # not after a null move, or in a game that began with an illegal position
             return _fen(before), tuple(uci_words(before, board.move_stack[-count:]))
     return _fen(board), ()
 
 
 def uci_words(board: chess.Board, moves: Iterable[chess.Move]) -> Iterator[str]:
-    """Yield moves that follow each other in UCI notation, as the board writes castling."""
+    """Yield consecutive moves in UCI notation; castling is written as the board writes it."""
     walk = board.copy(stack=False)
     for move in moves:
         yield walk.uci(move)
@@ -123,21 +121,16 @@ def _fen(board: chess.Board) -> str:
     return board.shredder_fen() if board.chess960 else board.fen()
 
 
-# -- what was found ----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Choice:
-    """When the search began to prefer a move."""
+    """A move (in UCI notation), and when the search began to prefer it."""
 
     move: str
-    """UCI"""
     time_s: float
     depth: int
     nodes: int
 
     def as_json(self) -> dict[str, Any]:
-        """Return the time, the depth and the nodes."""
         return {"time": self.time_s, "depth": self.depth, "nodes": self.nodes}
 
 
@@ -146,35 +139,35 @@ class Line:
     """One of the best lines."""
 
     score: chess.engine.Score
-    """for the side to move"""
+    """Score for the side to move."""
     bound: str
-    """`exact`, `lower` or `upper`, as in `Info`"""
+    """Kind of the score: `exact`, `lower` or `upper`, as in `Info`."""
     depth: int
     seldepth: int
     pv: list[str]
-    """UCI"""
+    """Moves of the line, in UCI notation."""
 
     def as_json(self, plies: int | None = None) -> dict[str, Any]:
-        """Return the score, the depth and the moves. plies: how many moves at most; None: all."""
+        """Return the score, the depth and the moves. plies: most moves; None: all."""
         return {"score": score_object(self.score, self.bound), "depth": self.depth, "pv": self.pv[:plies]}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The best move beside the one that was played, both with exact scores of the same depth, for the side to move."""
+    """The best move and the played move, with exact scores of the same depth for the side to move."""
 
     depth: int
     depths: int
-    """how many of the last depths agree with these scores, or differ more"""
+    """Number of the last depths whose scores differ at least as much as these."""
     best: str
-    """UCI; may be the move that was played"""
+    """Best move in UCI notation; it may be the played move."""
     best_score: chess.engine.Score
     played_score: chess.engine.Score
     pv: list[str]
-    """the line of the best move, UCI"""
+    """Line of the best move, in UCI notation."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return both moves' scores, and what else `Answer.from_json` needs."""
+        """Return both scores, and all else that `Answer.from_json` needs."""
         return {
             "depth": self.depth,
             "depths": self.depths,
@@ -187,41 +180,40 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a search found. `as_json`, `as_record` and `from_json` are the one way to JSON and back: the results that
-    `psearch analyse` writes, its journal, and the older results that it merges."""
+    """The answer of a search. Its methods convert it to JSON and back, for the results of `psearch analyse`, for its
+    journal, and for the older results that it merges."""
 
     best: str | None
-    """UCI; None when the game is over on the board"""
+    """Best move in UCI notation; None when the game is over on the board."""
     lines: list[Line]
-    """best first, at least one"""
+    """Best lines, best first; at least one."""
     nodes: int
     time_s: float
     hashfull: int
-    """share of the transposition table written by this search, in thousandths"""
+    """Share of the transposition table that this search has written, in thousandths."""
     tbhits: int
-    """root moves that were looked up in endgame tables"""
+    """Number of root moves that were looked up in endgame tables."""
     choices: list[Choice]
-    """the best move and its predecessors, each where it became the best; the last one is `best`"""
+    """Best moves during the search, each with the time when it became the best; the last is `best`."""
     exact: chess.engine.Score | None = None
-    """the last exact score of the best move, where its score is a bound and there is one"""
+    """Last exact score of the best move, if its final score is a bound."""
     compared: Comparison | None = None
-    """with the move that was played, where that may be a mistake"""
+    """Comparison with the played move, if that may be a mistake."""
     notes: tuple[str, ...] = ()
-    """what went wrong on the way and was mended, a line each"""
+    """Problems that were solved during the search, one line each."""
     version: str = ""
-    """psearch's, where it was searched"""
+    """Version of psearch that searched."""
     threads: int = 1
-    """that searched at last"""
+    """Number of threads that searched at the end."""
 
     @property
     def line(self) -> Line:
-        """The best line."""
         return self.lines[0]
 
     @property
     def estimate(self) -> tuple[chess.engine.Score, str]:
-        """The score for callers that cannot use bounds, and whether it is exact or which bound it is: the last exact
-        score if it may still be right, else the bound."""
+        """Best guess of the score, and its kind (`exact`, `lower` or `upper`): the last exact score if no bound has
+        refuted it, else the bound."""
         score, bound = self.line.score, self.line.bound
         if self.exact is not None and (self.exact >= score if bound == "lower" else self.exact <= score):
             return self.exact, "exact"
@@ -248,7 +240,7 @@ class Answer:
                 walk.push_uci(word)
 
     def as_json(self, plies: int | None = None) -> dict[str, Any]:
-        """Return the answer as programs get it: moves are UCI, times seconds. plies: length of the lines at most."""
+        """Return the answer for programs: moves in UCI notation, times in seconds. plies: most moves of a line."""
         first = self.line
         values: dict[str, Any] = {
             "bestmove": self.best,
@@ -265,7 +257,7 @@ class Answer:
         return values
 
     def as_record(self) -> dict[str, Any]:
-        """Return all that `from_json` takes, for a journal."""
+        """Return the whole answer for a journal."""
         return {
             **self.as_json(),
             "choices": [{"move": choice.move, **choice.as_json()} for choice in self.choices],
@@ -279,34 +271,34 @@ class Answer:
 
     @classmethod
     def from_json(cls, values: Any, is_record: bool = False) -> Answer:
-        """Return the answer that `as_json` or `as_record` has written. Raises ValueError for anything else. is_record:
-        nothing but what `as_record` has written will do, now or with the names of journals of 0.1."""
+        """Return the answer that `as_json` or `as_record` has converted. Raises ValueError for anything else.
+        is_record: only accept what `as_record` returns, or returned in version 0.1, which used other names."""
         try:
             is_old = is_record and "best" in values
             answer = _read(_renamed(values) if is_old else values)
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from None
         if is_record and not is_old and answer.as_record() != values:
-            raise ValueError("there is more than an answer")
+            raise ValueError("the record has unknown values")
         return answer
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a task: an answer, or why there is none."""
+    """The outcome of a task: an answer, or the reason why there is none."""
 
     number: int
-    """of the task; numbers begin at 0, in the order in which tasks are read"""
+    """Number of the task, from 0, in the order in which tasks are read."""
     id: str | int
     answer: Answer | None
     error: str | None = None
-    """one line; None where there is an answer"""
+    """Reason why there is no answer, in one line; None where there is one."""
     worker: str = ""
-    """which worker searched it: its machine, or the number of its process"""
+    """Worker that searched: its machine, or the number of its process."""
 
 
 def result_object(id: Any, task: Task, answer: Answer | None, error: str | None) -> dict[str, Any]:
-    """Return a result as a JSON line: scores for the side to move, moves in UCI, times in seconds."""
+    """Return the object of a JSON line: scores for the side to move, moves in UCI notation, times in seconds."""
     values: dict[str, Any] = {"id": id, "fen": task.fen}
     if task.moves:
         values["moves"] = list(task.moves)
@@ -346,14 +338,14 @@ def _read(values: Any) -> Answer:
 def _line(values: Any, seldepth: int) -> Line:
     bound, pv = values["score"].get("bound", "exact"), values["pv"]
     if bound not in ("exact", "lower", "upper") or not isinstance(pv, list):
-        raise ValueError("its bound or pv is none")
+        raise ValueError("invalid bound or pv")
     depth, moves = _checked(values["depth"], int), [_checked(word, str) for word in pv]
     return Line(_score(values["score"]), bound, depth, seldepth, moves)
 
 
 def _comparison(values: Any) -> Comparison:
     if values["depths"] not in (1, 2, 3):
-        raise ValueError("its depths are none")
+        raise ValueError("invalid depths")
     best = _line(values, 0)
     move, played = _checked(values["bestmove"], str), _score(values["played"])
     return Comparison(best.depth, values["depths"], move, best.score, played, best.pv)
@@ -369,16 +361,16 @@ def _fields(values: Any, **kinds: type) -> list[Any]:
 
 
 def _checked(value: Any, kind: type) -> Any:
-    """Return a value of this type; a float is a time. Raises ValueError for any other."""
+    """Return a value that has this type; a float is a time. Raises ValueError for any other value."""
     is_right = type(value) is kind or (kind is float and type(value) is int)
     if not is_right or (kind is int and abs(value) >= 2**63) or (kind is float and not 0 <= value < math.inf):
-        raise ValueError(f"{shown(value)} is no {kind.__name__}")
+        raise ValueError(f"{shown(value)} is not of type {kind.__name__}")
     return value
 
 
 def _renamed(values: Any) -> dict[str, Any]:
-    """Return a record with the names of today. Journals of 0.1 had the fields of Python objects: those of suites and
-    games one line without a list, those of JSON lines a list."""
+    """Return a record with the present names. Version 0.1 wrote the fields of Python objects: journals of suites and
+    games had one line without a list, those of JSON lines a list."""
     lines = [{**line, "score": {**line, "bound": line["bound"]}} for line in values.get("lines", [values])]
     exact = {"cp": values["exact_cp"], "mate": values["exact_mate"]}
     compared = values.get("compared")

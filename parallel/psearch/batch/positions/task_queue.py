@@ -1,7 +1,8 @@
-"""Decides which worker does which task: reads lists of tasks as they are needed, makes batches of them, and gives what
-a lost worker had to others.
+"""Decides which worker gets which task: reads lists of tasks on demand, divides them into batches, and gives the tasks
+of a lost worker to others.
 
-Plain logic: it neither sends nor waits, and its clock is given to it. `position_pool.rounds` connects it to a pool.
+It is plain logic: it neither sends nor waits, and its clock is an argument. `position_pool.rounds` connects it to a
+pool.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from psearch.batch.positions.task import Batch, Outcome, Part, Pause, Task, Task
 from psearch.processes.tasks import ProcessJoined, ProcessLost
 
 MOST_TRIES = 3
-"""A position whose worker was lost this often is bad, and not tried again."""
+"""Number of lost workers after which a position gets an error instead of another try."""
 _BATCH_S = 1.0
 """Target duration of a batch, in seconds: between two of them a worker waits for a message, about a millisecond."""
 _LEAST_BATCH_S = 0.05
@@ -24,18 +25,18 @@ _LEAST_BATCH_S = 0.05
 _MOST_TASKS = 256
 """Most tasks in a batch."""
 _GROWTH = 4
-"""How many times larger than the one before a batch may be: the first times may mislead."""
+"""Largest growth of a batch relative to the one before, since the first measured times may mislead."""
 _NEWEST_SHARE = 0.3
-"""Weight of the latest time of a task among those before it."""
+"""Weight of the latest time per task in its moving average."""
 _MOST_AHEAD = 20_000
-"""Tasks read ahead, however many workers there are (but two for each)."""
+"""Most lists read ahead, whatever the number of workers."""
 _ASSIST_AFTER_S = 0.25
-"""A task that ends sooner is not worth more threads."""
+"""Seconds that a search must have run before it gets more threads; short searches are not worth them."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """Outcomes of a worker, in the order in which it was sent the tasks; one, or many at once."""
+    """One or more outcomes of a worker, in the order in which it got the tasks."""
 
     worker: int
     outcomes: Sequence[Outcome]
@@ -52,54 +53,54 @@ class _Item:
     task: Task
     owner: _OpenList
     tries: int = 0
-    """workers that were lost with it"""
+    """Number of workers that were lost with the task."""
 
 
 @dataclass(eq=False, slots=True)
 class _OpenList:
-    """A list of tasks that has been begun to read, and is not finished."""
+    """A list of tasks that has been read in part, and is not finished."""
 
     number: int
     tasks: Iterator[Task] | None
-    """those that are not read; None: read to its end"""
+    """Tasks that have not been read; None: all have."""
     waiting: deque[_Item] = field(default_factory=deque)
-    """tasks that were read, and are at no worker"""
+    """Tasks that have been read and that no worker has."""
     is_known: bool = False
-    """whether the worker that is at it has its past in the table"""
+    """True if the worker of this list has the earlier tasks in its table."""
 
     @property
     def next_is_suspect(self) -> bool:
-        """Whether a worker was lost with the next task."""
+        """True if a worker was lost with the next task."""
         return bool(self.waiting) and self.waiting[0].tries > 0
 
 
 @dataclass(eq=False, slots=True)
 class _Worker:
-    """A worker, seen from the queue."""
+    """The queue's view of a worker."""
 
     number: int
     name: str
     threads: int
-    """how many it has been allowed"""
+    """Number of threads that it may use."""
     rate_s: float | None
-    """seconds a task; None: nothing is known"""
+    """Seconds per task; None: not measured yet."""
     size: int
-    """how many tasks the last batch had"""
+    """Number of tasks in its last batch."""
     tasks: _OpenList | None = None
-    """the list of which it has some tasks and will get more"""
+    """List whose tasks it works on, if more of them follow."""
     batch: dict[int, _Item] = field(default_factory=dict)
-    """tasks that it was sent and has not answered, by number"""
+    """Tasks that it has got and not answered, by number."""
     marked_at: float = 0.0
-    """when it began its present task, or has last answered"""
+    """Time when its batch was made, or of its last answer."""
 
 
 class TaskQueue:
-    """Gives every task of `lists` to some worker until it has one outcome, whatever happens to workers.
+    """Gives every task of `lists` to workers until it has exactly one outcome, whatever happens to the workers.
 
-    Behind a `Pause` in `lists` it reads on at the next call of `batches`. threads: of each worker; assist: threads that
-    may search in all where fewer positions are left than workers, 0: none gets more threads; clock: seconds. What the
-    iterables of `lists` raise goes through `batches`. After each event of the pool, and at the beginning: `take`,
-    `batches`, `assists`, `results`.
+    threads: threads of each worker; assist: total number of threads that may search when fewer positions than workers
+    are left; 0: no worker gets more threads; clock: seconds. After a `Pause` in `lists` the next call of `batches`
+    reads on. `batches` raises the errors of reading `lists`. To be called after each event of the pool, and at the
+    beginning: `take`, `batches`, `assists`, `results`.
     """
 
     def __init__(
@@ -112,47 +113,47 @@ class TaskQueue:
     ) -> None:
         self._source: Iterator[TaskList | Pause] | None = iter(lists)
         self.pause: Pause | None = None
-        """why `batches` has not read as much as it would have liked, if so"""
+        """Reason why `batches` stopped reading early, if it did."""
         self._threads = threads
         self._assist = assist
         self._clock = clock
         self._workers: dict[int, _Worker] = {}
         self._free: deque[_OpenList] = deque()
-        """lists at no worker"""
+        """Lists that no worker has."""
         self._suspects: deque[_OpenList] = deque()
-        """those of them with whose next task a worker was lost: it goes alone"""
+        """Lists with whose next task a worker was lost; that task gets a batch for itself."""
         self._items: dict[int, _Item] = {}
-        """tasks that are not finished, by number"""
+        """Unfinished tasks, by number."""
         self._results: list[Outcome] = []
         self._lists_read = 0
         self._tasks_read = 0
         self._rate_s: float | None = None
-        """seconds a task, at any worker"""
+        """Last measured seconds per task, of any worker."""
 
     @property
     def is_over(self) -> bool:
-        """Whether every task has its outcome, and all have been given out by `results`."""
-        # an open list may have tasks that are not read
+        """True if every task has its outcome, and `results` has returned all of them."""
+        # an open list may have tasks that have not been read
         is_open = self._free or self._suspects or any(worker.tasks for worker in self._workers.values())
         return self._source is None and not (self._items or self._results or is_open)
 
     def results(self) -> list[Outcome]:
-        """Return outcomes that are new; each task has one, once."""
+        """Return the new outcomes; each task has exactly one."""
         results, self._results = self._results, []
         return results
 
     def batches(self) -> list[tuple[int, Batch]]:
-        """Return batches to be sent, with their workers."""
+        """Return the batches to send, with the numbers of their workers."""
         self.pause = None
         idle = (worker for worker in self._workers.values() if not worker.batch)
         found = [(worker.number, batch) for worker in idle if (batch := self._batch(worker)) is not None]
         if not self._workers:
-            self._fill(1)  # that there is nothing to do is seen without workers, too
+            self._fill(1)  # so that an empty input ends even without workers
         return found
 
     def assists(self) -> list[tuple[int, int]]:
-        """Return workers whose search is worth more threads now, and how many each: others have nothing to do, and will
-        have nothing."""
+        """Return the workers whose search should get more threads, and how many, when no tasks remain for the
+        others."""
         if not self._assist or self._source is not None or self._free or self._suspects:
             return []
         busy = [worker for worker in self._workers.values() if worker.batch]
@@ -166,7 +167,7 @@ class TaskQueue:
         return wanted
 
     def take(self, event: Event) -> None:
-        """Take in what has happened to a worker."""
+        """Process an event of a worker."""
         match event:
             case ProcessJoined(number, _, name):
                 size = 1 if self._rate_s is None else max(1, int(_BATCH_S / self._rate_s))
@@ -185,7 +186,7 @@ class TaskQueue:
                     self._take_back(self._workers.pop(number), reason)
 
     def _measure(self, worker: _Worker, count: int) -> None:
-        """Note how long a worker has taken for this number of tasks."""
+        """Update a worker's time per task after this number of outcomes."""
         if count:
             now, known = self._clock(), worker.rate_s
             latest = (now - worker.marked_at) / count
@@ -193,10 +194,10 @@ class TaskQueue:
             worker.marked_at, self._rate_s = now, worker.rate_s
 
     def _take_back(self, worker: _Worker, reason: str) -> None:
-        """Put the lists of a lost worker before all others, with the tasks that it has not answered."""
+        """Put the lists of a lost worker, with its unanswered tasks, before all others."""
         lists = {} if worker.tasks is None else {worker.tasks.number: worker.tasks}
         back = [item for item in worker.batch.values() if item.number in self._items]
-        for item in reversed(back):  # so that they are in their order again
+        for item in reversed(back):  # restores their order
             item.tries += 1
             item.owner.waiting.appendleft(item)
             lists[item.owner.number] = item.owner
@@ -210,14 +211,12 @@ class TaskQueue:
                 (self._suspects if tasks.next_is_suspect else self._free).appendleft(tasks)
 
     def _finish(self, outcome: Outcome) -> None:
-        """Keep an outcome, unless another worker has answered the task while this one was taken for lost."""
+        """Keep an outcome, unless another worker has already answered the task because this one seemed lost."""
         if self._items.pop(outcome.number, None) is not None:
             self._results.append(outcome)
 
-    # -- batches -----------------------------------------------------------------------------------------------------
-
     def _batch(self, worker: _Worker) -> Batch | None:
-        """Return the next batch for a worker that has none; None: there is nothing."""
+        """Return the next batch for an idle worker; None: there are no tasks."""
         size = self._size(worker)
         parts: list[Part] = []
         while len(worker.batch) < size:
@@ -249,7 +248,7 @@ class TaskQueue:
         return Batch(parts)
 
     def _size(self, worker: _Worker) -> int:
-        """Return how many tasks the next batch of a worker may have."""
+        """Return the largest number of tasks for the next batch of a worker."""
         if worker.rate_s is None:
             return 1
         rate_s = max(worker.rate_s, 1e-6)
@@ -260,21 +259,19 @@ class TaskQueue:
         return max(1, min(size, max(fair, int(_LEAST_BATCH_S / rate_s))))
 
     def _next_list(self, alone: bool) -> _OpenList | None:
-        """Return a list that no worker is at. alone: whether nothing else would be with it."""
+        """Return a list that no worker has. alone: the batch is still empty, so a suspect task may be its only one."""
         if alone and self._suspects:
             return self._suspects.popleft()
         self._fill(1)
         return self._free.popleft() if self._free else None
 
     def _leave_list(self, worker: _Worker) -> None:
-        """Take a list that has no more tasks away from a worker."""
+        """Detach a list without further tasks from its worker."""
         if worker.tasks is not None and not self._has_more(worker.tasks):
             worker.tasks = None
 
-    # -- reading -----------------------------------------------------------------------------------------------------
-
     def _fill(self, lists: int) -> None:
-        """Read on until this many lists are free, or to a pause, or to the end."""
+        """Read lists until this many are free, or until a pause or the end."""
         while self._source is not None and len(self._free) < lists and self.pause is None:
             tasks = next(self._source, None)
             if tasks is None:
@@ -288,7 +285,7 @@ class TaskQueue:
                     self._free.append(opened)
 
     def _has_more(self, tasks: _OpenList) -> bool:
-        """Return whether a list has a task for a worker; the first of them is waiting then."""
+        """Tell whether a list has a task for a worker, and put the first one into `waiting`."""
         waiting = tasks.waiting
         while waiting and waiting[0].number not in self._items:
             waiting.popleft()

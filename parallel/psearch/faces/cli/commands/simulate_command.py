@@ -112,7 +112,7 @@ def _read(path: Path) -> study.StudyFound:
     machine = facts["about"].get("machine")
     try:
         costs = Costs.of(facts["about"].get("costs"))
-        found.costs = costs.told(machine_name(machine if isinstance(machine, dict) else {}))
+        found.costs = costs.origin(machine_name(machine if isinstance(machine, dict) else {}))
     except ValueError:
         found.costs = "costs: the log does not say"
     return found
@@ -127,7 +127,7 @@ def _simulate(options: argparse.Namespace) -> study.StudyFound:
 
     whole = _study(options)
     file = {} if options.costs is None else {"file": options.costs.name}
-    found = study.StudyFound(options.driver, costs=whole.costs.told(machine_name(machine()), **file))
+    found = study.StudyFound(options.driver, costs=whole.costs.origin(machine_name(machine()), **file))
     traced: list[dict[int, int]] = []
 
     def write_trace(recorder: Recorder, facts: dict[str, Any]) -> None:
