@@ -22,7 +22,7 @@ def search_display(
     of the search in milliseconds, if it has one."""
     if not can_redraw(sys.stdout):
         return nullcontext(line_display(board))
-    from psearch.terminal.live_display import table_display  # rich takes long to import
+    from psearch.terminal.live_display import table_display  # a slow import: rich
 
     return table_display(board, movetime_ms)
 

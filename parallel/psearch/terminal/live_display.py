@@ -147,7 +147,7 @@ def search_view(
         f"nodes {info.nodes:,}   nps {info.nps:,}   time {info.time_s:.1f} s{limit}"
     )
     head.stylize("bold")
-    line = _cut(f"pv {san_line(board, info.pv)}", 2 * size.width)  # three lines at most when broken at blanks
+    line = _cut(f"pv {san_line(board, info.pv)}", 2 * size.width)  # at most three lines when wrapped
     more = [
         _cut(f"{one.multipv:2}  {score_text(one.score, board, one.bound)}  {san_line(board, one.pv)}", size.width)
         for one in others[: max(0, size.height - _LINES_BESIDE_WORKERS - 1)]

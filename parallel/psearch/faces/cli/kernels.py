@@ -72,7 +72,7 @@ def traced(
     except WorkerDied as error:
         died = error
     if path is not None:
-        engine.settle()  # no worker writes to the logs any more
+        engine.settle()  # from here on no worker writes to the logs
         assert engine.recorder is not None
         try:
             engine.recorder.write(path, facts, move_name=None if position is None else position.name_of)

@@ -127,7 +127,7 @@ def _guarded(command: Command, options: argparse.Namespace, signals: Signals) ->
             reader_left = isinstance(error, BrokenPipeError) and is_broken
             abandon(sys.stdout)
         if signals.received is not None:
-            return signals.exit_status  # the terminal is gone, and the signal said so
+            return signals.exit_status  # the terminal is gone, as the signal has reported
         if reader_left:
             return EXIT_SIGNAL + signal.SIGPIPE
         complain(f"cannot continue: {error}")

@@ -136,7 +136,7 @@ class Resources:
         if self.has_kernels:
             threads, hash_mb = values["Threads"], values["Hash"]
             policy = values["Policy"]
-            times = values.times("Policy", "Rules")  # they may be one file
+            times = values.times("Policy", "Rules")  # both may be the same file
             self._policy.settle("" if policy in POLICY_NAMES else policy, times)
             self._rules.settle(values["Rules"], times)
             own = self._own(policy)
@@ -211,7 +211,7 @@ class Resources:
         path = self._trace.value
         if path is None or not self.searcher.are_there:
             return
-        self.searcher.supervisor.settle()  # no worker writes to the logs any more
+        self.searcher.supervisor.settle()  # from here on no worker writes to the logs
         recorder = self.searcher.supervisor.recorder
         if recorder is None:
             return

@@ -65,7 +65,7 @@ class Streams:
     def __exit__(self, *exception: object) -> None:
         if self._former_wakeup is not None:
             signal.set_wakeup_fd(self._former_wakeup)
-        # the pipe stays: another thread may be about to write
+        # the pipe stays open: another thread may be about to write
 
     def lines(self, complain: Callable[[str], None]) -> Iterator[str]:
         """Yield lines until the end of the input or a signal.

@@ -149,7 +149,7 @@ class Page(Connection):
     def _move(self, payload: Payload) -> None:
         """Move a piece: `from`, `to`, `promotion` (q, r, b, n or empty), in the position `at`."""
         if _number(payload, "at") != self.board.tree.number:
-            self.board.send_position()  # it was meant for another position
+            self.board.send_position()  # the move was meant for another position
             return
         words = [text_of(payload, name, 2) for name in ("from", "to", "promotion")]
         try:

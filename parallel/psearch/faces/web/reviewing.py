@@ -108,7 +108,7 @@ class Review:
             if self._board.tree is line.tree and not ended and line.is_still_there:
                 annotate(judge_game(_work(line.tree.game), answers), f"psearch {__version__}")
                 line.tree.write_scores(line.nodes)
-                with contextlib.suppress(PsearchError):  # too many moves by now
+                with contextlib.suppress(PsearchError):  # the game may have too many moves by now
                     line.tree.renumber()
                 self._board.send_game()
             if self._board.tree is line.tree:

@@ -131,7 +131,7 @@ class WatchedSearch:
         self, arena: Arena, clock: Clock, now: int, busy: np.ndarray, nodes: np.ndarray, first: int
     ) -> list[list[list[int | str]]]:
         logs = arena.trace_logs
-        assert logs is not None  # there is a recorder
+        assert logs is not None  # a recorder implies logs
         tracks, found = {}, []
         for worker in range(first, min(first + MOST_TRACKS, len(logs))):
             log, searched = logs[worker : worker + 1], int(nodes[worker])

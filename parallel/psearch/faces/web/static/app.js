@@ -116,7 +116,7 @@ document.addEventListener("keydown", (event) => {
   if (isTyped(event)) return;
   if (event.key === "f") board.flip();
   if (event.key === "m") {
-    board.hideLine(); // the field lies under its title
+    board.hideLine(); // the title of a shown line covers the field
     byId("say").focus();
     event.preventDefault();
   }
@@ -175,6 +175,6 @@ tablist.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 const before = sessionStorage.getItem("psearch-tab");
-openTab(byId(`tab-${before}`) ? before : "analysis"); // a reload finds the page as it was
+openTab(byId(`tab-${before}`) ? before : "analysis"); // a reload opens the same tab
 
 channel.open();

@@ -12,11 +12,11 @@ export class Board {
     this.channel = channel;
     this.game = game;
     this.root = byId("board");
-    this.isMine = null; // the colour that may be moved in a game; null: both
+    this.isMine = null; // colour of the user in a game; null: both
     this.lines = null; // the latest analysis
     this.shown = null; // a line that is not in the game
-    this.isEdited = false; // any piece may go anywhere
-    this.cursor = null; // the square of the keyboard
+    this.isEdited = false; // while the board is edited
+    this.cursor = null; // square of the keyboard cursor
     this.showArrows = true;
     this.ground = Chessground(this.root, {
       orientation: "white",
@@ -47,7 +47,7 @@ export class Board {
   // -- drawing
 
   takePosition() {
-    if (this.shown && this.shownAt !== this.game.here) this.hideLine(false); // it belongs to what stood there before
+    if (this.shown && this.shownAt !== this.game.here) this.hideLine(false); // the line belongs to another position
     this.draw();
   }
 
@@ -151,7 +151,7 @@ export class Board {
   takePlay(state) {
     this.isMine = state.running ? state.color : null;
     if (state.running && this.began !== state.began) {
-      this.began = state.began; // a new game, also right after another
+      this.began = state.began; // a new game
       if (this.orientation !== state.color) this.flip();
     }
     this.draw();

@@ -21,7 +21,7 @@ export class Channel {
   constructor(address) {
     this.address = address;
     this.handlers = new Map();
-    this.waiting = []; // what was said before there was a connection
+    this.waiting = []; // messages sent before there was a connection
     this.retryMs = FIRST_RETRY_MS;
     this.socket = null;
     this.isOpen = false;

@@ -7,7 +7,7 @@
 import { byId, el, grouped, setText, svg } from "./dom.js";
 import { MISTAKES, moveNumber } from "./game.js";
 
-const LEAST_COUNT = 20; // a bin of fewer says nothing
+const LEAST_COUNT = 20; // smaller bins are too noisy
 const HEIGHT = 100;
 const WIDTH = 600;
 

@@ -7,14 +7,14 @@ export const MISTAKES = { "?!": "inaccuracy", "?": "mistake", "??": "blunder" };
 export class Game {
   constructor(channel) {
     this.channel = channel;
-    this.nodes = new Map(); // by number: what the server says of each, and its children
+    this.nodes = new Map(); // by number: data from the server, and children
     this.root = null;
     this.here = 0;
-    this.asked = null; // where we go; the server has not said so yet
+    this.asked = null; // requested position that the server has not confirmed
     this.position = null;
     this.white = this.black = "";
     this.result = "*";
-    this.pgn = ""; // of the whole game: it is here also when the server has ended
+    this.pgn = ""; // the whole game, kept in case the server ends
     channel.on("board.kept", ({ pgn }) => (this.pgn = pgn));
     channel.on("board.tree", (tree) => this.takeTree(tree));
     channel.on("board.position", (position) => this.takePosition(position));

@@ -100,7 +100,7 @@ export class Laboratory {
   }
 
   progress(text, done) {
-    if (!this.isBusy) this.begin(text); // the page was loaded again
+    if (!this.isBusy) this.begin(text); // the page was reloaded
     this.bar.value = done;
     this.status.textContent = `${text} …`;
   }

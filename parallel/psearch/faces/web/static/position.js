@@ -8,7 +8,7 @@ import { byId, el, onSubmit, setText } from "./dom.js";
 
 const LONGEST_PGN = 500000;
 const COPIED_MS = 1500;
-const KEPT = "psearch-game"; // in sessionStorage: the game of this tab, and where it is; in localStorage: the last one
+const KEPT = "psearch-game"; // sessionStorage: game and position of this tab; localStorage: the last game
 const FILES = [..."abcdefgh"];
 const ROLES = ["king", "queen", "rook", "bishop", "knight", "pawn"];
 const CASTLING = { K: "White O-O", Q: "White O-O-O", k: "Black O-O", q: "Black O-O-O" };
@@ -76,7 +76,7 @@ export class Positions {
     if (this.game.isBlank) {
       sessionStorage.removeItem(KEPT);
     } else if (this.game.pgn) {
-      const here = Math.max(0, [...this.game.nodes.keys()].indexOf(this.game.here)); // as the game is numbered when it is read
+      const here = Math.max(0, [...this.game.nodes.keys()].indexOf(this.game.here)); // number of the node when the PGN is read
       for (const storage of [sessionStorage, localStorage]) storage.setItem(KEPT, JSON.stringify({ text: this.game.pgn, here }));
     }
   }
@@ -114,7 +114,7 @@ export class Positions {
       setText(button, "Copied");
       setTimeout(() => setText(button, label), COPIED_MS);
     } catch {
-      byId(kind).select(); // the browser does not let us: it is there to be copied
+      byId(kind).select(); // not allowed by the browser: the user can copy the text
     }
   }
 
@@ -131,8 +131,8 @@ export class Editor {
     this.board = board;
     this.game = game;
     this.chosen = null; // the button of the palette that is pressed
-    this.wanted = new Set(); // castling, where king and rook stand for it
-    this.left = null; // what was being edited when another tab was opened
+    this.wanted = new Set(); // castling rights that the pieces allow
+    this.left = null; // position being edited when another tab was opened
     for (const color of ["white", "black"]) {
       for (const role of ROLES) this.offer(`${color} ${role}`, { color, role }, el("piece", { class: `${color} ${role}` }));
     }

@@ -8,10 +8,10 @@ import { Curve } from "./curves.js";
 import { colour, el, onSubmit, short } from "./dom.js";
 import { ABORTED, IDLE, SEARCH, TrackView, sharesOf, timeText, trackLegend } from "./tracks.js";
 
-const KEPT = 1200; // snapshots: a minute
+const KEPT = 1200; // most snapshots: one minute
 const CURVE = 400; // snapshots of a curve
-const RATE_US = 500_000; // over which rates are taken
-const SAY_MS = 5000; // between two sentences for screen readers
+const RATE_US = 500_000; // interval of the rates
+const SAY_MS = 5000; // interval of texts for screen readers
 const SPANS = [[200_000, "0.2 s"], [1_000_000, "1 s"], [5_000_000, "5 s"], [20_000_000, "20 s"]];
 
 const CURVES = [
@@ -26,8 +26,8 @@ export class WorkersTab {
   constructor(root, channel) {
     this.channel = channel;
     this.history = [];
-    this.frozen = null; // while paused: the history of that moment
-    this.at = 0; // place in it
+    this.frozen = null; // history at the time of the pause
+    this.at = 0; // place in `frozen`
     this.span = SPANS[2][0];
     this.isShown = false;
     this.drawn = null; // the snapshot whose tree is shown
@@ -66,7 +66,7 @@ export class WorkersTab {
     for (const [us, text] of SPANS) this.spanChoice.append(el("option", { value: us, selected: us === this.span }, text));
     this.firstChoice = el("input", { type: "number", min: 0, value: 0, "aria-label": "First worker shown", onchange: () => this.ask() });
     this.firstLabel = el("label", { class: "first", hidden: true }, "from worker ", this.firstChoice);
-    this.status = el("span", { class: "status" }, "Nothing is being searched.");
+    this.status = el("span", { class: "status" }, "No search is running.");
     this.says = el("p", { class: "unseen", role: "status" });
     const bar = el("div", { class: "watch-bar", role: "toolbar", "aria-label": "Time" },
       this.pauseButton, this.backButton, this.onButton, this.spanChoice, this.firstLabel, this.status);
@@ -115,7 +115,7 @@ export class WorkersTab {
     this.gameText.hidden = !this.gameText.textContent;
   }
 
-  // -- what comes ------------------------------------------------------------------------------------------------------
+  // -- snapshots -------------------------------------------------------------------------------------------------------
 
   take(snapshot) {
     this.channel.send("workers.seen", {});
@@ -168,7 +168,7 @@ export class WorkersTab {
       this.draw(true);
     } else return;
     event.preventDefault();
-    event.stopPropagation(); // the arrow keys go through the game elsewhere
+    event.stopPropagation(); // elsewhere the arrow keys step through the game
   }
 
   // -- drawing ---------------------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ export class WorkersTab {
     const hidden = sample.hidden ? `, and ${sample.hidden} more that are not shown` : "";
     this.treeNote.textContent = rows.length ? `${rows.length}${hidden}. The percentages are the probabilities that the node is needed, and that no move causes a cutoff. `
       + (sample.fen ? "Choose one to see it on the board." : "")
-      : sample.done ? "None: the search is over." : "None at this moment.";
+      : sample.done ? "None: the search is over." : "None at the moment.";
   }
 
   row(node, level, line) {
@@ -310,7 +310,7 @@ export class WorkersTab {
       other.setAttribute("aria-selected", String(other === row));
     }
     this.focusRow(row);
-    if (!node.fen) return; // of a game that has no picture
+    if (!node.fen) return; // a user's game has no FEN
     const last = line.moves.filter((move) => move !== "0000").slice(-3);
     this.channel.announce("board.show", { fen: node.fen, last, title: `${node.type} node: ${line.words.join(" ") || "the root"}` });
   }
