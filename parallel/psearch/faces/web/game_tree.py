@@ -164,8 +164,6 @@ class GameTree:
             raise PsearchError("there is no such move in the game")
         return node
 
-    # -- navigation ----------------------------------------------------------------------------------------------------
-
     @property
     def number(self) -> int:
         """Return the number of the node on the board."""
@@ -213,8 +211,6 @@ class GameTree:
         while isinstance(node, chess.pgn.ChildNode):
             node.parent.promote_to_main(node)
             node = node.parent
-
-    # -- data for the page ---------------------------------------------------------------------------------------------
 
     def position(self) -> dict[str, Any]:
         """Return the position on the board and its legal moves."""

@@ -114,8 +114,6 @@ class Page(Connection):
         self.analyst.stop("a game is being played")
         self.review.stop()
 
-    # -- the board -----------------------------------------------------------------------------------------------------
-
     def _put(self, other: Shown, opened: bool = False) -> None:
         """Replace the board. opened: whether it was just chosen from a file."""
         self.match.forget()

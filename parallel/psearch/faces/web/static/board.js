@@ -44,8 +44,6 @@ export class Board {
     this.root.addEventListener("blur", () => this.setCursor(null));
   }
 
-  // -- drawing
-
   takePosition() {
     if (this.shown && this.shownAt !== this.game.here) this.hideLine(false); // the line belongs to another position
     this.draw();
@@ -157,8 +155,6 @@ export class Board {
     this.draw();
   }
 
-  // -- moves
-
   async moved(from, to) {
     if (this.isEdited) return;
     const piece = this.ground.state.pieces.get(to);
@@ -209,8 +205,6 @@ export class Board {
       dialog.showModal();
     });
   }
-
-  // -- the keyboard
 
   key(event) {
     const step = STEPS[event.key];

@@ -13,8 +13,8 @@
 const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 5000;
 export const OPENED_ELSEWHERE = 4001; // another tab has taken over this board
-const FINAL = [1008, OPENED_ELSEWHERE]; // 1008: the token is not that of this server, or there are too many tabs: both
-// may change once the server's address is opened in another tab of this browser
+// 1008: wrong token, or too many tabs. It is retried slowly, since the user may open the server's address in another tab.
+const FINAL = [1008, OPENED_ELSEWHERE];
 const MOST_WAITING = 100;
 
 export class Channel {

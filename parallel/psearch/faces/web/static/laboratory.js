@@ -85,8 +85,6 @@ export class Laboratory {
     this.runButton.disabled = this.isBusy;
   }
 
-  // -- work ------------------------------------------------------------------------------------------------------------
-
   begin(text) {
     this.bar.value = 0;
     this.tell(text, false, true);
@@ -137,8 +135,6 @@ export class Laboratory {
     this.isSending = false;
     this.file.value = "";
   }
-
-  // -- results ---------------------------------------------------------------------------------------------------------
 
   timeline(part, title, end) {
     const root = el("div", { class: "tracks-root" });

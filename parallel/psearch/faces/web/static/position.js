@@ -69,8 +69,6 @@ export class Positions {
     if (opened) this.channel.announce("page.open", { tab: "game" });
   }
 
-  // -- the game without a server
-
   keep() {
     byId("last-game").hidden = !this.game.isBlank || !localStorage.getItem(KEPT);
     if (this.game.isBlank) {
@@ -90,8 +88,6 @@ export class Positions {
     }
     this.isNew = false;
   }
-
-  // -- export
 
   // Return the game from the server, which is always up to date, or else the copy kept here.
   async text(kind) {
@@ -211,8 +207,6 @@ export class Editor {
       this.follow();
     });
   }
-
-  // -- castling
 
   want(box) {
     this.wanted[box.checked ? "add" : "delete"](box.value);

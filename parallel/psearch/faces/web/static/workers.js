@@ -56,8 +56,6 @@ export class WorkersTab {
     this.channel.send("game.hello", {});
   }
 
-  // -- building --------------------------------------------------------------------------------------------------------
-
   build(root) {
     this.pauseButton = el("button", { type: "button", onclick: () => this.pause() }, "Pause");
     this.backButton = el("button", { type: "button", "aria-label": "One step back", title: "One step back (←)", onclick: () => this.step(-1) }, "◀");
@@ -115,8 +113,6 @@ export class WorkersTab {
     this.gameText.hidden = !this.gameText.textContent;
   }
 
-  // -- snapshots -------------------------------------------------------------------------------------------------------
-
   take(snapshot) {
     this.channel.send("workers.seen", {});
     const last = this.history.at(-1);
@@ -134,8 +130,6 @@ export class WorkersTab {
       this.draw();
     });
   }
-
-  // -- time ------------------------------------------------------------------------------------------------------------
 
   get samples() { return this.frozen ? this.frozen.slice(0, this.at + 1) : this.history; }
 
@@ -170,8 +164,6 @@ export class WorkersTab {
     event.preventDefault();
     event.stopPropagation(); // elsewhere the arrow keys step through the game
   }
-
-  // -- drawing ---------------------------------------------------------------------------------------------------------
 
   draw(isAsked = false) {
     const samples = this.samples;
@@ -243,8 +235,6 @@ export class WorkersTab {
       }));
     }
   }
-
-  // -- the tree --------------------------------------------------------------------------------------------------------
 
   drawTree(sample) {
     const focused = document.activeElement?.closest?.(".split-node")?.dataset.id ?? null;
