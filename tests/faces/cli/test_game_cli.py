@@ -54,8 +54,8 @@ def test_a_game_that_is_over(run: Run) -> None:
     [
         (["gone.py"], "cannot read the game 'gone.py': No such file or directory"),
         ([TIC_TAC_TOE, "x"], "position 'x': no move begins 'x'; there are 5 1 3 7 9 2 4 6 8"),
-        ([TIC_TAC_TOE, "--board"], "the game does not draw its board: its file has no function board_text"),
-        ([TIC_TAC_TOE, "--board", "--json"], "--board draws, --json is for programs: choose one"),
+        ([TIC_TAC_TOE, "--board"], "the game cannot draw its board: its file has no function board_text"),
+        ([TIC_TAC_TOE, "--board", "--json"], "--board and --json exclude each other"),
         ([TIC_TAC_TOE, "--threads", "0"], "argument --threads: must be a whole number from 1 to 1024, not '0'"),
         ([TIC_TAC_TOE, "--policy", "gone.py"], "cannot read the policy 'gone.py': No such file or directory"),
         ([TIC_TAC_TOE, "--policy", RULE], f"{shown(RULE)} replaces reduction_of, a rule of chess"),
@@ -134,8 +134,8 @@ def test_in_virtual_time_under_a_policy_from_a_file(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--suite", "x.epd"], "--game is searched here, and has no suite: leave out --suite"),
-        (["--on", "local"], "--game is searched here, and has no suite: leave out --on"),
+        (["--suite", "x.epd"], "--game cannot be combined with --suite"),
+        (["--on", "local"], "--game cannot be combined with --on"),
         (["--policy", "gone.py"], "cannot read the policy 'gone.py': No such file or directory"),
     ],
 )

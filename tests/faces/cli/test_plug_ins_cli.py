@@ -231,7 +231,7 @@ def test_an_engine_has_it_and_may_change_it(tmp_path: Path) -> None:
 
 
 def test_uci_searches_with_it_and_tells_of_what_will_not_do(broken: str) -> None:
-    together = "info string Rules: with a file as Policy, put both into one file; going on without Rules"
+    together = "info string Rules: with a file as Policy, put both into one file; continuing without Rules"
     with Client() as client:
         client.send(f"setoption name Rules value {RULES}", "position startpos", "go depth 9")
         mine = client.answer()[1]
@@ -317,7 +317,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (f"{SEARCH} 3", 0, "best move"),
         (f"{SEARCH} 4", 0, "the answer comes from a small search with the package's kernels"),
         (SIMULATE, 3, "psearch: a process of the study ended; the study was stopped"),
-        (PREDICT, 3, "psearch: a kernel of a file has ended the process that ran it: SIGSEGV"),
+        (PREDICT, 3, "psearch: a kernel of your file crashed: SIGSEGV"),
     ],
 )
 def test_what_goes_wrong_in_a_worker_ends_and_is_told(

@@ -131,7 +131,7 @@ def test_a_port_that_is_in_use(run: Run) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        said = f"psearch: port {port} is in use: give another, as --port {port + 1}, or any, --port 0\n"
+        said = f"psearch: port {port} is in use: use another, such as --port {port + 1}, or any with --port 0\n"
         assert run(*WORDS, "--port", str(port)) == (2, "", said)
 
 

@@ -109,4 +109,4 @@ def test_a_trace_is_opened(page: Any, tmp_path: Path, run: Any, words: list[str]
     assert said in page.locator(".laboratory .result .note").first.inner_text()
     path.write_text("{}")
     page.locator("#laboratory-trace").set_input_files(path)
-    until(page, "document.querySelector('.laboratory .error')?.textContent.includes('no trace of psearch')", 60)
+    until(page, "document.querySelector('.laboratory .error')?.textContent.includes('not a trace of psearch')", 60)

@@ -62,8 +62,8 @@ def test_one_position_has_no_interval() -> None:
     assert (row.positions, row.low, row.high, row.interval) == (1, None, None, "-")
     lines = table([row]).splitlines()
     assert lines[1].split()[:4] == ["ybw", "2", "2.00", "-"]
-    assert "one position has none" in legend([row])
-    assert "one position has none" not in legend(summarise(study()))
+    assert "none for a single position" in legend([row])
+    assert "none for a single position" not in legend(summarise(study()))
 
 
 def test_the_interval_of_equal_ratios_is_a_point() -> None:

@@ -145,11 +145,11 @@ def test_a_perturbed_history_is_small_and_the_same_again() -> None:
 @pytest.mark.parametrize(
     ("about", "said"),
     [
-        ({"depths": rule_name(None), "arguments": {"tree_nodes": 5}}, "nearest ones, of searches apart"),
-        ({"depths": rule_name(9), "arguments": {"depth": 9}}, "the same for all; histories perturbed"),
+        ({"depths": rule_name(None), "arguments": {"tree_nodes": 5}}, "nearest by a separate search"),
+        ({"depths": rule_name(9), "arguments": {"depth": 9}}, "the same for all; random histories"),
         ({"arguments": {"depth": None, "tree_nodes": 700_000}}, "speedups are too small"),
         ({"arguments": {"depth": None, "seconds": 5.0}}, "speedups are too large"),
-        ({"arguments": {"depth": 9, "seconds": 5.0}}, "the same for all; histories empty"),
+        ({"arguments": {"depth": 9, "seconds": 5.0}}, "the same for all; empty histories"),
         ({"tree_nodes": 5}, "speedups are too small"),
         ({"commit": "abc"}, "does not say"),
         ([], "does not say"),
