@@ -100,7 +100,7 @@ def test_one_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     words = ["--minutes", "0.001", "--out", str(tmp_path / "out"), "--logs", str(logs), "--page", str(page)]
     run(monkeypatch, *words)
     text = page.read_text("utf-8")
-    assert "## Toy" in text and "pruning `modern`, driver `null`;\ndepths: the nearest ones" in text
+    assert "## Toy" in text and "pruning `modern`, driver `null`;\ndepths: the nearest" in text
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
     assert [row[:2] for row in rows] == [[f"| `{name}`", n] for name in ("calibrated", "lazy") for n in "24"]
     (lines,) = read_packed(logs).values()

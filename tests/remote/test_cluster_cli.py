@@ -58,9 +58,7 @@ def test_where_there_is_no_cluster(fake_ray: Path, on: str, said: str) -> None:
 def test_one_position_is_searched_here(fake_ray: Path) -> None:
     done = run("--on", "auto", "--depth", "3", "startpos")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "psearch: one position is searched on this machine: psearch analyse --on CLUSTER FILE shares out many\n"
-    )
+    assert done.stderr == "psearch: --on needs many positions: use psearch analyse --on CLUSTER FILE\n"
 
 
 def test_where_there_is_no_ray(fake_ray: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -143,9 +141,9 @@ def test_after_ctrl_c_the_same_command_goes_on(fake_ray: Path, tmp_path: Path) -
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=120)
-    assert process.returncode == 130 and "the same command goes on from there" in said
+    assert process.returncode == 130 and "the same command continues from there" in said
     done = run(*words)
-    assert done.returncode == 0 and "going on from there" in done.stderr
+    assert done.returncode == 0 and "continuing from there" in done.stderr
     assert [row["line"] for row in map(json.loads, out.read_text().splitlines()[:-1])] == list(range(1, 401))
 
 

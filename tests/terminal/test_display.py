@@ -91,7 +91,7 @@ def test_messages_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> N
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("COLUMNS", "30")
-    complain("interrupted; 1,429 of 2,247 positions are in out.pgn.journal: the same command goes on from there")
+    complain("interrupted; 1,429 of 2,247 positions are in out.pgn.journal: the same command continues from there")
     rows = stream.getvalue().splitlines()
     assert rows[:2] == ["psearch: interrupted; 1,429 of", "    2,247 positions are in"]
     assert max(map(len, rows)) <= 30

@@ -796,4 +796,4 @@ def test_simulate_tells_of_a_full_log(tmp_path: Path, suite: str, run: Run, monk
     trace = Trace(path.read_text())
     assert trace.workers == 4
     assert f"trace: {path}" in err
-    assert f"not complete: {trace.facts['dropped_events']:,} events of 4 workers found no room" in err
+    assert f"incomplete: {trace.facts['dropped_events']:,} events of 4 workers did not fit" in err

@@ -1,1 +1,1 @@
-"""What users meet: `cli`, `uci`, and the page (`web`). For programs there is `psearch.api`."""
+"""User interfaces: command line (`cli`), UCI engine (`uci`) and web page (`web`). Programs use `psearch.api`."""

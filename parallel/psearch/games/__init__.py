@@ -1,7 +1,7 @@
 """A user's own game, searched in parallel: `psearch.games.search("my_game.py", threads=2)`.
 
 A game has two players, zero sum, full information and at most 256 moves in a position. Its file has plain functions
-that numba compiles (docs/guides/own-game.md). The package imports everything but `faces` and `lab`.
+that numba compiles (docs/guides/own-game.md). The package imports everything but the rooms faces and lab.
 
 Begin with `searching`. `own_game` has the game of a file, its rules and its positions for Python; `game_file` checks a
 file, `user_game` tells the toolchain how to make kernels of it. In a search `node_kernels` replace those of

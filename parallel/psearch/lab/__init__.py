@@ -1,1 +1,1 @@
-"""What measures and shows the search: `studies`, and `watching` it as it runs."""
+"""Measures the search (`studies`), and shows it while it runs (`watching`)."""

@@ -1,6 +1,5 @@
-"""What a terminal shows. Imports `psearch.text`, no kernels. rich takes long to import: only what draws needs it.
+"""Output on a terminal. It imports `psearch.text`, but no kernels, and the slow rich only for drawing.
 
-`streams` says who reads, and lays out plain text and tables; `status` is one line on stderr, with the time left;
-`display` shows a search while it runs, in lines or by `live_display`, which also has the bar of a long analysis and the
-drawing of a position.
+`streams` recognizes terminals and lays out text and tables; `status` is a status line on stderr; `display` shows a
+running search, as lines or by `live_display`, which also draws progress bars and positions.
 """

@@ -1,4 +1,4 @@
-"""What stdout shows of a search while it runs: a live table on a terminal, else lines."""
+"""Shows a running search on stdout: as a live table on a terminal, else as lines."""
 
 from __future__ import annotations
 
@@ -18,20 +18,18 @@ _INDENT = 4
 def search_display(
     board: chess.Board, movetime_ms: float | None = None
 ) -> AbstractContextManager[Callable[[Info], None]]:
-    """Return the live table where stdout is a terminal that can move its cursor, else plain lines.
-
-    movetime_ms: the time that the search may take, if it is limited by that.
-    """
+    """Return a live table if stdout is a terminal that can move its cursor, else plain lines. movetime_ms: time limit
+    of the search in milliseconds, if it has one."""
     if not can_redraw(sys.stdout):
         return nullcontext(line_display(board))
-    from psearch.terminal.live_display import table_display  # rich takes long to import
+    from psearch.terminal.live_display import table_display  # a slow import: rich
 
     return table_display(board, movetime_ms)
 
 
 def line_display(board: chess.Board) -> Callable[[Info], None]:
-    """Return what prints one line on stdout for each completed iteration and each aspiration window that failed: a
-    report of which only clocks and counters are new prints nothing."""
+    """Return a function that prints a line on stdout for each completed iteration and each failed aspiration window.
+    Reports that differ only in clocks and counters print nothing."""
     shown: dict[int, tuple[object, ...]] = {}
 
     def show(info: Info) -> None:

@@ -1,4 +1,4 @@
-"""What rich draws: the live table of a search, the bar of a long analysis, a position."""
+"""Drawings by rich: the live table of a search, the progress bar of an analysis, a position."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from psearch.text.report import san_line, score_text
 _LIGHT, _DARK = "on #d8c3a5", "on #a17a5b"
 _PIECE_COLOURS = {chess.WHITE: "bold #ffffff", chess.BLACK: "bold #000000"}
 _WITHOUT_REFLOW = ("linux", "rxvt", "screen")
-"""How `TERM` begins where a narrower window cuts lines off. xterm itself, which does too, sets `XTERM_VERSION`."""
+"""Prefixes of `TERM` for terminals that cut lines off in a narrower window. xterm, too, but it sets `XTERM_VERSION`."""
 MOST_WORKER_ROWS = 16
-"""With more workers than this the display shows the extremes and the mean instead of one row each."""
+"""Most workers with a row each; of more the display shows the mean and the extremes."""
 _BAR_WIDTH = 24
 _COLUMNS_BESIDE_BAR = 36
 _LINES_BESIDE_WORKERS = 6
@@ -40,8 +40,8 @@ _REDRAW_INTERVAL_S = 0.2
 
 
 def draw(board: chess.Board) -> None:
-    """Draw the position on stdout, White below: coloured squares on a terminal with colours, else letters, White's in
-    capitals. Both colours use the filled figures, which show on any background."""
+    """Draw the position on stdout, White at the bottom: coloured squares if the terminal has colours, else letters.
+    Both colours use the filled figures, which are visible on any background."""
     console = Console(file=sys.stdout, highlight=False)
     has_colours = console.is_terminal and console.color_system is not None and not console.no_color
     text = Text()
@@ -60,7 +60,7 @@ def draw(board: chess.Board) -> None:
 
 
 class _MeasuredWidth:
-    """Notes how wide each row is as it is written: the width of the terminal may be another one a moment later."""
+    """Records the width of each row as it is written, since the terminal may be resized a moment later."""
 
     def __init__(self, renderable: RenderableType, widths: list[int]) -> None:
         self._renderable = renderable
@@ -75,27 +75,24 @@ class _MeasuredWidth:
 
 
 class ShrinkableLive(Live):
-    """A Live that erases all rows of its last frame where the terminal has broken its lines into more of them.
-
-    Other terminals than a few old ones break the lines that they show anew when their width changes, and rich knows
-    only how many rows it wrote.
-    """
+    """A Live that also erases the extra rows into which a narrowed terminal has broken its last frame. Most terminals
+    rewrap their lines when their width changes, but rich knows only how many rows it wrote."""
 
     def __init__(self, **options: Any) -> None:
         self._widths: list[int] = []
-        """columns of each row of the last frame"""
+        """Width of each row of the last frame, in columns."""
         super().__init__(**{"auto_refresh": False, "transient": True, "redirect_stderr": False, **options})
         self._breaks_anew = "XTERM_VERSION" not in os.environ and not os.environ.get("TERM", "").startswith(
             _WITHOUT_REFLOW
         )
 
     def get_renderable(self) -> RenderableType:
-        """See rich."""
+        """Return what rich draws, wrapped to record its width."""
         return _MeasuredWidth(super().get_renderable(), self._widths)
 
     def refresh(self) -> None:
-        """See rich, which calls this for every frame, the last one included. Rows beyond those that rich erases are
-        erased here, with the cursor in the last one."""
+        """Erase the rows that rich does not know of, then draw. rich calls this for every frame, with the cursor in the
+        last row."""
         width = self.console.size.width
         surplus = sum(max(0, columns - 1) // width for columns in self._widths) if self._breaks_anew else 0
         self._widths.clear()
@@ -113,10 +110,10 @@ def _cut(text: str, width: int, style: str = "") -> Text:
 
 @contextmanager
 def table_display(board: chess.Board, movetime_ms: float | None = None) -> Iterator[Callable[[Info], None]]:
-    """Show a search in a table on stdout that is redrawn in place and removed at the end; see `search_display`."""
+    """Show a search in a table on stdout, redrawn in place and removed at the end; see `search_display`."""
     lines: dict[int, Info] = {}
     finished: dict[int, Info] = {}
-    """the best line of each depth, the last report of it"""
+    """Last report of the best line at each depth."""
 
     def show(info: Info) -> None:
         lines[info.multipv] = info
@@ -139,10 +136,10 @@ def search_view(
     earlier: Sequence[Info] = (),
     movetime_ms: float | None = None,
 ) -> Group:
-    """Return the live display as a renderable: the search on top, one load bar per worker, the finished iterations.
+    """Return the live display as a renderable: the search, a load bar per worker, the finished iterations.
 
-    others: the second best line and those after it; earlier: finished iterations, the last one first; one row each,
-    as many as there is room for. movetime_ms: the time that the search may take.
+    others: the lines from the second best on; earlier: finished iterations, latest first; both have one row each, as
+    far as there is room. movetime_ms: time limit in milliseconds.
     """
     limit = "" if movetime_ms is None else f" of {movetime_ms / 1000:g} s"
     head = Text(
@@ -150,7 +147,7 @@ def search_view(
         f"nodes {info.nodes:,}   nps {info.nps:,}   time {info.time_s:.1f} s{limit}"
     )
     head.stylize("bold")
-    line = _cut(f"pv {san_line(board, info.pv)}", 2 * size.width)  # three lines at most when broken at blanks
+    line = _cut(f"pv {san_line(board, info.pv)}", 2 * size.width)  # at most three lines when wrapped
     more = [
         _cut(f"{one.multipv:2}  {score_text(one.score, board, one.bound)}  {san_line(board, one.pv)}", size.width)
         for one in others[: max(0, size.height - _LINES_BESIDE_WORKERS - 1)]
@@ -193,24 +190,24 @@ def _worker_table(workers: list[WorkerStats], most_rows: int, bar_width: int) ->
 
 
 class AnalysisProgress:
-    """Counts positions on stderr: a bar with the time left, or a line now and then in a log. A context manager.
+    """Shows the progress of an analysis on stderr: a bar with the time left, or occasional lines in a log.
 
-    total: positions that need a search, those of the journal included; None: not known, and there is no bar. at_work:
-    returns a line about the workers, shown below; empty for none. The bar has no thread of its own: it is redrawn when
-    `tick` says that time goes by, so that signals and forks find one thread.
+    total: positions that need a search, including those in the journal; None if unknown, and there is no bar. at_work:
+    returns a line about the workers, shown below; empty for none. A context manager. `tick` redraws the bar instead of
+    a thread, so that signals and forks meet only one thread.
     """
 
     def __init__(self, total: int | None, at_work: Callable[[], str] = lambda: "") -> None:
         self._at_work = at_work
         self._shown = can_redraw(sys.stderr)
         self._began = self._latest = time.monotonic()
-        """when something was shown last"""
+        """Time of the latest output."""
         self._searched = 0
         self._column = TimeRemainingColumn()
         middle: list[ProgressColumn] = [TextColumn("{task.completed:,} positions")]
         if total is not None:
             middle = [BarColumn(bar_width=None), MofNCompleteColumn(), self._column, TextColumn("left")]
-        # steps may take minutes, so the speed is that of all, not of the last 30 seconds
+        # a step may take minutes, so the estimate uses the whole time, not rich's last 30 seconds
         self._bar = Progress(
             TextColumn("{task.fields[news]}", markup=False),
             *middle,
@@ -231,14 +228,14 @@ class AnalysisProgress:
         self.close()
 
     def close(self) -> None:
-        """Take the bar away. May be called twice."""
+        """Remove the bar. May be called twice."""
         if self._shown:
             self._bar.stop()
             self._shown = False
 
     @contextmanager
     def aside(self, stream: TextIO | None) -> Iterator[None]:
-        """Take the bar away while something is printed on stdout or stderr, if both are terminals."""
+        """Hide the bar while something is printed on the stream, if both are terminals."""
         hidden = self._shown and is_terminal(stream)
         if hidden:
             self._bar.stop()
@@ -247,8 +244,7 @@ class AnalysisProgress:
             self._bar.start()
 
     def show_table(self, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print a few rows under a title, on stderr, if someone watches it; the first column is cut where it is too
-        wide."""
+        """Print a short table on stderr if that is a terminal; a first column that is too wide is cut."""
         if not is_terminal(sys.stderr):
             return
         width = Console(file=sys.stderr).width
@@ -259,22 +255,22 @@ class AnalysisProgress:
             print(_cut(printable(title), width).plain, text_table(head, rows), sep="\n", file=sys.stderr, flush=True)
 
     def say(self, news: str) -> None:
-        """Say a few words on how it goes."""
+        """Set the words shown beside the bar."""
         self._bar.update(self._number, news=printable(news))
 
     def tick(self) -> None:
-        """Show that time goes by."""
+        """Redraw the bar if it is due."""
         if self._shown and time.monotonic() - self._latest >= _REDRAW_INTERVAL_S:
             self._draw()
 
     def advance(self, searched: bool) -> None:
-        """Count a position that has its answer; searched: just now, not in an earlier run."""
+        """Count an answered position. searched: it was searched in this run."""
         task = self._task
         if searched:
             self._searched += 1
             self._bar.advance(self._number)
         else:
-            task.completed += 1  # not by `advance`: what took no time would spoil the estimate
+            task.completed += 1  # not by `advance`, since it took no time and would spoil the estimate
         if self._shown and task.remaining == 0:
             self._draw()
         self.tick()
@@ -285,7 +281,7 @@ class AnalysisProgress:
             print(", ".join(word for word in words if word), file=sys.stderr, flush=True)
 
     def time_left(self) -> str:
-        """Return `2:05:00 left`, from the searches of this run; empty while nothing is known."""
+        """Return the estimated time left, such as `2:05:00 left`; empty while unknown."""
         return f"{self._column.render(self._task).plain} left" if self._task.time_remaining else ""
 
     def _lines(self) -> RenderableType:
@@ -298,6 +294,6 @@ class AnalysisProgress:
         self._bar.update(self._number, speed=self._speed(), refresh=True)
 
     def _speed(self) -> str:
-        """Return `12.5/s`: positions searched by this run over its whole time; empty while there are none."""
+        """Return the positions searched per second in this run, such as `12.5/s`; empty while there are none."""
         seconds = time.monotonic() - self._began
         return f"{self._searched / seconds:,.1f}/s" if self._searched and seconds > 0 else ""

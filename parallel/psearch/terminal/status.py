@@ -1,4 +1,4 @@
-"""What is going on, in one line on stderr."""
+"""A status line on stderr."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ _INTERVAL_S = 5.0
 
 
 class StatusLine:
-    """One line on stderr: redrawn in place on a terminal, else a new line every few seconds. A context manager.
+    """Status line on stderr: redrawn in place on a terminal, else printed every few seconds. A context manager.
 
-    With `only_terminal` nothing is written where nobody watches. It has no thread of its own, so that signals and forks
-    find one thread.
+    only_terminal: write nothing if stderr is not a terminal. It uses no thread, so that signals and forks meet one.
     """
 
     def __init__(self, only_terminal: bool = False) -> None:
@@ -28,7 +27,7 @@ class StatusLine:
         self._silent = self._stream is None or (only_terminal and not is_terminal(self._stream))
         self._live: Live | None = None
         self._began: tuple[float, float] | None = None
-        """when work was begun that has a total, and how much of it was done by then"""
+        """Start time of the present work, and the amount done by then."""
         self._done = 0.0
         self._next_line_at = 0.0
 
@@ -39,13 +38,13 @@ class StatusLine:
         self.make_room()
 
     def make_room(self) -> None:
-        """Take the line away until the next one: something else is to be written."""
+        """Remove the line, so that something else can be written."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
     def __call__(self, text: str, done: float = 0, total: float = 0) -> None:
-        """Show `text`, one line without its end, and the time left if `done` of `total` is given, in any unit."""
+        """Show one line of text, and the time left if `done` and `total` are given, in any unit."""
         if self._silent:
             return
         text = printable(text) + (self._time_left(done, total) if total else "")
@@ -68,7 +67,7 @@ class StatusLine:
         self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 
     def _time_left(self, done: float, total: float) -> str:
-        """Estimate it from the mean speed since the work began. Less done than before: other work has begun."""
+        """Estimate the time left from the mean speed. If less is done than before, other work has begun."""
         now = time.monotonic()
         if self._began is None or done < self._done:
             self._began = now, done

@@ -1,5 +1,4 @@
-"""Text for standard streams: who reads one (a person at a terminal, or a file, a pipe, nobody), what a terminal may be
-sent, and tables of plain text."""
+"""Text for standard streams: whether they are terminals, safe text, folded lines, tables."""
 
 from __future__ import annotations
 
@@ -13,24 +12,23 @@ from typing import TextIO
 from psearch.text.values import escaped
 
 _WIDEST = 1000
-"""Columns of a table: it is never folded, for it may go to a file."""
+"""Width of a table in columns: so large that it is never folded, since it may go to a file."""
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Tell whether someone watches this stream (it is None when the shell closed it)."""
+    """Tell whether the stream is a terminal; it is None if the shell closed it."""
     return stream is not None and stream.isatty()
 
 
 def can_redraw(stream: TextIO | None) -> bool:
-    """Tell whether it is a terminal that can move its cursor."""
+    """Tell whether the stream is a terminal that can move its cursor."""
     return is_terminal(stream) and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
 
 
 def printable(text: str) -> str:
-    """Return text from a file or its name as a terminal may be sent it: what neither prints nor ends a line is written
-    out.
+    """Return text that is safe to send to a terminal: unprintable characters except newlines are escaped.
 
-    That takes the power from escape sequences, carriage returns and marks that turn the direction of writing.
+    This disarms escape sequences, carriage returns and marks that change the direction of writing.
 
     >>> printable("a\x1b[31mb\nc\u202ed")
     'a\\x1b[31mb\nc\\u202ed'
@@ -39,10 +37,8 @@ def printable(text: str) -> str:
 
 
 def folded(text: str, stream: TextIO | None, indent: int) -> str:
-    """Return lines as they are for files and pipes; broken between words where a terminal is too narrow for them.
-
-    indent: blanks before what does not fit into the first row.
-    """
+    """Return text whose lines are broken between words if the stream is a terminal that is too narrow. indent: blanks
+    at the start of continued rows."""
     if not is_terminal(stream):
         return text
     width = shutil.get_terminal_size().columns
@@ -52,10 +48,10 @@ def folded(text: str, stream: TextIO | None, indent: int) -> str:
 
 
 def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int | Collection[int] = 1) -> str:
-    """Return rows under their head, two blanks between columns; no newline at the end.
+    """Return a table with two blanks between columns and no newline at the end.
 
-    head: names of the columns, all empty for a table without one; left: so many columns, or those of these numbers, are
-    aligned to the left, the others to the right.
+    head: names of the columns, all empty for a table without a head; left: columns aligned to the left, as a number of
+    first columns or as column numbers.
 
     >>> print(text_table(["policy", "nodes"], [["ybw", "1,234"], ["calibrated", "98"]]))
     policy      nodes
@@ -78,7 +74,7 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int | C
 
 
 def glossary(meanings: Sequence[tuple[str, str]]) -> str:
-    """Return what stands below a table: its columns and what they mean, a line each.
+    """Return the legend of a table, with a line for each column.
 
     >>> print(glossary([("idle", "time without work"), ("nps", "nodes per second")]))
       idle  time without work

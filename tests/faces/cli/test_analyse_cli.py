@@ -363,7 +363,7 @@ def test_killed_again_and_again_it_loses_no_finished_position(tmp_path: Path, nu
         kept = len(keys_of(journal))
         assert kept >= finished + more
         if finished:
-            assert f"{finished} of {POSITIONS_IN_GAME} positions are in {journal}: going on from there" in err
+            assert f"{finished} of {POSITIONS_IN_GAME} positions are in {journal}: continuing from there" in err
         if number != signal.SIGKILL:
             assert err.splitlines()[-1].startswith(f"psearch: interrupted; {kept} of {POSITIONS_IN_GAME} positions")
             assert not (tmp_path / "out.pgn.part").exists()
@@ -441,7 +441,7 @@ def test_a_suite_goes_on_with_the_same_result(tmp_path: Path) -> None:
     killed_after(3, *words, "--out", str(out), MIXED)
     done = analyse(*words, "--out", str(out), MIXED)
     assert done.returncode == 0
-    assert f"psearch: 3 of 7 positions are in {journal}: going on from there" in done.stderr
+    assert f"psearch: 3 of 7 positions are in {journal}: continuing from there" in done.stderr
     assert facts(out.read_text()) == whole
     assert sorted(os.listdir(tmp_path)) == ["out.jsonl"]
 
@@ -461,7 +461,7 @@ def test_several_files_go_on_as_one(tmp_path: Path) -> None:
     assert kept == POSITIONS_IN_GAME + 2
     done = analyse(*words, "--out", str(out), *files)
     assert done.returncode == 0
-    assert f"{kept} of {2 * POSITIONS_IN_GAME} positions are in {journal}: going on from there" in done.stderr
+    assert f"{kept} of {2 * POSITIONS_IN_GAME} positions are in {journal}: continuing from there" in done.stderr
     assert f"4 games, {2 * POSITIONS_IN_GAME} positions" in done.stderr
     assert sorted(os.listdir(tmp_path)) == ["a.pgn", "b.pgn", "out.pgn"]
     with out.open() as stream:

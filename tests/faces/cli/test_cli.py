@@ -149,7 +149,7 @@ def refuse(run: Run, *words: str) -> str:
         (["perft", "--epd", "\0"], "null"),
         (["bench", "5"], "psearch bench takes no '5'"),
         (["--multipv", "0", "startpos"], "1 to 1000"),
-        (["--board", "--json", "startpos"], "--board draws"),
+        (["--board", "--json", "startpos"], "--board and --json exclude each other"),
         (
             ["--moves", "e2e4 e2e4", "startpos"],
             "--moves, move 2: 'e2e4' is not a legal move in rnbqkbnr/pppppppp/8/8/4P3/",
@@ -422,7 +422,7 @@ def test_games_that_are_over(run: Run, fen: str, answer: str, score: dict[str, i
 def test_bench_ends_with_its_fingerprint(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
     assert cli.main(["bench", "--pruning", "ael"]) == 0
     head, last = capsys.readouterr().out.splitlines()
-    assert head == "2 positions, 61.7 k nodes a tree (those of one worker, mean), depth 9; nps: nodes per second"
+    assert head == "2 positions, 61.7 k nodes per tree (mean, one worker), depth 9; nps: nodes per second"
     assert last == "123456 nodes 246912 nps"
 
 
@@ -434,7 +434,7 @@ def test_bench_says_whether_its_number_is_the_known_one(
 ) -> None:
     assert cli.main(["bench"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
-        "not the known number, 123457: this is another search",
+        "not the known number, 123457: the search has changed",
         NETWORK,
         "123456 nodes 246912 nps",
     ]
@@ -457,7 +457,7 @@ def test_broken_pipe_is_quiet() -> None:
 def test_a_broken_pipe_between_processes_is_not_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psearch.text.fen.parse_position", mock.Mock(side_effect=BrokenPipeError(32, "Broken pipe")))
     done = run_here("startpos")
-    assert (done.returncode, done.stderr) == (1, "psearch: cannot go on: [Errno 32] Broken pipe\n")
+    assert (done.returncode, done.stderr) == (1, "psearch: cannot continue: [Errno 32] Broken pipe\n")
 
 
 def test_full_disk_is_one_line() -> None:
@@ -617,7 +617,7 @@ def test_a_port_that_is_in_use(run: Run) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        said = f"psearch: port {port} is in use: give another, as --port {port + 1}, or any, --port 0\n"
+        said = f"psearch: port {port} is in use: use another, such as --port {port + 1}, or any with --port 0\n"
         assert run(*WORDS, "--port", str(port)) == (2, "", said)
 
 

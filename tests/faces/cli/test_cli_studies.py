@@ -154,7 +154,7 @@ def test_predict(run: Run, suite: str) -> None:
     assert "\n\n2 positions, " in out and ", depth 5; pruning modern\n" in out
     judged = {"1st move", "Brier class", "calibrated", "later", "needed", "used"}
     assert explained(out) >= judged | {"PV", "wasted PV", "CUT", "ALL right"}
-    assert "Each rule on the same nodes; calibrated gives them the classes of kannan." in out
+    assert "All rules are measured on the same nodes; calibrated predicts the types of kannan." in out
 
 
 def test_an_interrupted_prediction_shows_the_rules_that_are_finished(
@@ -179,7 +179,7 @@ def test_a_log_of_the_documents_is_read(run: Run) -> None:
     status, out, err = run("simulate", "--from-log", f"{logs}#ecm293")
     assert status == 0, err
     assert [line.split()[1] for line in out.splitlines()[1:7]] == ["4", "16", "64"] * 2
-    assert "293 positions, 114 k nodes a tree (those of one worker, mean); pruning modern\ndepths: the last ones" in out
+    assert "293 positions, 114 k nodes per tree (mean, one worker); pruning modern\ndepths: the last below" in out
 
 
 def test_speedup(run: Run, suite: str, tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_speedup(run: Run, suite: str, tmp_path: Path) -> None:
     assert out.splitlines()[1].split()[:2] == ["calibrated", "2"]
     assert explained(out) >= {*COLUMNS, "ceiling"}
     assert "\n\n2 positions, " in out
-    assert "pruning modern, driver pvs\ndepths: the same for all; histories perturbed\n" in out
+    assert "pruning modern, driver pvs\ndepths: the same for all; random histories\n" in out
 
 
 def test_simulate(run: Run, suite: str, tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_simulate_with_validation_and_costs(
     status, out, err = run("simulate", *words, *more, "--log", str(log))
     assert status == 0, err
     assert "raw log: log.jsonl\n" in err
-    assert out.splitlines()[1].split()[3] == "-" and "one position has none" in out
+    assert out.splitlines()[1].split()[3] == "-" and "none for a single position" in out
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert lines[0]["about"]["costs"]["machine"] == "made up"
     assert lines[0]["about"]["costs"]["jitter"] == 0.5

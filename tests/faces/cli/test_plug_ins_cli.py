@@ -226,7 +226,7 @@ def test_an_engine_has_it_and_may_change_it(tmp_path: Path) -> None:
 
 
 def test_uci_searches_with_it_and_tells_of_what_will_not_do(broken: str) -> None:
-    together = "info string Rules: with a file as Policy, put both into one file; going on without Rules"
+    together = "info string Rules: with a file as Policy, put both into one file; continuing without Rules"
     with Client() as client:
         client.send(f"setoption name Rules value {RULES}", "position startpos", "go depth 9")
         mine = client.answer()[1]
@@ -300,7 +300,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("command", "said"),
     [
         (SIMULATE, "psearch: a process of the study ended; the study was stopped"),
-        (PREDICT, "psearch: a kernel of a file has ended the process that ran it: SIGSEGV"),
+        (PREDICT, "psearch: a kernel of your file crashed: SIGSEGV"),
     ],
 )
 def test_what_goes_wrong_in_a_worker_ends_and_is_told(command: str, said: str, wrong: Path, suite: str) -> None:
@@ -343,8 +343,8 @@ def test_a_game_that_is_over(run: Run) -> None:
     [
         (["gone.py"], "cannot read the game 'gone.py': No such file or directory"),
         ([TIC_TAC_TOE, "x"], "position 'x': no move begins 'x'; there are 5 1 3 7 9 2 4 6 8"),
-        ([TIC_TAC_TOE, "--board"], "the game does not draw its board: its file has no function board_text"),
-        ([TIC_TAC_TOE, "--board", "--json"], "--board draws, --json is for programs: choose one"),
+        ([TIC_TAC_TOE, "--board"], "the game cannot draw its board: its file has no function board_text"),
+        ([TIC_TAC_TOE, "--board", "--json"], "--board and --json exclude each other"),
         ([TIC_TAC_TOE, "--threads", "0"], "argument --threads: must be a whole number from 1 to 1024, not '0'"),
         ([TIC_TAC_TOE, "--policy", "gone.py"], "cannot read the policy 'gone.py': No such file or directory"),
         ([TIC_TAC_TOE, "--policy", RULES], f"{shown(RULES)} replaces reduction_of, a rule of chess"),
@@ -412,8 +412,8 @@ def test_in_virtual_time_under_a_policy_from_a_file(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--suite", "x.epd"], "--game is searched here, and has no suite: leave out --suite"),
-        (["--on", "local"], "--game is searched here, and has no suite: leave out --on"),
+        (["--suite", "x.epd"], "--game cannot be combined with --suite"),
+        (["--on", "local"], "--game cannot be combined with --on"),
         (["--policy", "gone.py"], "cannot read the policy 'gone.py': No such file or directory"),
     ],
 )

@@ -51,7 +51,7 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
         (["--mul", "5", "startpos"], "no option --mul: did you mean --multipv?"),
         (["--mo", "5", "startpos"], "no option --mo: did you mean --movetime or --moves?"),
         (["--cores", "2", "startpos"], "no option --cores: did you mean --threads?"),
-        (["--fen", START], "no option --fen: the position stands by itself"),
+        (["--fen", START], "no option --fen: give the position without an option"),
         (["--epd", "x.epd"], "no option --epd, which belongs to psearch perft"),
         (
             ["analyse", "--multipv", "2", "x.pgn"],
@@ -59,8 +59,8 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
         ),
         (["speedup", "--second", "2"], "no option --second of psearch speedup: did you mean --seconds?"),
         (["--hlep"], "no option --hlep: did you mean --help?"),
-        (["analyse", "--infinite", "x.pgn"], "no option --infinite of psearch analyse: it is of UCI's go"),
-        (["--mate", "3", "startpos"], "no option --mate: it is of UCI's go"),
+        (["analyse", "--infinite", "x.pgn"], "no option --infinite of psearch analyse: it belongs to UCI's go"),
+        (["--mate", "3", "startpos"], "no option --mate: it belongs to UCI's go"),
         (["--depth", "–", "startpos"], "not '–'"),  # noqa: RUF001
         (["--depth", "a\\b", "startpos"], "not 'a\\b'"),
         (["startpos", "moves", "e2e4"], "did you mean `psearch --moves e2e4`?"),
@@ -74,9 +74,9 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
         (["e7e8Q"], "did you mean `psearch --moves e7e8Q`?"),
         (
             ["https://lichess.org/analysis/8/8/8/8/3k4/8/8/3K3R_w_-_-_0_1"],
-            "is an address, which is not read: psearch takes the position, `psearch '8/8/8/8/3k4/8/8/3K3R w - - 0 1'`",
+            "which psearch does not open: give the position itself, `psearch '8/8/8/8/3k4/8/8/3K3R w - - 0 1'`",
         ),
-        (["https://lichess.org/abcdefgh"], "psearch takes the position, `psearch FEN`"),
+        (["https://lichess.org/abcdefgh"], "give the position itself, `psearch FEN`"),
         (["4k3/8/8/8/8/8/8/4K2 w - -"], "row 8 (rank 1), '4K2': 7 squares, not 8"),
         (["analyse", "--", "-gone.pgn"], "cannot read -gone.pgn: No such file"),
         (["perft", "--", "-3", "startpos"], "not '-3'"),
@@ -139,7 +139,7 @@ def test_a_file_is_analysed(run: Run, tmp_path: Path, name: str) -> None:
     path.write_text("# no positions in here\n")
     status, out, err = run("--depth", "3", str(path))
     said, answer = err.splitlines()
-    assert (status, out, said) == (2, "", f"psearch: {path} is for psearch analyse: analysing")
+    assert (status, out, said) == (2, "", f"psearch: {path} is a file: running psearch analyse")
     assert [answer] == run("analyse", "--depth", "3", str(path))[2].splitlines()
 
 

@@ -374,7 +374,7 @@ def test_a_go_takes_the_place_of_a_ponder_search(engine: Client) -> None:
         engine.send("position startpos moves e2e4 e7e5 b1c3 d8h4", "go ponder movetime 100")
         engine.until(lambda line: line.startswith("info depth 3"))
         engine.send(f"position fen {MIDDLE_GAME}", "go depth 6")
-        engine.until(lambda line: "ponder search is given up" in line)
+        engine.until(lambda line: "ponder search was given up" in line)
         lines = engine.answer()[1]
         check_lines(lines, chess.Board(MIDDLE_GAME))
         assert max(int(info["depth"]) for info in infos(lines)) == 6

@@ -63,7 +63,7 @@ def test_kernels_that_cannot_be_loaded_are_told_once_and_tried_again(no_kernels:
     assert talk.ready() == [NO_KERNELS, "readyok"]
     talk.send("position startpos", "go movetime 100 searchmoves h2h4 a2a3")
     lines = talk.until("bestmove")
-    assert lines == ["info string nothing can be searched: any legal move is played", "bestmove h2h4"]
+    assert lines == ["info string no search is possible: playing any legal move", "bestmove h2h4"]
     calls = no_kernels.calls
     assert talk.ready() == ["readyok"]
     talk.send("ucinewgame")
@@ -318,7 +318,7 @@ def test_what_compiles_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         return 1.0
 
     monkeypatch.setattr(resources, "load_kernels", compile_kernels)
-    told = "info string kernels compiled in 1 s, they are kept for the next start"
+    told = "info string kernels compiled in 1 s and kept for the next start"
     with Talk() as talk:
         assert talk.ready() == ["info string compiling kernels", told, "readyok"]
 
@@ -405,7 +405,7 @@ def test_a_path_is_opened_once_and_closed_before_the_next() -> None:
 def test_a_path_that_cannot_be_opened_is_reported_once() -> None:
     files = Files()
     files.settle("a")
-    assert files.settle("missing") == ["close a", "BookFile: cannot read missing; going on without"]
+    assert files.settle("missing") == ["close a", "BookFile: cannot read missing; continuing without it"]
     assert files.ask() is None
     assert files.settle("missing") == []
     assert files.settle("a") == ["open a"]
@@ -415,7 +415,7 @@ def test_what_fails_when_it_is_asked_is_told_once_and_switched_off() -> None:
     files = Files()
     files.settle("damaged")
     assert files.ask() is None
-    assert files.events == ["BookFile: damaged cannot be read; going on without", "close damaged"]
+    assert files.events == ["BookFile: damaged cannot be read; continuing without it", "close damaged"]
     assert files.ask() is None and files.events == []
     assert files.settle("damaged") == []
 

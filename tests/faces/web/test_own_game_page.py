@@ -43,7 +43,7 @@ def test_it_is_searched_and_its_workers_are_seen(talk: Any) -> None:
         legal = {after.move_text(move) for move in after.moves()}
         assert {taken["san"] for taken in node["under_way"]} <= legal and not node["fen"]
     talk.say("game.search", position="")
-    assert "being searched already" in talk.hear_error()["text"]
+    assert "already being searched" in talk.hear_error()["text"]
     talk.say("game.stop")
     assert next(snapshot for snapshot in seen if snapshot["done"])
     assert "best move" in talk.hear("game.state", lambda state: not state["running"])["text"]

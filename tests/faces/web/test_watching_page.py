@@ -152,7 +152,7 @@ def test_tracks_tree_and_curves_show_the_search(browser: Any, snapshots: list[di
         rows = page.get_by_role("treeitem")
         assert rows.count() == len(last["nodes"])
         names = [rows.nth(number).get_attribute("aria-label") or "" for number in range(rows.count())]
-        assert all(" node, " in name and "P needed" in name and "to come" in name for name in names)
+        assert all(" node, " in name and "P needed" in name and "remaining" in name for name in names)
         assert sorted(name.split()[0] for name in names) == sorted(node["type"] for node in last["nodes"])
         heights = [row.bounding_box()["height"] for row in rows.all()]  # type: ignore[index]
         assert max(heights) < 45  # a line each, and a second one where many workers are at a node: it is not cut
@@ -171,7 +171,7 @@ def test_pause_and_step_back_by_keyboard(browser: Any, snapshots: list[dict[str,
         page.keyboard.press("Space")
         status = page.locator(".watch-bar .status")
         expect(status).to_contain_text("paused")
-        assert page.get_by_role("button", name="Go on").is_visible()
+        assert page.get_by_role("button", name="Resume").is_visible()
         for back in (1, 2, 3):
             page.keyboard.press("ArrowLeft")
             # the last one came twice
@@ -250,7 +250,7 @@ def test_two_policies_side_by_side(browser: Any, experiment: dict[str, Any], wid
         assert painted(page, "--searching") > 1000
         assert page.locator(".reliability svg").count() == 2
         text = page.locator(".laboratory").inner_text()
-        assert "driver pvs" in text and "Where they differ" in text and "null move" in text
+        assert "driver pvs" in text and "Differences" in text and "null move" in text
         assert "few positions" in text.lower() and "small trees" in text.lower()
         assert page.evaluate("document.scrollingElement.scrollWidth") <= width
 
@@ -363,4 +363,4 @@ def test_a_trace_is_opened(page: Any, tmp_path: Path, run: Any, words: list[str]
     assert said in page.locator(".laboratory .result .note").first.inner_text()
     path.write_text("{}")
     page.locator("#laboratory-trace").set_input_files(path)
-    until(page, "document.querySelector('.laboratory .error')?.textContent.includes('no trace of psearch')", 60)
+    until(page, "document.querySelector('.laboratory .error')?.textContent.includes('not a trace of psearch')", 60)

@@ -97,7 +97,7 @@ def test_a_square_is_itself_up_to_its_edges(sized: Any) -> None:
     wait_for_moves(page, 2)
     resign(page)
     page.click("#go-first")
-    wait_for_position(page, "The position at the beginning")
+    wait_for_position(page, "Initial position")
     page.evaluate("scrollTo(0, 0)")
     assert page.locator("#board").bounding_box() == before
     check_edges(page)
@@ -272,7 +272,7 @@ def test_keys_are_for_the_board_after_a_click(page: Any) -> None:
         page.keyboard.press(key)
         wait_for_position(page, said)
 
-    start = "The position at the beginning"
+    start = "Initial position"
     page.click("#tab-position")
     page.fill("#fen", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1")
     page.keyboard.press("Enter")  # and the field has the keys still
@@ -341,7 +341,7 @@ def test_a_server_that_is_gone(browser: Any) -> None:
         click_move(page, "e2", "e4")
         assert moves(page) == []
         server = Server("--port", server.address.partition("127.0.0.1:")[2].partition("/")[0])  # the last one counts
-        until(page, "document.querySelector('#connection-text').textContent.includes('started anew')", 60)
+        until(page, "document.querySelector('#connection-text').textContent.includes('was restarted')", 60)
         assert not page.locator("#reconnect").is_visible()  # it could not help
 
 
@@ -369,7 +369,7 @@ def test_a_game_outlives_the_server(browser: Any, tmp_path: Path) -> None:
         assert "1. e4 c5 2. Nf3 *" in page.evaluate("navigator.clipboard.readText()")
         assert moves(page) == ["e4", "c5", "Nf3"]
         server = Server("--port", server.address.partition("127.0.0.1:")[2].partition("/")[0])
-        until(page, "document.querySelector('#connection-text').textContent.includes('started anew')", 60)
+        until(page, "document.querySelector('#connection-text').textContent.includes('was restarted')", 60)
         other = page.context.new_page()
         other.goto(server.address)
         other.wait_for_selector("cg-board piece")
@@ -508,7 +508,7 @@ def test_a_board_that_another_tab_has(page: Any) -> None:
     page.click("#reconnect")
     page.wait_for_selector("#connection", state="hidden")
     until(page, "document.documentElement.dataset.engine")  # it has been told of everything again
-    wait_for_position(page, "The position at the beginning")
+    wait_for_position(page, "Initial position")
     until(page, "document.querySelector('#clock-bottom.to-move')")
     click_move(page, "e2", "e4")
     wait_for_position(page, "1. e4")
@@ -560,7 +560,7 @@ def test_a_game_is_played(page: Any) -> None:
     picture(page, "play")
     until(page, says("play-state", "Your move"))
     page.click("#go-first")
-    wait_for_position(page, "The position at the beginning")
+    wait_for_position(page, "Initial position")
     page.mouse.click(*centre(page, "h2"))
     time.sleep(0.3)
     assert not page.locator("cg-board square.selected").count()
@@ -779,7 +779,7 @@ def test_keys_and_the_mouse_on_a_line(page: Any) -> None:
     page.locator("#lines .move").first.hover()
     page.wait_for_selector("#shown:visible")
     page.keyboard.press("ArrowLeft")
-    wait_for_position(page, "The position at the beginning")
+    wait_for_position(page, "Initial position")
     time.sleep(0.5)
     assert not page.locator("#shown").is_visible()
     assert page.locator("cg-board piece.white.pawn").count() == 1

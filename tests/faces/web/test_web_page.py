@@ -718,7 +718,7 @@ def test_an_experiment_runs_and_only_one_at_a_time(
         page.hear("laboratory.progress")
         for one, whose in ((other, "another page"), (page, "this page")):
             one.say("laboratory.run", **RUN)
-            assert f"{whose} has something computed" in one.hear("laboratory.error")["text"]
+            assert f"{whose} is still computing" in one.hear("laboratory.error")["text"]
         result = page.hear("laboratory.result")
         assert result["fen"] == MIDDLE_GAME
         page.say("laboratory.hello")
@@ -764,9 +764,9 @@ def test_a_trace_comes_in_parts(talk: Any, tmp_path: Path) -> None:
         talk.say("trace.part", text=text[at : at + LONGEST_PART])
     assert talk.hear("trace.result")["workers"] == 4
     for length, part, words in (
-        (5, "hello", "no trace of psearch"),
-        (None, "more", "no trace that this could be a part of"),
-        (5, "hello again", "longer than was said"),
+        (5, "hello", "not a trace of psearch"),
+        (None, "more", "no trace was announced for this part"),
+        (5, "hello again", "longer than announced"),
         (10**6, "x" * (LONGEST_PART + 1), "longer than"),
     ):
         if length is not None:

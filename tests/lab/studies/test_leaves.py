@@ -137,8 +137,8 @@ def test_table(run: Run) -> None:
     rows = [line.split() for line in out.splitlines()]
     for depth, (total, cut, all_) in PUBLISHED.items():
         assert rows[1 + depth] == [str(depth), f"{total:,}", "1", f"{cut:,}", f"{all_:,}", "same"]
-    assert "knuth       every node right\n" in out
-    assert "garms       every node right; " in out
+    assert "knuth       every node predicted correctly\n" in out
+    assert "garms       every node predicted correctly; " in out
     assert "\n\nLeaves that alpha-beta visits" in out
 
 

@@ -79,8 +79,8 @@ def test_one_position_has_no_interval() -> None:
     (row,) = summarise([sample for sample in study() if sample.fen == "a"])
     assert (row.positions, row.low, row.high, row.interval) == (1, None, None, "-")
     assert table([row]).splitlines()[1].split()[:4] == ["ybw", "2", "2.00", "-"]
-    assert "one position has none" in legend([row])
-    assert "one position has none" not in legend(summarise(study()))
+    assert "none for a single position" in legend([row])
+    assert "none for a single position" not in legend(summarise(study()))
 
 
 def test_the_interval_of_equal_ratios_is_a_point() -> None:
@@ -376,11 +376,11 @@ def test_a_perturbed_history_is_small_and_the_same_again() -> None:
 @pytest.mark.parametrize(
     ("about", "said"),
     [
-        ({"depths": rule_name(None), "arguments": {"tree_nodes": 5}}, "nearest ones, of searches apart"),
-        ({"depths": rule_name(9), "arguments": {"depth": 9}}, "the same for all; histories perturbed"),
+        ({"depths": rule_name(None), "arguments": {"tree_nodes": 5}}, "nearest by a separate search"),
+        ({"depths": rule_name(9), "arguments": {"depth": 9}}, "the same for all; random histories"),
         ({"arguments": {"depth": None, "tree_nodes": 700_000}}, "speedups are too small"),
         ({"arguments": {"depth": None, "seconds": 5.0}}, "speedups are too large"),
-        ({"arguments": {"depth": 9, "seconds": 5.0}}, "the same for all; histories empty"),
+        ({"arguments": {"depth": 9, "seconds": 5.0}}, "the same for all; empty histories"),
         ({"tree_nodes": 5}, "speedups are too small"),
         ({"commit": "abc"}, "does not say"),
         ([], "does not say"),

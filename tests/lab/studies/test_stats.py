@@ -312,4 +312,4 @@ def test_an_interrupt_keeps_what_is_finished() -> None:
     assert report["interrupted"] and report["sound"]
     assert 1 <= report["positions"] < report["positions_given"] == 501
     assert report["checked"] > 0
-    assert "interrupted; the figures are of the" in err and "Traceback" not in err
+    assert "interrupted; the figures cover the" in err and "Traceback" not in err

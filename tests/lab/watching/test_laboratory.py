@@ -173,7 +173,7 @@ def test_a_job_that_is_killed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.01)
     os.kill(made[0].pids()[0], signal.SIGKILL)
     assert told.over.wait(60)
-    assert told.messages[-1] == ("error", {"text": "the process that worked on this was killed"})
+    assert told.messages[-1] == ("error", {"text": "the process that computed this was killed"})
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_trace_is_drawn_as_the_search_was(trace: tuple[str, dict[str, Any]]) -
 def test_what_is_no_trace_is_refused_in_one_line(
     trace: tuple[str, dict[str, Any]], change: Callable[[str], str]
 ) -> None:
-    with pytest.raises(PsearchError, match="no trace of psearch") as refused:
+    with pytest.raises(PsearchError, match="not a trace of psearch") as refused:
         read_trace(change(trace[0]))
     assert "\n" not in str(refused.value)
 

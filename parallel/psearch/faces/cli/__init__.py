@@ -1,7 +1,7 @@
-"""The commands. May import everything, but what is heavy only when it is needed: `--help` answers at once.
+"""The command line. It may import everything, but heavy modules only when they are needed, so that `--help` is quick.
 
-Begin with `main`, which finds a command in `command_list` (and what was meant where a name is not quite one) and
-catches `signals`. Each command is a module of `commands`. What they share: `arguments`, and numbers as arguments;
-`kernels` to be loaded, and traces of what they did; `output` for what is written, and the exit status; `analyses` for
-`psearch analyse`; `study` for the commands that measure.
+Start reading at `main`: it looks up a command in `command_list`, which also suggests corrections, and handles
+`signals`. Each command is a module of `commands`. They share `arguments` (declarations and conversions), `kernels`
+(loading them, traces), `output` (streams, exit status), `analyses` (for `psearch analyse`) and `study` (for the
+commands that measure).
 """

@@ -1,5 +1,7 @@
-"""`psearch analyse` of suites, of games and of JSON lines, each in a session with what they do alike: output, journal,
-pool and bar, from start to end."""
+"""Analyses suites, games and JSON lines for `psearch analyse`.
+
+All three run in a session, which owns the output, the journal, the worker pool and the progress bar.
+"""
 
 from __future__ import annotations
 
@@ -67,15 +69,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MOVETIME_MS = 1_000
-"""Time for each position without a limit."""
+"""Time for each position if no limit is given, in milliseconds."""
 _MOST_PROBLEMS = 10
-"""Problems that are reported line by line."""
+"""Most problems that are reported one by one."""
 _ALWAYS = ("policy", "pruning")
-"""Settings that a journal names even where they are the defaults."""
+"""Settings that a journal names even if they have their default values."""
 
 
 class Input(NamedTuple):
-    """A file as the user named it, and what is in it."""
+    """Input file: the name that the user gave, and the contents."""
 
     name: str
     source: Source
@@ -83,7 +85,7 @@ class Input(NamedTuple):
 
 @dataclass
 class Problems:
-    """Collects what is wrong with the input, and reports the first of it line by line."""
+    """Collects the problems of the input; reports the first ones in full and counts the others."""
 
     count: int = 0
     texts: list[str] = field(default_factory=list)
@@ -95,12 +97,12 @@ class Problems:
             self.texts.append(text)
 
     def lines(self) -> list[str]:
-        """Return a line for each problem, and one for those that are too many."""
+        """Return a line for each problem, and one with the number of those not listed."""
         more = self.count - len(self.texts)
         return [*self.texts, f"{more:,} more like these"] if more else self.texts
 
     def refuse(self, otherwise: str) -> None:
-        """Raise PsearchError with the last line, or another one if there is none; the lines before are reported."""
+        """Report all lines but the last, and raise PsearchError with that one, or with `otherwise` if there is none."""
         *others, last = self.lines() or [otherwise]
         for problem in others:
             complain(problem)
@@ -108,51 +110,50 @@ class Problems:
 
 
 class AnalysisSession:
-    """An analysis that goes on. total: positions that need a search, those of the journal included; None: not known."""
+    """Running analysis. total: positions that need a search, including those in the journal; None if unknown."""
 
     def __init__(self, options: argparse.Namespace, total: int | None) -> None:
         self.limits = limits_of(options, _MOVETIME_MS)
         self.older = None if options.merge is None else OlderResults(read_source(options.merge))
         self.total = total
         self.journal: AnalysisJournal | None = None
-        """kept if the result goes to a file"""
+        """Journal of finished positions; only if the result goes to a file."""
         self.output: Output
         self.progress: AnalysisProgress
         self.analyser: Analyser
         self._is_interrupted = False
 
     def complain(self, message: str) -> None:
-        """Print a line on stderr while the bar is there."""
+        """Print a line on stderr, above the progress bar."""
         with self.progress.aside(sys.stderr):
             complain(message)
 
     def answered(self, works: Iterable[Work[T] | Pause], awaited: int | None = None) -> Iterator[Work[T]]:
-        """Yield everything with its answers, as `Analyser` does, until there is nothing more or a signal comes."""
+        """Yield each item with its answers, like `Analyser.answered`, but end quietly on a signal."""
         try:
             yield from self.analyser.answered(works, awaited)
         except Stopped:
             self._is_interrupted = True
 
     def put(self, text: str) -> None:
-        """Add to the result; on stdout the bar makes room, because that may be the same terminal."""
+        """Add text to the result. The bar is hidden meanwhile if both are on the terminal."""
         with self.progress.aside(None if self.journal is not None else sys.stdout):
             self.output.write(text)
 
     def kept(self) -> str:
-        """Say what the journal has."""
+        """Return a phrase that says how many positions the journal holds."""
         assert self.journal is not None
         of = f" of {self.total:,}" if self.total is not None else ""
         return f"{len(self.journal):,}{of} positions are in {self.journal.path}"
 
     def end(self, summary: str = "") -> bool:
-        """Put the summary behind a complete result, move that to its place, and then take the journal away. After an
-        interruption say what is kept of what was searched, and return False."""
+        """Finish the result and remove the journal. After an interruption report what was kept, and return False."""
         self.progress.close()
         if not self._is_interrupted or self.journal is None:
             self.put(summary)
         if self._is_interrupted:
-            going_on = f"; {self.kept()}: the same command goes on from there" if self.journal else ""
-            complain(f"interrupted{going_on}")
+            kept = f"; {self.kept()}: the same command continues from there" if self.journal else ""
+            complain(f"interrupted{kept}")
             return False
         self.output.commit()
         if self.journal is not None:
@@ -164,8 +165,7 @@ class AnalysisSession:
 def open_session(
     inputs: Sequence[Input], options: argparse.Namespace, signals: Signals, total: int | None, is_emptied: bool = True
 ) -> Iterator[AnalysisSession]:
-    """Open output, journal, pool and bar in the order in which they can fail. is_emptied: the table of a job is, before
-    each position."""
+    """Open output, journal, pool and bar. is_emptied: whether the table is emptied before each position."""
     from psearch.batch.positions.position_pool import WorkerSettings, make_pool
 
     how = search_options(options)
@@ -174,16 +174,16 @@ def open_session(
     if options.hash is None and is_emptied and session.limits.nodes is not None:
         from psearch.batch.positions.many import useful_hash_mb
 
-        # to empty a larger table than a search can use only costs time
+        # emptying a table larger than the search can use wastes time
         hash_mb = useful_hash_mb(Limits(nodes=session.limits.nodes))
-    jobs = options.jobs  # else as many as there are cores for, or is room on a cluster
+    jobs = options.jobs
     if jobs is None:
         jobs = MAX_THREADS if options.on else max(1, min(MAX_THREADS, usable_cores() // (options.threads or 1)))
-    tell: list[Callable[[str], None]] = [complain]
+    report: list[Callable[[str], None]] = [complain]
     with ExitStack() as stack:
         place = place_of(options.out)
         if place is not None:
-            # the first of all, because its lock keeps a second run away from the other files
+            # opened first: its lock protects the other files from a second run
             about = _about(inputs, options, how, hash_mb)
             session.journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), about))
         session.output = stack.enter_context(Output(place))
@@ -194,12 +194,12 @@ def open_session(
         done = len(session.journal) if session.journal is not None else 0
         workers = jobs if total is None else max(1, min(jobs, total - done))
         settings = WorkerSettings(options.threads or 1, hash_mb, how, options.syzygy or "")
-        pool = make_pool(workers, settings, options.on, lambda note: tell[0](note))
+        pool = make_pool(workers, settings, options.on, lambda note: report[0](note))
         stack.callback(pool.close)
         if done:
-            complain(f"{session.kept()}: going on from there")
+            complain(f"{session.kept()}: continuing from there")
         progress = session.progress = stack.enter_context(AnalysisProgress(total, pool.work_done))
-        tell[0] = session.complain
+        report[0] = session.complain
         signals.searching = True
 
         def is_stopped() -> bool:
@@ -222,9 +222,9 @@ def open_session(
 
 
 def _about(inputs: Sequence[Input], options: argparse.Namespace, how: SearchOptions, hash_mb: int) -> dict[str, Any]:
-    """Return what the answers depend on. With one thread each, how many jobs there are is not among it."""
+    """Return everything that the answers depend on. With one thread per job the number of jobs does not matter."""
     limits = {name: value for name, value in asdict(limits_of(options, _MOVETIME_MS)).items() if value}
-    named = (one for one in SEARCH_SETTINGS if not one.is_path)  # files are told by what is in them
+    named = (one for one in SEARCH_SETTINGS if not one.is_path)  # the contents of files are recorded below
     settings = {one.field: getattr(options, one.field) for one in named if Face.COMMAND_LINE in one.faces}
     return {
         "input": [one.source.sha256 for one in inputs],
@@ -240,20 +240,20 @@ def _about(inputs: Sequence[Input], options: argparse.Namespace, how: SearchOpti
 
 
 class _Entry(NamedTuple):
-    """A position, and the file that has it."""
+    """Position of a suite."""
 
     file: int
-    """from 1"""
+    """Number of the input file, from 1."""
     position: SuitePosition
 
     @property
     def key(self) -> str:
-        """Return the key of the position in the journal."""
+        """Return the position's key in the journal."""
         return f"file {self.file} line {self.position.line}"
 
 
 def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
-    """Analyse suites: a table or JSON, and the summary. Return the exit status."""
+    """Analyse suites, print a table or JSON with a summary, and return the exit status."""
     problems = Problems()
     survey = Survey.of(itertools.chain.from_iterable(_positions_of(one, problems) for one in inputs))
     figures = SuiteSummary(kept=None if options.merge is None else 0)
@@ -292,7 +292,7 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
 
 
 def _positions(inputs: Sequence[Input], session: AnalysisSession) -> Iterator[Work[_Entry]]:
-    """Yield each position by itself: what was searched before must not help."""
+    """Yield each position as separate work, so that earlier searches cannot help it."""
     for file, one in enumerate(inputs, start=1):
         for position in read_positions(one.source, lambda problem: None):
             entry = _Entry(file, position)
@@ -304,7 +304,6 @@ def _positions(inputs: Sequence[Input], session: AnalysisSession) -> Iterator[Wo
 
 
 def _positions_of(one: Input, problems: Problems) -> Iterator[SuitePosition]:
-    """Yield the positions of a file. Raises PsearchError when there is none."""
     before = problems.count
     empty = True
     for position in read_positions(one.source, problems.add):
@@ -316,32 +315,32 @@ def _positions_of(one: Input, problems: Problems) -> Iterator[SuitePosition]:
 
 
 def _work(entry: T, task: Task, session: AnalysisSession, fen: str | None = None) -> Work[T]:
-    """Return the search of one position, with what there is of it in older results."""
+    """Return the work for one position, with its older result, if there is one."""
     known = None if session.older is None else session.older.of_position(task, fen)
     return Work(entry, [task], {} if known is None else {str(task.id): known})
 
 
 class _GameEntry(NamedTuple):
-    """A game, and the file that has it."""
+    """Game of a PGN file."""
 
     number: int
-    """of all games, from 1"""
+    """Number among all games, from 1."""
     file: int
-    """from 1"""
+    """Number of the input file, from 1."""
     work: PgnGame
 
     @property
     def prefix(self) -> str:
-        """Return how the keys of its positions in the journal begin, before the ply."""
+        """Return the prefix of the journal keys of its positions; the ply follows."""
         return f"file {self.file} game {self.work.number} ply "
 
     def ply(self, key: str) -> int:
-        """Return the ply of such a key."""
+        """Return the ply of a journal key."""
         return int(key.removeprefix(self.prefix))
 
 
 def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
-    """Analyse games: PGN with what was found, or JSON, and a summary of each player. Return the exit status."""
+    """Analyse games, write annotated PGN or JSON, summarize each player, and return the exit status."""
     sums, problems = _survey(inputs)
     players = Players()
     tally = Tally(kept=None if options.merge is None else 0)
@@ -355,8 +354,8 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
         ]
         annotator = f"psearch {__version__}, {' or '.join(filter(None, words))}"
 
-        def tell(entry: _GameEntry, key: str, answer: Answer) -> None:
-            """Show which position was searched last, and its score seen from White."""
+        def show(entry: _GameEntry, key: str, answer: Answer) -> None:
+            """Show the latest position and its score from White's point of view."""
             begin = entry.work.game.board()
             half_moves = 2 * begin.fullmove_number + (not begin.turn) + entry.ply(key)
             is_whites = half_moves % 2 == 0
@@ -364,7 +363,7 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
             move = f"{half_moves // 2}{'.' if is_whites else '...'}"
             session.progress.say(f"game {entry.number}, {move} {relative_text(score, 'exact')}")
 
-        session.analyser.on_found = tell
+        session.analyser.on_found = show
         for problem in problems.lines():
             session.complain(problem)
         for done in session.answered(_games(inputs, session)):
@@ -391,8 +390,6 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
 
 
 def _survey(inputs: Sequence[Input]) -> tuple[Counter[str], Problems]:
-    """Read everything once. Return the number of games, of positions to search and of games in which something cannot
-    be read, and what that is. Raises PsearchError for a file without a move."""
     sums: Counter[str] = Counter()
     problems = Problems()
     with StatusLine(only_terminal=True) as status:
@@ -411,7 +408,7 @@ def _survey(inputs: Sequence[Input]) -> tuple[Counter[str], Problems]:
 
 
 def _games(inputs: Sequence[Input], session: AnalysisSession) -> Iterator[Work[_GameEntry]]:
-    """Yield each game by itself, its positions from the last to the first."""
+    """Yield each game as separate work, with its positions from the last to the first."""
     games = ((file, work) for file, one in enumerate(inputs, start=1) for work in read_games(one.source))
     for number, (file, work) in enumerate(games, start=1):
         entry = _GameEntry(number, file, work)
@@ -449,8 +446,8 @@ def analyse_lines(inputs: Sequence[Input], options: argparse.Namespace, signals:
 
 
 def analyse_stream(stream: Stream, options: argparse.Namespace, signals: Signals) -> int:
-    """Analyse the JSON lines of a pipe, to standard output: each result as soon as it and those before it are there. A
-    line that cannot be read ends it after the results of those before."""
+    """Analyse JSON lines from a pipe and write each result to standard output as soon as all earlier ones are written.
+    An unreadable line ends the analysis after the results of the lines before it."""
     problems: list[PsearchError] = []
 
     def works() -> Iterator[Work[Asked] | Pause]:
@@ -474,7 +471,7 @@ def analyse_stream(stream: Stream, options: argparse.Namespace, signals: Signals
 def _put_results(
     session: AnalysisSession, works: Iterable[Work[Asked] | Pause], awaited: int | None = None
 ) -> Counter[str]:
-    """Search everything and write the results. Return how many positions there were, failed, and were kept."""
+    """Search everything and write the results. Return the numbers of positions, failures and kept older results."""
     sums: Counter[str] = Counter()
     for done in session.answered(works, awaited):
         key = str(done.item.task.id)

@@ -1,6 +1,6 @@
-"""Arguments that several commands have, each declared once, what is made of them, and numbers as arguments.
+"""Declares the arguments that several commands share, and converts their values.
 
-int() and float() alone would take `1_000`, digits of any script, `nan` and `1e9`.
+Numbers have converters of their own because int() and float() accept `1_000`, digits of any script, `nan` and `1e9`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
 
 
 class Duration(NamedTuple):
-    """A time as it was given."""
+    """Duration as the user gave it."""
 
     milliseconds: int
     has_unit: bool
@@ -58,7 +58,7 @@ def _with_unit(text: str) -> float | None:
 
 
 def duration(low_ms: int, high_ms: int) -> Callable[[str], Duration]:
-    """Return a converter for times: `1500` milliseconds, or with a unit."""
+    """Return a converter for durations: `1500` (milliseconds), or with a unit."""
 
     def convert(text: str) -> Duration:
         measured = _with_unit(text)
@@ -75,7 +75,7 @@ def duration(low_ms: int, high_ms: int) -> Callable[[str], Duration]:
 
 
 def seconds(low: float, high: float) -> Callable[[str], float]:
-    """Return a converter for times whose number alone is in seconds: `0.5`, `500ms`, `2m`."""
+    """Return a converter for durations in which a number without a unit means seconds: `0.5`, `500ms`, `2m`."""
 
     def convert(text: str) -> float:
         measured = _with_unit(text)
@@ -89,9 +89,9 @@ def seconds(low: float, high: float) -> Callable[[str], float]:
 
 
 def worker_counts(text: str) -> list[int]:
-    """Convert `1,2,4,...,64` to rising numbers; dots between two numbers mean doubling."""
+    """Convert `1,2,4,...,64` to increasing numbers; dots between two numbers mean doubling."""
     count = whole_number(1, MAX_THREADS)
-    misplaced_dots = argparse.ArgumentTypeError(f"the dots stand between two numbers, not as in {quoted(text, 40)}")
+    misplaced_dots = argparse.ArgumentTypeError(f"dots must stand between two numbers, not as in {quoted(text, 40)}")
     counts: list[int] = []
     doubling = False
     for word in (word.strip() for word in text.split(",")):
@@ -113,15 +113,14 @@ def worker_counts(text: str) -> list[int]:
 
 
 def add_settings(parser: argparse._ActionsContainer, *names: str) -> None:
-    """Add settings of the search, for `search_options`: fields of `SearchSettings`, or all that a command line has."""
+    """Add settings of the search for `search_options`: the named fields of `SearchSettings`, or all by default."""
     for option in SEARCH_SETTINGS:
         if option.field in names if names else Face.COMMAND_LINE in option.faces:
             option.add_to(parser, dest=option.field, default=option.default)
 
 
 def search_options(options: argparse.Namespace, **changes: Any) -> SearchOptions:
-    """Return how to search: what the arguments of `add_settings` say, but for the changes. Raises PsearchError for what
-    no search can be told."""
+    """Return the options of a search from the arguments of `add_settings` and the changes. Raises PsearchError."""
     from psearch.options import SearchOptions
 
     given = {option.field: getattr(options, option.field, None) for option in SEARCH_SETTINGS} | changes
@@ -135,8 +134,8 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
 
 
 def add_limits(parser: argparse.ArgumentParser, scope: str = "") -> None:
-    """Add `--depth D`, `--movetime TIME` and `--nodes N`; the first that is reached ends the search. scope: words for
-    the help, such as `for each position`."""
+    """Add `--depth D`, `--movetime TIME` and `--nodes N`; the first limit reached ends the search. scope: words for the
+    help, such as `for each position`."""
     after = f" {scope}" if scope else ""
     DEPTH.add_to(parser, f"{DEPTH.words}{after}, {DEPTH.low} to {DEPTH.high}")
     words = f"{MOVETIME.words}{after}, or a time like 5s, 500ms, 2m"
@@ -145,7 +144,7 @@ def add_limits(parser: argparse.ArgumentParser, scope: str = "") -> None:
 
 
 def limits_of(options: argparse.Namespace, default_movetime_ms: int) -> Limits:
-    """Return the limits that were given, else the default time."""
+    """Return the given limits, or the default time if there are none."""
     from psearch.results import Limits
 
     movetime_ms = None if options.movetime is None else options.movetime.milliseconds
@@ -159,7 +158,7 @@ def add_hash(parser: argparse.ArgumentParser, default: int = DEFAULT_HASH_MB) ->
 
 
 def check_hash(hash_mb: int) -> None:
-    """Raise PsearchError for what cannot fit, before kernels are compiled for it; the supervisor looks closer."""
+    """Raise PsearchError early for a table that cannot fit in memory; the supervisor checks more precisely."""
     from psearch.results import PsearchError
 
     memory_mb = usable_memory_mb()
@@ -170,7 +169,7 @@ def check_hash(hash_mb: int) -> None:
 def add_number(
     parser: argparse._ActionsContainer, flag: str, low: int, high: int, words: str, metavar: str = "N", **details: Any
 ) -> None:
-    """Add an argument for a whole number. details: keywords of argparse, such as its default."""
+    """Add an argument for a whole number. details: other keywords of argparse, such as the default."""
     parser.add_argument(flag, type=whole_number(low, high), metavar=metavar, help=words, **details)
 
 
@@ -180,8 +179,8 @@ def add_seed(parser: argparse.ArgumentParser, words: str, default: int, metavar:
 
 
 def add_on(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add `--on CLUSTER`; what: what is done there, in words that name a Ray cluster."""
-    words = f"{what}: auto (that of this machine), HOST:PORT, ray://HOST[:PORT], or local"
+    """Add `--on CLUSTER`. what: first words of the help, which name a Ray cluster."""
+    words = f"{what}: auto (the one running on this machine), HOST:PORT, ray://HOST[:PORT], or local"
     parser.add_argument("--on", metavar="CLUSTER", help=words)
 
 
@@ -191,8 +190,7 @@ def add_json(parser: argparse.ArgumentParser, instead_of: str = "text") -> None:
 
 
 def open_tables(path: str) -> RootProber:
-    """Return the tables of `--syzygy`; a line says what is wrong with some of them. Raises PsearchError when there are
-    none."""
+    """Return the endgame tables, and report unusable ones. Raises PsearchError if there are none."""
     from psearch.text.chess_files import RootProber
 
     prober = RootProber(path)

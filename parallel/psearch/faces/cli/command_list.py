@@ -1,5 +1,7 @@
-"""Every command by name, with its parser, and what was probably meant by a name that is nearly one; the module of a
-command is imported when the command is given."""
+"""Lists the commands, makes their parsers, and suggests what a mistyped command line probably meant.
+
+The module of a command is imported only when that command is given.
+"""
 
 from __future__ import annotations
 
@@ -21,24 +23,24 @@ SEARCH = "search"
 ANALYSE = "analyse"
 COMMANDS = {
     ANALYSE: "search every position of a test suite, or of a collection of games",
-    "serve": "a page on this machine: board, lines, play, the workers live",
-    "game": "search a game of your own, from a file of some functions",
-    "perft": "move path counts, one line per root move, or the counts of a suite checked",
-    "bench": "a fixed search on one worker: `N nodes M nps`",
-    "uci": "the engine for chess programs; also plain `psearch`",
-    "speedup": "time to depth with 1 and 2 worker processes",
-    "simulate": "speedup in virtual time, with any number of workers",
-    "predict": "how often the rules that predict node types are right",
-    "verify-sound": "whether `--pruning sound` keeps every value, as it must",
-    "leaves": "the leaves alpha-beta must visit, by formula and counted",
-    "version": "what a report of a problem should say: versions, processor, cores, memory",
-    "completion": "completion of commands and options by the shell",
+    "serve": "open a page in the browser: analyse, play, watch the workers live",
+    "game": "search a game that you define in a Python file",
+    "perft": "count move paths from a position, or check the counts of a suite",
+    "bench": "search fixed positions on one worker: `N nodes M nps`",
+    "uci": "run the engine for a chess program, as plain `psearch` does",
+    "speedup": "measure the time to depth with 1, 2 or more worker processes",
+    "simulate": "estimate the speedup of up to 1,024 workers in virtual time",
+    "predict": "measure how often the rules that predict node types are right",
+    "verify-sound": "check that `--pruning sound` never changes a value",
+    "leaves": "compute and count the leaves that alpha-beta must visit",
+    "version": "print what a bug report needs: versions, processor, cores, memory",
+    "completion": "print a completion script for the shell",
 }
-"""What each does, in a line."""
+"""Commands, each with a one-line summary for `psearch --help`."""
 _STARTPOS = "startpos"
 _OTHER_NAMES = {"analyze": ANALYSE}
 _MOVED = {"calibrate": "is a script of the repository: python bench/study/calibrate.py --out FILE"}
-"""Commands of earlier versions, and where they went."""
+"""Commands of earlier versions, each with the words that say what replaced it."""
 _OTHER_OPTIONS = {
     **dict.fromkeys(("cores", "cpus", "jobs", "processes", "workers"), "--threads"),
     **dict.fromkeys(("seconds", "time"), "--movetime"),
@@ -47,11 +49,11 @@ _OTHER_OPTIONS = {
     "output": "--out",
     "plies": "--depth",
 }
-"""How other programs call what we have; only where we have no option of that name ourselves."""
+"""Names that other programs use, mapped to our options. Used only where we have no option of that name."""
 _OF_UCI = ("binc", "btime", "infinite", "mate", "movestogo", "ponder", "winc", "wtime")
 """Words of UCI's `go` that the command line does not have."""
 _ALIKE = 0.7
-"""difflib's ratio from which two names are taken for the same"""
+"""Similarity (difflib's ratio) from which a name is suggested in place of the one given."""
 _LEAST_PREFIX = 3
 _MOST_SHOWN = 3
 _MOVE = (
@@ -60,23 +62,23 @@ _MOVE = (
 )
 _ROW = "[1-8pnbrqkPNBRQK]+"
 _IN_ADDRESS = rf"((?:{_ROW}/){{7}}{_ROW})(?:[_ +]|%20)([wb](?:(?:[_ +]|%20)[^_ +%/?#]+)*)"
-"""A FEN in the address of a page."""
+"""A FEN inside the address of a web page."""
 _LONGEST_COMMAND = 120
-"""characters of a command line that is proposed"""
+"""Most characters of a command line in a message."""
 
 
 class Command(Protocol):
-    """What the module of a command holds."""
+    """Describes what the module of a command must contain."""
 
     __name__: str
     DESCRIPTION: str
     EXAMPLES: str
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare its arguments."""
+        """Add the arguments of the command."""
 
     def run(self, options: argparse.Namespace, signals: Signals) -> int:
-        """Do it, and return the exit status."""
+        """Run the command and return its exit status."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -106,7 +108,7 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 
 
 def spelled_out(words: Sequence[str]) -> list[str]:
-    """Return the command line in the words that the commands know: without `help` and other spellings."""
+    """Return the command line with `help COMMAND` and other spellings translated into real commands."""
     first, rest = words[0], list(words[1:])
     if first == "help":
         name = _OTHER_NAMES.get(rest[0], rest[0]) if rest else SEARCH
@@ -119,7 +121,7 @@ def spelled_out(words: Sequence[str]) -> list[str]:
 
 
 def check_command(words: Sequence[str], at: int = 0) -> None:
-    """Refuse a word in the place of a command, or of a position, that is nearly one; with what was probably meant."""
+    """Refuse a word that looks like a mistyped command or `startpos`, and suggest what was probably meant."""
     word, before, after = words[at], words[:at], words[at + 1 :]
     if word in _MOVED:
         refuse(f"{word} {_MOVED[word]}")
@@ -133,8 +135,7 @@ def check_command(words: Sequence[str], at: int = 0) -> None:
 
 
 def check_position(words: Sequence[str], first: str) -> None:
-    """Refuse a command, or nearly one, or a file of Python, as the first word of a FEN; words: the command line of a
-    search."""
+    """Refuse a command, a mistyped one or a Python file as the first word of a FEN. words: the whole command line."""
     at = words.index(first)
     if first.endswith(".py"):
         ways = (["game", first], ["--policy", first, _STARTPOS], ["--with", first, _STARTPOS])
@@ -146,7 +147,7 @@ def check_position(words: Sequence[str], first: str) -> None:
 
 
 def check_moves(words: Sequence[str]) -> None:
-    """Refuse moves behind a position or in place of one, and an address; with the command line that was meant."""
+    """Refuse moves or a web address given as the position, and suggest the right command line."""
     words = " ".join(words).split()
     base = [word for word in words if word.casefold() not in ("position", "fen")]
     at = base.index("moves") if "moves" in base else int(base[:1] == [_STARTPOS])
@@ -159,17 +160,17 @@ def check_moves(words: Sequence[str]) -> None:
         found = re.search(_IN_ADDRESS, " ".join(words))
         fen = re.sub("[_+]|%20", " ", f"{found[1]} {found[2]}") if found is not None else "FEN"
         address = quoted(words[0], 40)
-        refuse(f"{address} is an address, which is not read: psearch takes the position, {_command([fen])}")
+        refuse(f"{address} is an address, which psearch does not open: give the position itself, {_command([fen])}")
 
 
 def is_file(word: str) -> bool:
-    """Tell whether the first word in the place of a FEN means a file of games or positions."""
+    """Tell whether a word given as the FEN names a file of games or positions."""
     is_named_so = Path(word).suffix.lower() in (".pgn", ".epd", ".fen")
     return word == "-" or (word != _STARTPOS and (is_named_so or os.path.isfile(word)))
 
 
 def unknown(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
-    """Return a line about arguments that a parser does not know."""
+    """Return an error message about arguments that a parser does not know."""
     word = next((word for word in words if word.startswith("-")), None)
     if word is None:
         return f"{parser.prog} takes no {quoted(words[0], 40)} (see {parser.prog} --help)"
@@ -181,9 +182,9 @@ def unknown(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
     if meant := _options_meant(stem, _options(parser)):
         return f"{problem}: did you mean {' or '.join(meant)}?"
     if option in ("--fen", "--position"):
-        return f"{problem}: the position stands by itself, as in psearch startpos"
+        return f"{problem}: give the position without an option, as in psearch startpos"
     if stem in _OF_UCI:
-        return f"{problem}: it is of UCI's go (psearch uci); here --movetime, --depth and --nodes limit a search"
+        return f"{problem}: it belongs to UCI's go (psearch uci); here use --movetime, --depth or --nodes"
     owners = [name for name in (SEARCH, *COMMANDS) if option in _options(parser_of(name))]
     if owners:
         commands = ("psearch FEN" if name == SEARCH else f"psearch {name}" for name in owners[:_MOST_SHOWN])
@@ -196,7 +197,7 @@ def _options(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def _options_meant(stem: str, options: Sequence[str]) -> list[str]:
-    """Return the options that a name may mean; none where it may mean anything."""
+    """Return the options that a name may mean, or none if too many would match."""
     if longer := [option for option in options if stem and option[2:].startswith(stem)]:
         return longer if len(longer) <= _MOST_SHOWN else []
     if (other := _OTHER_OPTIONS.get(stem, "")) in options:
@@ -205,7 +206,7 @@ def _options_meant(stem: str, options: Sequence[str]) -> list[str]:
 
 
 def _alike(word: str, names: Sequence[str]) -> list[str]:
-    """Return the name that begins like the word, else the one most like it, if any is."""
+    """Return a name that begins with the word, else the most similar one, if any is similar enough."""
     import difflib  # only for mistakes
 
     longer = [name for name in names if len(word) >= _LEAST_PREFIX and name.startswith(word)]
@@ -217,6 +218,6 @@ def _propose(word: str, kind: str, words: Sequence[str]) -> NoReturn:
 
 
 def _command(words: Sequence[str]) -> str:
-    """Return a command line for a message, cut where it is long."""
+    """Quote a command line for a message, cut at the maximum length."""
     line = "psearch " + shlex.join(words)
     return f"`{line if len(line) <= _LONGEST_COMMAND else line[: _LONGEST_COMMAND - 3] + '...'}`"

@@ -1,4 +1,4 @@
-"""The compiled search, for the commands that need it, and `--trace FILE`: what each worker did, for a picture."""
+"""Loads compiled kernels for the commands, and handles `--trace FILE`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 
 def prepare_kernels(*groups: Group) -> None:
-    """Load the kernels of every search, and of these groups; compile them on the first run, with the progress on
-    stderr. Raises PsearchError when they cannot be had."""
+    """Load or compile the standard kernels and these groups, with the progress on stderr. Raises PsearchError."""
     from psearch.scheduler.scheduler_entries import load_kernels
     from psearch.terminal.status import StatusLine
 
@@ -27,7 +26,7 @@ def prepare_kernels(*groups: Group) -> None:
 
 
 def loaded_game(file: str) -> Game:
-    """Return the game of a file, compiled if need be. Raises PsearchError for a file that is none of a game."""
+    """Return the game that a file defines, compiled if needed. Raises PsearchError for a file without a valid game."""
     from psearch.games.own_game import Game
     from psearch.terminal.status import StatusLine
 
@@ -36,13 +35,13 @@ def loaded_game(file: str) -> Game:
 
 
 def add_trace(parser: argparse.ArgumentParser, which: str = "") -> None:
-    """Add `--trace FILE`; which: words for the help on the search that is recorded."""
+    """Add `--trace FILE`. which: words for the help that say which search is recorded."""
     help_text = "record what each worker does, for https://ui.perfetto.dev (Trace Event format)"
     parser.add_argument("--trace", type=Path, metavar="FILE", help=help_text + which)
 
 
 def check_trace(path: Path | None) -> None:
-    """Raise PsearchError for a file of `--trace` that cannot be written."""
+    """Raise PsearchError if the file of `--trace` cannot be written."""
     if path is not None:
         from psearch.trace import trace_file
 
@@ -50,21 +49,20 @@ def check_trace(path: Path | None) -> None:
 
 
 def report_trace(dropped: dict[int, int], path: Path) -> None:
-    """Say that a trace has been written, and whether all of it; dropped: events, by worker."""
+    """Report that a trace was written. dropped: number of lost events by worker."""
     say(f"trace: {path}")
     if dropped:
         workers = f"worker {next(iter(dropped))}" if len(dropped) == 1 else f"{len(dropped)} workers"
-        complain(f"the trace is not complete: {sum(dropped.values()):,} events of {workers} found no room")
+        complain(f"the trace is incomplete: {sum(dropped.values()):,} events of {workers} did not fit")
 
 
 @contextmanager
 def traced(
     engine: Supervisor, path: Path | None, facts: dict[str, Any], position: GamePosition | None = None
 ) -> Iterator[None]:
-    """Write the trace of what happens inside when it is over, also when workers died.
+    """Write a trace of the search inside the block when it ends, even if workers died. Do nothing without a path.
 
-    position: what is searched, if it is none of chess. Nothing without a path. Raises OSError when the trace cannot be
-    written.
+    position: the position of a user's game; None for chess. Raises OSError if the trace cannot be written.
     """
     from psearch.results import WorkerDied
 
@@ -74,7 +72,7 @@ def traced(
     except WorkerDied as error:
         died = error
     if path is not None:
-        engine.settle()  # no worker writes to the logs any more
+        engine.settle()  # from here on no worker writes to the logs
         assert engine.recorder is not None
         try:
             engine.recorder.write(path, facts, move_name=None if position is None else position.name_of)

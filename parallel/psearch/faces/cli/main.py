@@ -1,7 +1,7 @@
-"""The command line: `psearch FEN`, or a command of `commands`.
+"""Runs the command line: `psearch FEN`, or a command of `commands`.
 
-Each command is a module of its own and is imported when it is given. Inside them, too, what takes long to import
-(numba, python-chess, rich) is imported when it is needed, so that `--help` and errors answer at once.
+A command's module is imported only when the command is given. Slow imports (numba, python-chess, rich) are further
+delayed until they are needed, so that `--help` and errors appear at once.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from psearch.faces.cli.signals import Signals, run_apart
 from psearch.terminal.streams import is_terminal
 
 _MOST_SECONDS = 60
-"""A number of milliseconds up to this may have been meant as seconds."""
+"""Largest `--movetime` without a unit that was probably meant in seconds."""
 _NO_OPTION = "\0"
-"""No word of a command line has this character."""
+"""Marks words after `--`; no word of a command line contains this character."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit status (`output.py`); bad options leave through SystemExit."""
-    # numpy's threads are of no use here, and where no more can be had it would interrupt the program
+    """Run the command line and return the exit status (see `output.py`). Raises SystemExit for bad options."""
+    # numpy's threads are useless here, and numpy fails where no more threads can be started
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with steady_streams():
         return _main(list(sys.argv[1:] if arguments is None else arguments), arguments is None)
@@ -66,26 +66,26 @@ def _main(words: list[str], ends_program: bool) -> int:
 
 
 def _understood(words: list[str]) -> tuple[Command, argparse.Namespace]:
-    """The command that a command line means, and its options. What cannot be understood leaves through SystemExit."""
+    """Return the command and its options. Raises SystemExit for words that cannot be understood."""
     words = command_list.spelled_out(words)
     if words and words[0] in COMMANDS:
         return _parsed(words[0], words[1:])
     if words and not words[0].startswith("-"):
-        command_list.check_command(words)  # before the options, which may be those of the command that was meant
+        command_list.check_command(words)  # before parsing: the options may belong to the intended command
     command, options = _parsed(SEARCH, words)
     if options.fen:
         first = options.fen[0]
         command_list.check_position(words, first)
         if command_list.is_file(first):
-            if first == "-" or os.path.exists(first):  # else what is wrong with it is said, and nothing else
-                complain(f"{'standard input' if first == '-' else first} is for psearch {ANALYSE}: analysing")
+            if first == "-" or os.path.exists(first):  # otherwise one error message is enough
+                complain(f"{'standard input' if first == '-' else first} is a file: running psearch {ANALYSE}")
             return _parsed(ANALYSE, words)
     return command, options
 
 
 def _parsed(name: str, words: list[str]) -> tuple[Command, argparse.Namespace]:
     parser = command_list.parser_of(name)
-    if "--" in words:  # argparse forgets that no options follow, where options may follow positions
+    if "--" in words:  # parse_known_intermixed_args forgets that no options follow
         at = words.index("--")
         words = [*words[:at], *(_NO_OPTION + word if word.startswith("-") else word for word in words[at + 1 :])]
     options, others = parser.parse_known_intermixed_args(words)
@@ -98,7 +98,7 @@ def _parsed(name: str, words: list[str]) -> tuple[Command, argparse.Namespace]:
 
 
 def _calls_kernels_of_a_file(command: Command, options: argparse.Namespace) -> bool:
-    """Tell whether a command runs kernels of a user's file in the process in which it runs itself."""
+    """Tell whether a command runs kernels of a user's file in this process, where a crash would end it."""
     name = command.__name__.rpartition(".")[2]
     if name not in ("bench_command", "predict_command") and (name != "simulate_command" or options.trace is None):
         return False
@@ -107,7 +107,7 @@ def _calls_kernels_of_a_file(command: Command, options: argparse.Namespace) -> b
 
 
 def _guarded(command: Command, options: argparse.Namespace, signals: Signals) -> int:
-    """Run a command and turn what can go wrong into an exit status and at most one line."""
+    """Run a command, and turn errors into an exit status and at most one line."""
     try:
         try:
             status = command.run(options, signals)
@@ -121,22 +121,22 @@ def _guarded(command: Command, options: argparse.Namespace, signals: Signals) ->
     except OSError as error:
         reader_left = False
         if sys.stdout is not None:
-            poll = select.poll()  # tells the broken pipe of `psearch ... | head -1` from one between processes
+            poll = select.poll()  # distinguishes `psearch ... | head -1` from a broken pipe to a worker
             poll.register(sys.stdout.fileno(), select.POLLOUT)
             is_broken = any(event & select.POLLERR for _, event in poll.poll(0))
             reader_left = isinstance(error, BrokenPipeError) and is_broken
             abandon(sys.stdout)
         if signals.received is not None:
-            return signals.exit_status  # the terminal is gone, and the signal said so
+            return signals.exit_status  # the terminal is gone, as the signal has reported
         if reader_left:
             return EXIT_SIGNAL + signal.SIGPIPE
-        complain(f"cannot go on: {error}")
+        complain(f"cannot continue: {error}")
         return EXIT_SYSTEM
     except MemoryError:
-        complain("cannot go on: not enough memory (see ulimit -v)")
+        complain("cannot continue: not enough memory (see ulimit -v)")
         return EXIT_SYSTEM
     except Exception as error:
-        # imported only now: it needs python-chess, and `uciok` should not wait for that
+        # a late import: it needs python-chess, for which `uciok` should not wait
         from psearch.results import PsearchError, WorkerDied
 
         if not isinstance(error, PsearchError):

@@ -1,5 +1,7 @@
-"""What commands write, results to stdout, everything else to stderr, and the status they end with: 0 answered, 128 + N
-ended by signal N, else one of these."""
+"""Output of the commands: results go to stdout, everything else to stderr.
+
+The exit status is 0 for success, 128 + N after signal N, else one of the constants below.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,9 @@ from typing import Any, NoReturn, TextIO, cast
 from psearch.terminal.streams import folded, printable
 
 EXIT_WRONG = 1
-"""What the command checks is not as it must be: perft counts, leaves, sound pruning, games of a PGN."""
+"""A check failed: perft counts, leaves, sound pruning, or the games of a PGN."""
 EXIT_SYSTEM = 1
-"""The system refused something: a full disk."""
+"""The system refused something, such as writing to a full disk."""
 EXIT_BAD_INPUT = 2
 EXIT_WORKER_DIED = 3
 EXIT_SIGNAL = 128
@@ -22,11 +24,11 @@ _INDENT = 4
 _NAME = "psearch: "
 _NO_BREAK = "\xa0"
 _LONGEST_COMPLAINT = 2000
-"""characters"""
+"""Longest error message, in characters."""
 
 
 class _Messages:
-    """stderr, the loss of which ends nothing: its terminal may be closed while a long run goes on."""
+    """Wraps stderr and ignores write errors: a long run must survive the loss of its terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -46,20 +48,19 @@ class _Messages:
 
 
 def abandon(stream: TextIO) -> None:
-    """Send what a stream still holds nowhere, for it cannot be written: the interpreter flushes it at exit, and if that
-    fails gives a status of its own."""
+    """Discard the buffered text of a broken stream, so that the flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
 def steady_streams() -> Iterator[None]:
-    """Keep the streams steady: inside, no text fails for its letters, stderr never fails, and no file takes the number
-    of a closed stream. stderr that has been lost does not fail at exit either."""
+    """Make the standard streams robust: unencodable characters are escaped, errors of stderr are ignored, also at
+    exit, and no file gets the descriptor of a closed stream."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the least number that is free: this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -81,11 +82,11 @@ def print_json(facts: Mapping[str, Any]) -> None:
     """Print one JSON object on stdout, on one line."""
     import json
 
-    print(json.dumps(facts, default=int), flush=True)  # default=int: counters may come as numpy integers
+    print(json.dumps(facts, default=int), flush=True)  # default=int: counters may be numpy integers
 
 
 def print_answer(as_json: bool, facts: Mapping[str, Any], text: str) -> None:
-    """Print the facts as JSON, or the text, if there is any."""
+    """Print the facts as JSON, or else the text unless it is empty."""
     if as_json:
         print_json(facts)
     elif text:
@@ -94,18 +95,19 @@ def print_answer(as_json: bool, facts: Mapping[str, Any], text: str) -> None:
 
 def say(text: str) -> None:
     """Print lines on stderr, if there is one."""
-    if sys.stderr is not None:  # print() would turn to stdout
-        whole = printable(text).replace(_NAME, _NAME.replace(" ", _NO_BREAK), 1)  # a long path stays behind the name
+    if sys.stderr is not None:  # with None print() would write to stdout
+        # a long path stays on the line of the program's name
+        whole = printable(text).replace(_NAME, _NAME.replace(" ", _NO_BREAK), 1)
         print(folded(whole, sys.stderr, _INDENT).replace(_NO_BREAK, " "), file=sys.stderr, flush=True)
 
 
 def complain(message: str) -> None:
-    """Print one line on stderr, whatever the message contains."""
+    """Print a message as one line on stderr."""
     line = " ".join(message.split())
     say(_NAME + (line if len(line) <= _LONGEST_COMPLAINT else line[: _LONGEST_COMPLAINT - 3] + "..."))
 
 
 def refuse(message: str) -> NoReturn:
-    """Refuse bad arguments: print one line without the usage, and end."""
+    """Exit because of bad arguments, with one line of explanation and no usage."""
     complain(message)
     sys.exit(EXIT_BAD_INPUT)

@@ -1,5 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP during a command; and a command that runs in a fork, whose kernels may crash, or hear no
-signal."""
+"""Handles signals during a command; runs a command whose kernels may crash or block signals in a fork."""
 
 from __future__ import annotations
 
@@ -16,37 +15,37 @@ from psearch.faces.cli.output import EXIT_SIGNAL, EXIT_WORKER_DIED, complain
 from psearch.processes.control import SearchControl
 
 _SAME_S = 0.5
-"""Signals this close together are one."""
+"""Signals that follow each other within this time count as one, in seconds."""
 _PATIENCE_S = 1.0
-"""Time for a fork that was interrupted to print what it has found."""
+"""Time for an interrupted fork to print its results, in seconds."""
 _LOOK_S = 0.01
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal arrived where there is nothing yet to report."""
+    """Raised by a signal that arrives before a search has begun."""
 
 
 class Signals:
-    """SIGINT, SIGTERM and SIGHUP: a stop request while a search runs, an exception at any other time.
+    """Turns SIGINT, SIGTERM and SIGHUP into a stop request while a search runs, and into an exception otherwise.
 
-    What comes within half a second belongs to the signal before: `timeout`, and other supervisors, signal the process
-    and then its group. A second signal is always an exception, so that an impatient user gets out; one that comes while
-    the command ends after such an exception ends the process there and then, and one after the command is without
-    effect. SIGHUP stays ignored where it was, as under nohup. What `ends_program` ignores SIGINT ever after, and all
-    three once one was received: neither a Ctrl-C too many nor the second signal of a supervisor disturbs what the
-    interpreter still has to do.
+    Signals within half a second count as one: `timeout` and other supervisors signal the process and then its group.
+    A second signal always raises, so that an impatient user gets out; a third, while the command cleans up, ends the
+    process at once; signals after the command have no effect. SIGHUP stays ignored if it was, as under nohup.
+
+    ends_program: the interpreter exits after the command. SIGINT is then ignored for good, and all three signals once
+    one was received, so that late signals do not disturb the exit.
     """
 
     def __init__(self, ends_program: bool = False) -> None:
         self.control = SearchControl()
-        """control of the search, and of those that follow"""
+        """Stop control of the searches."""
         self.searching = False
         self.received: int | None = None
-        """the latest that was heeded"""
+        """Number of the latest signal that was acted on."""
         self.is_over = False
-        """set when the command has ended, and no exception would be caught"""
+        """Set when the command has ended; an exception would no longer be caught."""
         self._received_s = -math.inf
-        """when that was"""
+        """Time of the latest signal that was acted on."""
         self._ends_program = ends_program
         self._has_raised = False
         self._former: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
@@ -84,13 +83,13 @@ class Signals:
         return EXIT_SIGNAL + self.received if self.received else 0
 
     def interrupted(self) -> int:
-        """Say that the command was interrupted, and return its exit status."""
+        """Report that the command was interrupted, and return its exit status."""
         complain("interrupted")
         return self.exit_status or EXIT_SIGNAL + signal.SIGINT
 
 
 def run_apart(run: Callable[[], int], signals: Signals) -> int:
-    """Return the status of a command that runs in a fork; the fork ends with this process, and with a signal."""
+    """Run a command in a fork and return its exit status. The fork ends with this process, and on a signal."""
     program = os.getpid()
     fork = os.fork()
     if fork == 0:
@@ -115,14 +114,13 @@ def run_apart(run: Callable[[], int], signals: Signals) -> int:
             return signals.interrupted()
     signals.is_over = True
     if os.WIFSIGNALED(ended):
-        complain(f"a kernel of a file has ended the process that ran it: {signal.Signals(os.WTERMSIG(ended)).name}")
+        complain(f"a kernel of your file crashed: {signal.Signals(os.WTERMSIG(ended)).name}")
         return EXIT_WORKER_DIED
     return os.waitstatus_to_exitcode(ended)
 
 
 def _interrupt(fork: int, number: int) -> int:
-    """End a fork, which may have heard the signal already, from the terminal, gets it now, and is killed at last.
-    Return how it ended."""
+    """End a fork, which the terminal may have signalled already, and return its wait status."""
     for sent in (0, number):
         os.kill(fork, sent)
         until = time.monotonic() + _PATIENCE_S

@@ -1,4 +1,4 @@
-"""What `psearch speedup`, `simulate` and `predict` share: the suite, the log, the table or its JSON."""
+"""Code shared by `psearch speedup`, `simulate` and `predict`: suite, log, and the table or its JSON."""
 
 from __future__ import annotations
 
@@ -32,53 +32,53 @@ if TYPE_CHECKING:
     from psearch_core.toolchain.kernel_sets import KernelSet
 
 _NOT_IN_LOG = ("json", "plot", "log", "from_log", "jobs", "on", "costs", "trace")
-"""Arguments that do not change the figures, or whose contents the log holds."""
+"""Arguments that are not logged: they do not change the figures, or the log holds their contents."""
 
 
 def add_suite(parser: argparse.ArgumentParser, plot: str) -> None:
-    """Add `--suite FILE`, `--positions K`, `--json` and `--plot PNG`; plot: words on the picture."""
-    parser.add_argument("--suite", metavar="FILE", help="EPD or FEN positions, one a line; `-` reads standard input")
-    add_number(parser, "--positions", 1, 10**6, "only the first K positions", "K")
+    """Add `--suite FILE`, `--positions K`, `--json` and `--plot PNG`. plot: help of `--plot`."""
+    parser.add_argument("--suite", metavar="FILE", help="EPD or FEN positions, one per line; `-` reads standard input")
+    add_number(parser, "--positions", 1, 10**6, "use only the first K positions", "K")
     add_json(parser, instead_of="the table")
     parser.add_argument("--plot", type=Path, metavar="PNG", help=plot)
 
 
 def add_options(parser: argparse.ArgumentParser, repeats: int, repeated: str) -> None:
-    """Add the options of what is measured, and where the figures go. repeats: of each search, unless another number is
-    given; repeated: words on them."""
+    """Add the options of a measurement and its output. repeats: default of `--repeat`; repeated: its help."""
     add_suite(parser, "draw the table (needs matplotlib)")
     parser.add_argument(
         "--game",
         nargs="+",
         metavar=("FILE", "POSITION"),
-        help="instead of --suite: a game of your own, from its beginning, or from positions of it",
+        help="your own game instead of --suite, from its initial position or from the given positions",
     )
     parser.add_argument(
         "--policy",
         default=DEFAULT_POLICY,
         metavar="P,Q",
-        help=f"when nodes are split: {', '.join(SPLITTING_POLICIES)} (default {DEFAULT_POLICY}), or files of your own",
+        help=f"policies to compare: {', '.join(SPLITTING_POLICIES)} (default {DEFAULT_POLICY}), or your own files",
     )
     add_settings(parser, "pruning", "evaluation", "with_")
     SETTINGS["driver"].add_to(
         parser,
-        "how the value is found, by one worker, too: pvs (default), or null (null windows)",
+        "search driver of all searches, one worker included: pvs (default), or null (null windows)",
         choices=STUDY_DRIVERS,
         default=STUDY_DRIVERS[0],
     )
     add_hash(parser, JOB_HASH_MB)
     add_number(parser, "--repeat", 1, 1000, f"{repeated} (default {repeats})", "R", default=repeats)
-    add_seed(parser, "of all that is random: the searches' histories, and jitter", 0, "S")
+    add_seed(parser, "seed of all random numbers (history values, jitter)", 0, "S")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="record every finished search here, for --from-log")
     parser.add_argument(
-        "--log", type=Path, metavar="FILE", help="keep every search there as soon as it is finished, for --from-log"
-    )
-    parser.add_argument(
-        "--from-log", type=Path, metavar="FILE", help="measure nothing, summarise this log (FILE#RUN: one of several)"
+        "--from-log",
+        type=Path,
+        metavar="FILE",
+        help="measure nothing, but print the table of this log (FILE#RUN: one run of several)",
     )
 
 
 def check_plot(options: argparse.Namespace) -> None:
-    """Raise PsearchError for a plot that could not be drawn at the end."""
+    """Raise PsearchError early if `--plot` could not be drawn at the end."""
     if options.plot is not None:
         from psearch.lab.studies import plots
 
@@ -86,16 +86,15 @@ def check_plot(options: argparse.Namespace) -> None:
 
 
 def check(command: str, options: argparse.Namespace, *needed: str) -> None:
-    """Refuse what argparse cannot know, before anything takes long; needed: arguments of a study without a log, beside
-    the suite or the game."""
+    """Refuse what argparse cannot check. needed: arguments required without `--from-log`."""
     if options.game is not None:
         for name in ("suite", "on"):
             if getattr(options, name, None) is not None:
-                refuse(f"--game is searched here, and has no suite: leave out --{name}")
+                refuse(f"--game cannot be combined with --{name}")
         if options.from_log is not None:
             refuse("--from-log measures nothing: leave out --game")
         if options.with_:
-            refuse("--with is for chess: a game of your own has its rules in its file")
+            refuse("--with is for chess only: your own game has its rules in its file")
     if options.from_log is None:
         for name in (*needed, *(["suite"] if options.game is None else [])):
             if getattr(options, name) is None:
@@ -107,7 +106,7 @@ def check(command: str, options: argparse.Namespace, *needed: str) -> None:
 
 
 def policies(text: str) -> list[str]:
-    """Return names of policies, each once, in their order. Raises PsearchError for a name that is none."""
+    """Return the names of policies in their order, without duplicates. Raises PsearchError for an unknown name."""
     from psearch.results import PsearchError
 
     names = list(dict.fromkeys(word.strip() for word in text.split(",")))
@@ -118,22 +117,21 @@ def policies(text: str) -> list[str]:
 
 
 def options_of(options: argparse.Namespace, **changes: Any) -> SearchOptions:
-    """Return the options of every search, but for the policy. Raises PsearchError."""
+    """Return the options of every search, except for the policy. Raises PsearchError."""
     if getattr(options, "game", None) is not None:
         changes["aspiration"] = 0
     return search_options(options, policy=DEFAULT_POLICY, **changes)
 
 
 def kernels_of(names: Sequence[str], with_: str = "") -> dict[str, KernelSet]:
-    """Return the kernels under those policies where they are not the package's own. with_: a file of rules for all.
-    Raises PsearchError."""
+    """Return the kernels of the policies that need their own. with_: file of rules for all. Raises PsearchError."""
     from psearch import options
 
     return {name: options.kernels_of(name, with_) for name in names if with_ or name not in POLICY_NAMES}
 
 
 def read_positions(options: argparse.Namespace) -> list[SuitePosition]:
-    """Return the suite's first positions, each once: results are told apart by position."""
+    """Return the first positions of the suite, without duplicates, since results are keyed by position."""
     from psearch.text.epd_text import read_suite
 
     positions = read_suite(options.suite, complain)[: options.positions]
@@ -146,8 +144,7 @@ def read_positions(options: argparse.Namespace) -> list[SuitePosition]:
 def positions_and_kernels(
     options: argparse.Namespace, names: Sequence[str]
 ) -> tuple[Sequence[SuitePosition | GameSuitePosition], dict[str, KernelSet]]:
-    """Return the positions of a suite or a game, and the kernels under these policies and of one worker alone, where
-    they are not the package's own. Raises PsearchError."""
+    """Return the positions, and the kernels of the policies (and `serial`) that need their own. Raises PsearchError."""
     if options.game is None:
         return read_positions(options), kernels_of([*names, "serial"], options.with_)
     from psearch.games.searching import game_kernels, game_suite
@@ -159,18 +156,18 @@ def positions_and_kernels(
 
 @dataclass
 class StudyFound:
-    """What a study in real or virtual time has found so far."""
+    """Results of a study in real or virtual time so far."""
 
     driver: str
-    """the driver of all searches; empty if their log does not say"""
+    """Driver of all searches; empty if the log does not say."""
     rule: str = ""
-    """the rule by which the depths were chosen"""
+    """Rule by which the depths were chosen."""
     samples: list[Any] = field(default_factory=list)
     interrupted: bool = False
     ceilings: dict[int, float] | None = None
-    """ceilings of the hardware, by worker count; None in virtual time"""
+    """Ceilings of the hardware by worker count; None in virtual time."""
     costs: str = ""
-    """whose costs those of virtual time are"""
+    """Source of the costs of virtual time, in words."""
 
 
 @contextmanager
@@ -182,10 +179,10 @@ def recording(
     kernels: Mapping[str, KernelSet],
     **facts: Any,
 ) -> Iterator[Callable[[Any], None]]:
-    """Yield what keeps each search when it is finished, in `found` and in the log, if there is one. Ctrl-C ends it.
+    """Yield a function that records each finished search in `found` and in the log, if there is one. Ctrl-C ends it.
 
-    kernels: of files, by policy: a log has a hash of each. The first line of the log has every argument that changes
-    the figures, and the facts.
+    kernels: kernels of files, by policy; the log has a hash of each. The first line of the log has every argument that
+    changes the figures, and the facts.
     """
     from psearch.arena.setup import board_text
     from psearch.files.raw_log import RawLog
@@ -206,7 +203,7 @@ def recording(
 
         try:
             yield keep
-            # a mate or draw ends the others at any depth
+            # the others end in a mate or draw at every depth
             searched = {sample.fen for sample in found.samples}
             left_out = [position.name for position in suite if board_text(position.board) not in searched]
             found.rule = depth_rule({"about": about, "left_out": left_out})
@@ -220,7 +217,7 @@ def recording(
 
 
 def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
-    """Read a raw log with samples of a kind; returns what was found, and what the log says besides."""
+    """Read a raw log of samples; return the results and the other facts of the log."""
     from psearch.files.raw_log import read_log
     from psearch.lab.studies.tree_sizes import depth_rule
 
@@ -233,13 +230,13 @@ def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
 
 
 def show(options: argparse.Namespace, found: StudyFound) -> int:
-    """Print the table, write `--plot`; returns the most workers that share a tree."""
+    """Print the table, draw `--plot`, and return the largest number of workers in it."""
     from psearch.lab.studies.comparisons import (
         fit_lines,
         fit_times,
         legend,
         pair_lines,
-        pair_objects,
+        pairs,
         searched,
         summarise,
         table,
@@ -261,7 +258,10 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
         "driver": found.driver,
         "depths": found.rule,
         **({"costs": found.costs, "fits": list(map(asdict, fits))} if ceilings is None else {"ceilings": ceilings}),
-        "pairs": pair_objects(found.samples),
+        "pairs": [
+            {"threads": count, "policy": policy, "over": first, **pair._asdict()}
+            for (count, policy, first), pair in pairs(found.samples).items()
+        ],
         "log": None if log is None else str(log),
         "interrupted": found.interrupted,
     }
@@ -279,7 +279,7 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
     print_answer(options.json, facts, "\n\n".join(filter(None, parts)))
     if not options.json:
         if found.interrupted:
-            say("psearch: interrupted; the table is of the searches that were finished")
+            say("psearch: interrupted; the table covers the searches that were finished")
         if options.log is not None:
             say(f"raw log: {options.log}")
     for caution in cautions:

@@ -1,7 +1,7 @@
-"""The UCI engine (docs/guides/uci.md). Imports the engine and what is below it, neither analysis nor studies.
+"""The UCI engine (docs/guides/uci.md). It imports the searcher and the layers below, but no analysis and no studies.
 
-Begin with `uci_conversation`, the thread that reads, and what it imports: `uci_streams`, standard input and output,
-`uci_options`, and `go`, one command from its words to its answer. Nothing of that is heavy. `player` does what takes
-time in a second thread, which imports `resources` (and `psearch.searcher`) and `turn`: one search, its lines, perft and
-eval. `strength` plays below full strength.
+Start reading at `uci_conversation`, the thread that reads commands. It imports only light modules: `uci_streams`
+(standard input and output), `uci_options` and `go` (a command from its words to its answer). `player` runs slow jobs
+in a second thread, which imports `resources` (what lasts between searches) and `turn` (one search, perft, eval).
+`strength` limits the playing strength.
 """

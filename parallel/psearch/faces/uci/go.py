@@ -1,7 +1,7 @@
-"""One `go`: its words as numbers, flags and moves, and its way from the command to the answer, a small state machine
-used by the thread that reads and the one that searches.
+"""Parses a `go` command, and tracks it from the command to the answer in a small state machine.
 
-It alone knows whether an answer is still owed and whether it may be given. Nothing here imports python-chess or numba.
+The reading and the searching thread share the state machine; only it knows whether an answer is still owed and may be
+given. This module imports neither python-chess nor numba.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 _NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime", "perft")
 _LEAST = {"movestogo": 1, "depth": 1, "nodes": 1, "mate": 1, "perft": 1}
-"""Smaller numbers are raised to these; a clock may be overdrawn, and is then at 0."""
+"""Least values, to which smaller numbers are raised; others, such as an overdrawn clock, are raised to 0."""
 _MOST = {"depth": DEPTH.high}
 _MOST_ELSE = 10**18
-"""Larger numbers are lowered to these: nodes, moves and milliseconds that no search needs and sums of which fit."""
+"""Largest value, to which larger numbers are lowered: more than any search needs, and sums do not overflow."""
 _MOST_COMPLAINTS = 5
 _WORDS = {*_NUMBERS, "infinite", "ponder", "searchmoves"}
 
 
 @dataclass(frozen=True)
 class GoCommand:
-    """What one `go` asks for, in the words of the protocol. Times in milliseconds; None: not given."""
+    """Parameters of a `go`, named as in the protocol. Times are in milliseconds; None means not given."""
 
     board: chess.Board
-    """without pieces where the position was refused: nothing is searched"""
+    """Position to search; without pieces if the last position was refused, and then nothing is searched."""
     wtime: int | None = None
     btime: int | None = None
     winc: int | None = None
@@ -57,7 +57,7 @@ class GoCommand:
 
     @property
     def own_ms(self) -> tuple[int | None, int]:
-        """Clock and increment of the side to move; if only the other side's are given, those."""
+        """Return clock and increment of the side to move, or the other side's if only those are given."""
         white, black = (self.wtime, self.winc), (self.btime, self.binc)
         own, other = (white, black) if self.board.turn else (black, white)
         clock = own[0] if own[0] is not None else other[0]
@@ -66,9 +66,9 @@ class GoCommand:
 
 
 def parse_go(words: Sequence[str], board: chess.Board, warn: Callable[[str], None]) -> GoCommand:
-    """Return the command for a position. What makes no sense is reported to `warn`, in a few lines, and left out.
+    """Parse the words after `go`. Words that make no sense are ignored and reported to `warn`, in a few lines.
 
-    Raises PsearchError for a perft that is too deep: another depth would be another number.
+    Raises PsearchError for a perft that is too deep, since a smaller depth would give another number.
 
     >>> import chess
     >>> go = parse_go("wtime 1000 winc 10 searchmoves e2e4 d2d4 depth 3".split(), chess.Board(), print)
@@ -104,14 +104,14 @@ def parse_go(words: Sequence[str], board: chess.Board, warn: Callable[[str], Non
     if len(complaints) > _MOST_COMPLAINTS:
         warn(f"go: {len(complaints) - _MOST_COMPLAINTS:,} more words make no sense and were ignored")
     if numbers.get("perft", 0) > MAX_DEPTH:
-        raise PsearchError(f"go perft: {MAX_DEPTH} plies at most, not {numbers['perft']}; nothing is counted")
+        raise PsearchError(f"go perft: at most {MAX_DEPTH} plies, not {numbers['perft']}; nothing is counted")
     limited = numbers.keys() - {"winc", "binc", "movestogo"}
     infinite = "infinite" in flags or not (limited or flags)
     return GoCommand(board, infinite=infinite, ponder="ponder" in flags, searchmoves=tuple(moves), **numbers)
 
 
 def _take_searchmoves(rest: deque[str], board: chess.Board, complaints: list[str]) -> list[chess.Move]:
-    """Take the words behind `searchmoves`; return the moves that are legal."""
+    """Remove the words after `searchmoves` from `rest`; return the legal moves among them."""
     words: dict[str, None] = {}
     while rest and rest[0] not in _WORDS:
         words[rest.popleft()] = None
@@ -129,16 +129,16 @@ def _take_searchmoves(rest: deque[str], board: chess.Board, complaints: list[str
 
 
 class State(enum.Enum):
-    """Where a `go` stands. There is no way back."""
+    """State of a `go`. States are never left backwards."""
 
     WAITING = "waiting"
-    """in the queue: kernels are loading, or the search before it has not ended"""
+    """In the queue: kernels are loading, or an earlier search has not ended."""
     SEARCHING = "searching"
-    """under way, and the answer is held back until `stop` or `ponderhit`"""
+    """Searching; the answer is held back until `stop` or `ponderhit`."""
     MAY_ANSWER = "may answer"
-    """under way, and answered as soon as the move is known"""
+    """Searching; the answer follows as soon as the move is known."""
     ANSWERED = "answered"
-    """or given up: nothing is said about it any more"""
+    """Answered or given up: nothing more is printed about it."""
 
 
 _NEXT = {
@@ -150,52 +150,52 @@ _NEXT = {
 
 
 class Go:
-    """A `go` command and its state.
+    """A `go` command with its state.
 
-    `begin`, `start_clock`, `say` and `answer` belong to the thread that searches; `stop`, `ponderhit` and `give_up` to
-    the one that reads; the properties may be read from anywhere. `say` takes whole lines. The clock counts from
-    `start_clock`.
+    The searching thread calls `begin`, `start_clock`, `say` and `answer`; the reading thread calls `stop`, `ponderhit`
+    and `give_up`; any thread may read the properties. `say` takes whole lines. The clock runs from `start_clock`.
 
-    With `infinite` or `ponder` the answer is held back until it is released, be it before or after `begin`. A perft has
-    no answer to hold back.
+    With `infinite` or `ponder` the answer is held back until it is released, before or after `begin`. A perft is never
+    held back.
     """
 
     def __init__(self, command: GoCommand, say: Say) -> None:
         self.command = command
         self.control = SearchControl()
-        """what the search listens to"""
+        """Stop requests and clock of the search."""
         self._asked_at = time.perf_counter()
-        """or the time of the `ponderhit`: when our clock began to run"""
+        """Time when our clock began to run: that of the `go`, or of the `ponderhit`."""
         self._say = say
         self.state = State.WAITING
         self._is_held = (command.infinite or command.ponder) and command.perft is None
         self._changed = threading.Condition()
-        """guards the two fields above"""
+        """Guards `state` and `_is_held`."""
         self._speaking = threading.Lock()
-        """Held while a line goes out, taken before `_changed`: nothing follows the answer. Of its own, so that a
-        `stop` is heard while a line waits for a slow reader."""
+        """Held while a line is printed, taken before `_changed`, so that nothing follows the answer. A separate lock
+        lets `stop` work while a line waits for a slow reader."""
 
     @property
     def is_under_way(self) -> bool:
-        """Whether it was begun and is not answered yet."""
+        """Tell whether the search has begun and is not answered yet."""
         return self.state in (State.SEARCHING, State.MAY_ANSWER)
 
     @property
     def is_answered(self) -> bool:
+        """Tell whether the command was answered or given up."""
         return self.state is State.ANSWERED
 
     @property
     def is_pondering(self) -> bool:
-        """Whether it ponders, in the queue or under way: no `stop` and no `ponderhit` has come."""
+        """Tell whether it ponders, queued or searching: neither `stop` nor `ponderhit` has arrived."""
         return self.command.ponder and self._is_held and not self.is_answered
 
     def stop(self) -> None:
-        """Answer as soon as there is a move."""
+        """Stop the search; it is answered as soon as there is a move."""
         self.control.stop()
         self._release()
 
     def ponderhit(self) -> None:
-        """Make it a normal search from now on: the expected move was played. Without effect if it does not ponder."""
+        """Turn pondering into a normal search: the expected move was played. Ignored if it does not ponder."""
         if self.command.ponder:
             self._asked_at = time.perf_counter()
             self.control.ponderhit()
@@ -203,38 +203,37 @@ class Go:
                 self._release()
 
     def give_up(self) -> None:
-        """End the search without an answer. Without effect on one that is answered."""
+        """End the search without an answer, unless it is answered already."""
         with self._speaking, self._changed:
             if not self.is_answered:
                 self._enter(State.ANSWERED)
         self.control.stop()
 
     def begin(self) -> bool:
-        """Begin its turn. Returns False if it has been given up: there is nothing to do. Called once."""
+        """Begin the search; return False if it was given up meanwhile. Called once."""
         with self._changed:
             if not self.is_answered:
                 self._enter(State.SEARCHING if self._is_held else State.MAY_ANSWER)
             return not self.is_answered
 
     def start_clock(self) -> float:
-        """Count the search's time from now on, since all that it needs is there. Returns the seconds since it was asked
-        for."""
+        """Start the clock of the search, now that everything is ready; return the seconds since it was requested."""
         now = self.control.asked_at = time.perf_counter()
         return now - self._asked_at
 
     @property
     def clock_ran_s(self) -> float:
-        """Seconds that our clock has run, after a `go` that does not ponder or a `ponderhit`."""
+        """Return the seconds that our clock has run, since the `go` or the `ponderhit`."""
         return time.perf_counter() - self._asked_at
 
     def say(self, line: str) -> None:
-        """Say something about this search, unless it has been answered."""
+        """Print a line about this search, unless it is answered."""
         with self._speaking:
             if not self.is_answered:
                 self._say(line)
 
     def answer(self, line: str) -> None:
-        """Wait until the answer may be given, then give it. Only the first one is said. Not before `begin`."""
+        """Print the answer as soon as it may be given. Only the first answer is printed. Call `begin` first."""
         with self._changed:
             if self.state is State.WAITING:
                 raise AssertionError("an answer before the search has begun")
@@ -243,7 +242,7 @@ class Go:
             if self.is_answered:
                 return
             self._enter(State.ANSWERED)
-        self._say(line)  # the next `go` may follow at once: it must find this one answered
+        self._say(line)  # printed last: a `go` that follows at once must find this one answered
 
     def _release(self) -> None:
         with self._changed:
@@ -252,7 +251,7 @@ class Go:
                 self._enter(State.MAY_ANSWER)
 
     def _enter(self, state: State) -> None:
-        """The one place where the state changes; `_changed` is held."""
+        """Change the state, here only; the caller holds `_changed`."""
         if state not in _NEXT[self.state]:
             raise AssertionError(f"a `go` cannot become {state.value} when it is {self.state.value}")
         self.state = state

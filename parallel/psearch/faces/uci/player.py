@@ -1,6 +1,6 @@
-"""The UCI engine's second thread: does what takes time, one job after the other, in the order of the commands.
+"""The UCI engine's second thread, which runs slow jobs one after the other in the order of the commands.
 
-Importing this module loads neither python-chess nor numba: the thread does that when it starts.
+Importing this module loads neither python-chess nor numba; the thread does so when it starts.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _LOAD_TIMEOUT_S = 10.0
 _STOP_TIMEOUT_S = 0.5
 _QUIT_TIMEOUT_S = 5.0
 _TRACE_TIMEOUT_S = 60.0
-"""How long `close` waits for a trace that is being written."""
+"""Time for which `close` waits for a trace to be written, in seconds."""
 _QUICK_S = 0.5
-"""A load that failed within this time is tried again on the clock of a `go`."""
+"""Longest failed load that is retried on the clock of a `go`, in seconds."""
 _RESTORE_INTERVAL_S = 1.0
 _KERNELS = "loading kernels"
 
 
 class Player:
-    """Takes jobs from the thread that reads, and does them in one of its own, in order.
+    """Runs jobs from the reading thread in a thread of its own, in order.
 
-    values: the options, which the other thread may change; settling uses them as they are then, a search as they were
-    when it was asked for. The public methods are for the other thread, and return at once (`close` excepted).
+    values: the options, which the reading thread may change. Settling uses the current values, a search those at the
+    time of its command. The public methods are for the reading thread and return at once, except for `close`.
     """
 
     def __init__(self, say: Say, values: OptionValues) -> None:
@@ -51,48 +51,48 @@ class Player:
         self._notices = Notices(lambda text: say(info_string(text)))
         self._values = values
         self.latest: Go | None = None
-        """the last `go` that was submitted"""
+        """Last `go` that was submitted."""
         self._current: Go | None = None
-        """the last one that was begun"""
+        """Last `go` that was begun."""
         self._jobs: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._wake = Wake()
-        """set when there is a new job"""
+        """Set when there is a new job."""
         self._thread: threading.Thread | None = None
         self._resources: Resources | None = None
-        """None until they are there, and if they cannot be imported"""
+        """None until they are imported."""
         self._is_compiling = False
         self._progress_at = -math.inf
         self._is_loaded = threading.Event()
-        """kernels are there, or the first attempt has failed"""
+        """Set when the kernels are loaded, or the first attempt has failed."""
         self._failed_after_s: float | None = None
-        """how long it took the last attempt to fail; None: kernels are there, or not tried yet"""
+        """Seconds until the last attempt to load kernels failed; None if it did not fail."""
         self._is_closing = False
         self._breaks_off = False
         self._is_leaving = False
-        """a trace is not wanted any more"""
+        """Set when a trace is no longer waited for."""
         self._readyok_lock = threading.Lock()
         self._readyok_owed = 0
 
     def start(self) -> None:
-        """Begin to load, unless that has been done."""
+        """Start the thread, which loads the kernels first. Does nothing when called again."""
         if self._thread is None:
             self._put(self._load)
             self._thread = threading.Thread(target=self._work, name="psearch-uci", daemon=True)
             self._thread.start()
 
     def search(self, go: Go, debug: bool) -> None:
-        """Search and answer; with `debug` also say how the work was shared."""
+        """Search and answer; with `debug` also print how the work was shared."""
         self.latest = go
         self._submit(partial(self._search, go, self._values.copy(), debug))
 
     def settle(self) -> None:
-        """Make workers, table, tablebases, book and policy as the options say."""
+        """Apply the options to workers, table, tablebases, book and policy."""
         self._submit(self._settle)
 
     def ready(self) -> None:
-        """Say `readyok` when all jobs so far are done; at once while a search is under way."""
-        # Counted before looking whether a search is under way; the other thread begins one before it looks for what is
-        # owed. So one of the two sees it, and none waits for the end of a search.
+        """Print `readyok` when all jobs so far are done; at once during a search."""
+        # This thread counts first and then looks for a running search; the other begins a search and then looks at the
+        # count. So one of them sees the other, and `readyok` never waits for the end of a search.
         with self._readyok_lock:
             self._readyok_owed += 1
         if self._current is not None and self._current.is_under_way:
@@ -103,12 +103,12 @@ class Player:
             self._submit(self._say_ready)
 
     def new_game(self) -> None:
-        """Forget what was learnt, and try again what could not be had."""
+        """Forget everything learnt, and retry what has failed."""
         self._submit(self._load_again)
         self._submit_for(lambda resources: resources.new_game())
 
     def clear_hash(self) -> None:
-        """Forget what was learnt."""
+        """Forget everything learnt."""
         self._submit_for(lambda resources: resources.forget())
 
     def evaluate(self, board: chess.Board) -> None:
@@ -123,7 +123,7 @@ class Player:
         self._submit_for(run)
 
     def bench(self) -> None:
-        """Run and print what `psearch bench` does, in this process."""
+        """Run `psearch bench` in this process and print its result."""
 
         def run(resources: Resources) -> None:
             from psearch.bench import run_bench
@@ -134,8 +134,8 @@ class Player:
         self._submit_for(run)
 
     def close(self) -> None:
-        """Finish the jobs, end the workers. A search must have been stopped before; a count is broken off, a trace is
-        waited for. No worker is left; a thread that compiles may be."""
+        """Finish the jobs and end the workers. Stop a search first. A perft is broken off, a trace is waited for. No
+        worker remains, but a compiling thread may."""
         thread = self._thread
         if thread is None:
             self._wake.close()
@@ -150,7 +150,7 @@ class Player:
                     break
         if self._is_loaded.is_set():
             thread.join(_STOP_TIMEOUT_S)
-            # what was asked for is not thrown away because of a `quit`, unless the disk keeps us waiting
+            # a `quit` does not discard a trace, unless the disk is too slow
             deadline = time.monotonic() + _TRACE_TIMEOUT_S
             while self._resources is not None and self._resources.is_writing_trace:
                 self._is_leaving = time.monotonic() > deadline
@@ -159,7 +159,7 @@ class Player:
                     break
             if thread.is_alive():
                 self._breaks_off = True
-                self._close()  # it is counting, or clearing a large table
+                self._close()  # the thread counts, or clears a large table
                 thread.join(_QUIT_TIMEOUT_S)
         if not thread.is_alive():
             self._wake.close()
@@ -169,7 +169,7 @@ class Player:
         self._put(job)
 
     def _submit_for(self, job: Callable[[Resources], None]) -> None:
-        """Submit a job that needs what lasts from search to search; without that there is nothing to do."""
+        """Submit a job that needs the resources; it does nothing without them."""
         self._submit(lambda: None if self._resources is None else job(self._resources))
 
     def _put(self, job: Callable[[], object] | None) -> None:
@@ -177,7 +177,7 @@ class Player:
         self._wake.set()
 
     def _work(self) -> None:
-        """Do one job after the other. Whatever fails is reported; the conversation goes on."""
+        """Run the jobs in order. Failures are reported, and the conversation continues."""
         while (job := self._next_job()) is not None:
             try:
                 job()
@@ -185,7 +185,7 @@ class Player:
                 self._report(error)
 
     def _next_job(self) -> Callable[[], object] | None:
-        """Wait for a job; workers that die meanwhile are replaced."""
+        """Wait for a job, and replace workers that die meanwhile."""
         restored_at = -math.inf
         is_watching = True
         while True:
@@ -198,7 +198,7 @@ class Player:
             if watched is not None:
                 poll.register(watched, select.POLLIN)
             if any(descriptor == watched for descriptor, _ in poll.poll()) and self._restore():
-                # workers that die as soon as they are there are not started again and again
+                # workers that die right after their start are not restarted forever
                 is_watching = time.monotonic() > restored_at + _RESTORE_INTERVAL_S
                 restored_at = time.monotonic()
 
@@ -211,19 +211,19 @@ class Player:
             self._notices.internal_error(error)
 
     def _load(self) -> None:
-        """Load the kernels, and settle. A failure is reported once; later jobs try again."""
+        """Load the kernels and apply the options. A failure is reported once; later jobs retry."""
         since = time.monotonic()
         try:
             if self._resources is None:
                 from psearch.faces.uci.resources import Resources
 
                 self._resources = Resources(self._notices)
-                self._settle()  # what is wrong with the options is reported before kernels are compiled
+                self._settle()  # reports bad options before kernels are compiled
             seconds = self._resources.load_kernels(self._tell_progress)
             if self._is_compiling:
-                self._notices.tell(f"kernels compiled in {seconds:.0f} s, they are kept for the next start")
+                self._notices.tell(f"kernels compiled in {seconds:.0f} s and kept for the next start")
             from psearch.faces.uci import turn  # noqa: F401  # not on the clock of the first `go`
-        except Exception as error:  # whatever it is, a `go` will be answered
+        except Exception as error:  # any error: a `go` is answered nevertheless
             self._failed_after_s = time.monotonic() - since
             reason = str(error) if isinstance(error, PsearchError) else f"{type(error).__name__}: {error}"
             self._notices.fails(_KERNELS, f"cannot search: {reason}")
@@ -237,23 +237,22 @@ class Player:
         self._settle()
 
     def _tell_progress(self, text: str) -> None:
-        """Report how the compiler gets on, from time to time."""
         self._is_compiling = True
         if time.monotonic() - self._progress_at >= _PROGRESS_INTERVAL_S:
             self._progress_at = time.monotonic()
             self._notices.tell(text)
 
     def _load_again(self, most_s: float = math.inf) -> None:
-        """Try again what has failed, if that took it no longer than `most_s` the last time."""
+        """Load the kernels again if the last attempt failed within `most_s` seconds."""
         if self._failed_after_s is not None and self._failed_after_s <= most_s:
             self._load()
 
     def _settle(self, values: OptionValues | None = None) -> None:
-        """Make things as the options say, if not these then as they are now; reports what cannot be."""
+        """Apply the options (by default the current ones), and report failures."""
         if self._resources is not None:
             try:
                 self._resources.settle(values or self._values.copy())
-            except Exception as error:  # what is not settled is missed by the search, which has other ways to answer
+            except Exception as error:  # the search has other ways to answer
                 self._report(error)
 
     def _say_ready(self) -> None:
@@ -263,7 +262,7 @@ class Player:
             self._say("readyok")
 
     def _search(self, go: Go, values: OptionValues, debug: bool) -> None:
-        """Answer one `go`, whatever fails."""
+        """Answer one `go`, even if everything fails."""
         self._load_again(_QUICK_S)
         self._current = go
         if not go.begin():
@@ -276,15 +275,15 @@ class Player:
         finally:
             if go.command.perft is not None:
                 go.give_up()
-            elif not go.is_answered:  # a legal move, for a game is not to be lost for want of one
+            elif not go.is_answered:  # any legal move is better than losing the game
                 from psearch.faces.uci.turn import bestmove_line
 
-                self._notices.fails(_KERNELS + " and all else", "nothing can be searched: any legal move is played")
+                self._notices.fails(_KERNELS + " and all else", "no search is possible: playing any legal move")
                 go.answer(bestmove_line(*list(go.command.searchmoves or go.command.board.legal_moves)[:1]))
-        self._restore()  # behind the answer: it costs no thinking time
+        self._restore()  # after the answer, so that it costs no thinking time
 
     def _restore(self) -> bool:
-        """Replace lost workers, unless they are being closed; return whether anything was amiss."""
+        """Replace lost workers unless closing; return whether any were lost."""
         try:
             return not self._is_closing and self._resources is not None and self._resources.restore(self._jobs.empty)
         except Exception as error:
@@ -307,7 +306,7 @@ class Player:
             self._settle(values)
             if depth is None:
                 if Turn(go, values, debug, self._resources, self._report).run():
-                    # behind the answer: the next search has a clock that runs
+                    # after the answer, but the clock of the next search may run
                     how = {name.casefold(): values[name] for name in ("Policy", "Driver")}
                     self._resources.write_trace(board, how, lambda: self.latest is go and not self._is_leaving)
                 return

@@ -1,5 +1,4 @@
-"""What lasts from search to search: kernels, workers with their table, endgame tables, book, and what else the options
-set."""
+"""Resources that last between searches: kernels, workers with their table, endgame tables, opening book, trace file."""
 
 from __future__ import annotations
 
@@ -33,10 +32,8 @@ _TOGETHER = "Rules with a file as Policy"
 
 
 class FileOption(Generic[_T]):
-    """Holds what the path in an option leads to; `value` is None while there is no path, or none that will do.
-
-    What fails is told once and switched off, until the path changes or `retry`.
-    """
+    """Holds what the path in an option leads to; `value` is None without a usable path. A failure is reported once, and
+    switches the option off until the path changes or `retry` is called."""
 
     def __init__(
         self,
@@ -53,7 +50,7 @@ class FileOption(Generic[_T]):
         self.value: _T | None = None
 
     def settle(self, path: str, times: int = 0) -> None:
-        """Open a path that is new, or was named another number of times; what was open before is closed first."""
+        """Close the old file and open the path, if the path or the number of times it was set has changed."""
         if (path, times) != (self._path, self._times):
             self._path, self._times = path, times
             self._notices.works(self._name)
@@ -61,21 +58,21 @@ class FileOption(Generic[_T]):
             self.retry()
 
     def retry(self) -> None:
-        """Open what is not open, because it failed."""
+        """Open the path again if that failed before."""
         if self._path and self.value is None:
             try:
                 self.value = self._open(self._path)
             except PsearchError as error:
-                self._notices.fails(self._name, f"{self._name}: {error}; going on without")
+                self._notices.fails(self._name, f"{self._name}: {error}; continuing without it")
 
     def ask(self, question: Callable[[_T], _Found | None]) -> _Found | None:
-        """Return what the files say; None without them, or when they cannot say."""
+        """Return the answer of the files; None without files, without an answer, or on an error."""
         if self.value is None:
             return None
         try:
             return question(self.value)
         except PsearchError as error:
-            self._notices.fails(self._name, f"{self._name}: {error}; going on without")
+            self._notices.fails(self._name, f"{self._name}: {error}; continuing without it")
             self._switch_off()
             return None
 
@@ -86,7 +83,7 @@ class FileOption(Generic[_T]):
 
 
 def trace_path(text: str) -> Path:
-    """Return where a trace goes. Raises PsearchError if none can be written there."""
+    """Return the path of a trace. Raises PsearchError if it cannot be written."""
     path = Path(text)
     check_trace(path)
     if path.exists() and not path.is_file():
@@ -96,11 +93,10 @@ def trace_path(text: str) -> Path:
 
 
 class Resources:
-    """Kernels, workers, table, endgame tables, book and trace file. Used by one thread; only `close` may be called from
-    another, and `is_writing_trace` read.
+    """Kernels, workers, table, endgame tables, book and trace file.
 
-    Kernels come with `load_kernels`, workers with the first `settle` after that. What is without either can be asked
-    for a move of the book or of the endgame tables.
+    For one thread; another may only call `close` and read `is_writing_trace`. `load_kernels` loads the kernels, and
+    the first `settle` after that starts the workers. Book and endgame tables work without both.
     """
 
     def __init__(self, notices: Notices) -> None:
@@ -115,25 +111,24 @@ class Resources:
         self._rules = FileOption("Rules", lambda path: self._compiled(DEFAULT_POLICY, path), notices)
         self.book = FileOption("BookFile", lambda path: chess_files.Book(path), notices, lambda book: book.close())
         self.lag = LagMeter()
-        """of the game's moves"""
+        """Measures the lag of the moves of the current game."""
         self.dice = random.Random()
-        """draws book moves, and the weaker moves of a limited strength"""
+        """Draws book moves, and weaker moves at limited strength."""
 
     def load_kernels(self, progress: Progress) -> float:
-        """Load the kernels, which compiles them on the first run; the seconds that took. Raises whatever prevents it,
-        and may be tried again then."""
-        with suppress(OSError, PsearchError):  # comes back when the workers are started, and is told then
+        """Load the kernels, compiled on the first run; return the seconds it took. May be retried after any error."""
+        with suppress(OSError, PsearchError):  # fails again when the workers start, and is reported then
             prepare_launch()
         seconds = load_kernels(progress=progress)
         self.has_kernels = True
         return seconds
 
     def close(self) -> None:
-        """End the workers. What is being done fails."""
+        """End the workers. A running job fails."""
         self.searcher.close()
 
     def settle(self, values: OptionValues) -> None:
-        """Make things as the options say. What cannot be is told, once, and the next best is done."""
+        """Apply the options. A failure is reported once, and a fallback is used."""
         self._trace.settle(values["Trace"])
         self.prober.settle(values["SyzygyPath"])
         self.book.settle(values["BookFile"])
@@ -141,7 +136,7 @@ class Resources:
         if self.has_kernels:
             threads, hash_mb = values["Threads"], values["Hash"]
             policy = values["Policy"]
-            times = values.times("Policy", "Rules")  # they may be one file
+            times = values.times("Policy", "Rules")  # both may be the same file
             self._policy.settle("" if policy in POLICY_NAMES else policy, times)
             self._rules.settle(values["Rules"], times)
             own = self._own(policy)
@@ -149,25 +144,24 @@ class Resources:
             self.searcher.settle(Size(threads, hash_mb, self._trace.value is not None, kernels=kernels))
 
     def _open_tables(self, path: str) -> chess_files.RootProber:
-        """Return endgame tables; what is wrong with some of them is reported. Raises PsearchError for none."""
+        """Return the endgame tables, and report unusable ones. Raises PsearchError if there are none."""
         prober = chess_files.RootProber(path)
         for problem in prober.problems:
             self._notices.tell(f"SyzygyPath: {problem}")
         return prober
 
     def _compiled(self, policy: str, with_: str) -> Own:
-        """Return the kernels of a file, compiled. Raises PsearchError."""
+        """Return the compiled kernels of a file. Raises PsearchError."""
         kernels = kernels_of(policy, with_)
         load_kernels(kernels.group(SEARCH), progress=self._notices.tell)
         return Own(policy, with_, kernels)
 
     def _own(self, policy: str) -> Own | None:
-        """The kernels of the files of Policy and Rules, which have to be the same file if there are both. policy: what
-        Policy says."""
+        """Return the kernels of the files of Policy and Rules, which must be the same file. policy: value of Policy."""
         own, rules = self._policy.value, self._rules.value
         if own is not None and rules is not None and own.kernels.file != rules.kernels.file:
             self._notices.fails(
-                _TOGETHER, "Rules: with a file as Policy, put both into one file; going on without Rules"
+                _TOGETHER, "Rules: with a file as Policy, put both into one file; continuing without Rules"
             )
             return own
         self._notices.works(_TOGETHER)
@@ -176,12 +170,11 @@ class Resources:
         return rules._replace(policy=policy if policy in POLICY_NAMES or own is not None else DEFAULT_POLICY)
 
     def search_options(self, values: OptionValues) -> SearchOptions:
-        """Return how to search, with the files that could be read."""
+        """Return the options of a search, with the files that could be read."""
         return values.search_options(self._network.value or ("", ""), self._own(values["Policy"]))
 
     def restore(self, may_wait: Callable[[], bool]) -> bool:
-        """Start new workers for those that are lost or late: now, and not on the clock of the next move, as long as
-        there is time for that. Whether any were."""
+        """Replace lost or late workers while `may_wait`, so not on the clock. Return whether there were any."""
         notes = self.searcher.restore(may_wait)
         for text in notes:
             self.note(text)
@@ -189,18 +182,18 @@ class Resources:
 
     @property
     def watched(self) -> int | None:
-        """A descriptor that is readable when workers want to be restored; None while there are no processes."""
+        """Return a descriptor that is readable when workers need to be replaced; None without processes."""
         return self.searcher.supervisor.pool.fileno() if self.searcher.are_there else None
 
     def note(self, text: str) -> None:
-        """Tell what happened to workers; each once, as long as no processes can be had."""
+        """Report what happened to workers; each text only once while no processes can be started."""
         if self.searcher.are_there and self.searcher.supervisor.pool.are_processes:
             self._notices.tell(text)
         else:
             self._notices.fails(text, text)
 
     def new_game(self) -> None:
-        """Forget what was learnt, and try again what could not be had."""
+        """Forget everything learnt, and retry what has failed."""
         for option in (self.prober, self.book, self._trace, self._policy, self._rules):
             option.retry()
         if self.has_kernels:
@@ -209,17 +202,16 @@ class Resources:
         self.lag = LagMeter()
 
     def forget(self) -> None:
-        """Forget what was learnt."""
+        """Forget everything learnt."""
         if self.searcher.are_there:
             self.searcher.supervisor.forget()
 
     def write_trace(self, board: chess.Board, how: Mapping[str, str], is_wanted: Callable[[], bool]) -> None:
-        """Write the trace of the last search, of this position, if there is to be one, as long as `is_wanted`. how:
-        what else the file says of it. A failure is told once."""
+        """Write the trace of the last search, if requested, while `is_wanted`. how: further facts for the file."""
         path = self._trace.value
         if path is None or not self.searcher.are_there:
             return
-        self.searcher.supervisor.settle()  # no worker writes to the logs any more
+        self.searcher.supervisor.settle()  # from here on no worker writes to the logs
         recorder = self.searcher.supervisor.recorder
         if recorder is None:
             return
@@ -235,6 +227,6 @@ class Resources:
             self._notices.works(_WRITING)
             lost = sum(recorder.dropped.values())
             if lost:
-                self._notices.tell(f"Trace: not complete, {lost:,} events found no room")
+                self._notices.tell(f"Trace: incomplete, {lost:,} events did not fit")
         finally:
             self.is_writing_trace = False

@@ -1,7 +1,7 @@
-"""Playing below full strength: fewer nodes, and now and then not the best move.
+"""Limits the playing strength: fewer nodes, and sometimes not the best move.
 
-The Elo numbers are those of games against Stockfish at its limited strengths (docs/guides/uci.md); measured again and
-fitted by bench/match/fit_strength.py. Nothing here depends on the clock, so neither does the strength.
+The Elo numbers come from games against Stockfish at its limited strengths (docs/guides/uci.md), fitted by
+bench/match/fit_strength.py. Strength does not depend on the clock.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class Level(NamedTuple):
-    """What a strength is made of."""
+    """Parameters of one strength."""
 
     elo: int
     nodes: int
-    """nodes that a move may cost"""
+    """Nodes per move."""
     noise_cp: int
-    """A move that is worse by this many centipawns is chosen about a third as often as the best; 0: always the best."""
+    """A move worse by this many centipawns is chosen about a third as often as the best one; 0: always the best."""
 
 
 LEVELS = (
@@ -34,15 +34,15 @@ LEVELS = (
     Level(1850, 2250, 35),
     Level(2100, 11_000, 0),
 )
-"""Measured; 1850 and 2100 stand on a line through several that were, and 2100 came out at 2149 (docs/guides/uci.md).
-Between two of them the noise is interpolated, and the logarithm of the nodes."""
+"""Measured levels. 1850 and 2100 lie on a line through several measured ones; 2100 played at 2149 (docs/guides/uci.md).
+Between two levels, noise and the logarithm of the nodes are interpolated."""
 MIN_ELO, MAX_ELO = LEVELS[0].elo, LEVELS[-1].elo
 MOST_LINES = 4
 _MATE_CP = 10_000
 
 
 def _between(elo: int, values: Sequence[float]) -> float:
-    """Interpolate between values that belong to the levels."""
+    """Interpolate `values`, one per level, at an Elo number."""
     for (low, high), (at_low, at_high) in zip(itertools.pairwise(LEVELS), itertools.pairwise(values), strict=True):
         if elo <= high.elo:
             share = (elo - low.elo) / (high.elo - low.elo)
@@ -51,18 +51,17 @@ def _between(elo: int, values: Sequence[float]) -> float:
 
 
 def node_limit(elo: int) -> int:
-    """Return nodes that a move may cost at this level, MIN_ELO to MAX_ELO."""
+    """Return the nodes per move at a strength from MIN_ELO to MAX_ELO."""
     return round(math.exp(_between(elo, [math.log(level.nodes) for level in LEVELS])))
 
 
 def noise_cp(elo: int) -> float:
-    """Return how far, in centipawns, a move may be worse and still be chosen about a third as often as the best."""
+    """Return how many centipawns worse a move is that is chosen about a third as often as the best one."""
     return _between(elo, [level.noise_cp for level in LEVELS])
 
 
 def choose_line(lines: Sequence[Info], elo: int, dice: random.Random) -> Info:
-    """Return one of the best lines by chance, the better the likelier; the first when it mates or the level is the
-    highest."""
+    """Draw a line, the better the likelier; return the first one if it mates or the level is the highest."""
     noise = noise_cp(elo)
     mate = lines[0].score.relative.mate()
     if noise == 0 or len(lines) < 2 or (mate is not None and mate > 0):

@@ -1,5 +1,4 @@
-"""One search, from the beginning of a `go` to its answer, with the wording of all lines on the way; and what the engine
-does for people at a keyboard: perft, the static evaluation."""
+"""Runs one search from the `go` to its answer, and formats all its lines; also perft and the static evaluation."""
 
 from __future__ import annotations
 
@@ -30,18 +29,18 @@ from psearch_core.chess.chess_entries import PERFT
 
 _LIVE_FROM_S = 3.0
 _LIVE_INTERVAL_S = 1.0
-"""The protocol wants the root move that is being searched, after the first seconds, and counters about every second."""
+"""The protocol wants the current root move and counters every second, after the first seconds."""
 _PONDER_BONUS = 1.25
-"""More time for a move when the opponent's time is used too."""
+"""Factor on the time of a move when the engine also ponders on the opponent's time."""
 _PATIENCE_S = 0.004
-"""How long workers may take to stop before the answer is given without them."""
+"""Time for workers to stop before the answer is given without them, in seconds."""
 
 
 class Turn:
-    """Finds a move for a `go` and answers with it; the `Go` keeps whether that has been done.
+    """Finds a move for a `go` and answers with it. The position must have a legal move.
 
-    The position has a legal move. values: the options at the time of the command; debug: also print how the work was
-    shared; report: is told of what should not happen.
+    values: the options at the time of the command; debug: also print how the work was shared; report: takes unexpected
+    errors.
     """
 
     def __init__(
@@ -61,13 +60,13 @@ class Turn:
         self.probe: RootProbe | None = None
         self.latest: Info | None = None
         self.waited_s = go.start_clock()
-        """for kernels and workers: no thinking time, but the clock of a game has run meanwhile"""
+        """Seconds spent waiting for kernels and workers, while the game clock ran."""
 
     def run(self) -> bool:
-        """Answer with a move of the book, or search. Whether a search was run to its end: it can be traced then.
+        """Answer with a book move, or search. Return whether the workers completed a search, which can be traced then.
 
-        Whatever fails, the answer is the best that is left: the latest line, that of a search in this process, the
-        tables' move; there is none when nothing could be searched.
+        After a failure the answer is the latest line, or that of a search in this process, or a move of the endgame
+        tables; there is no answer without any of them.
         """
         resources, command, move = self.resources, self.command, None
         if self.values["OwnBook"] and self.plays and not (command.infinite or command.searchmoves or command.mate):
@@ -93,7 +92,6 @@ class Turn:
         return False
 
     def _request(self) -> SearchRequest:
-        """What is to be searched, on the clock of the command."""
         command = self.command
         root_moves = self._root_moves()
         self.go.control.clock = self._time_manager(len(root_moves or list(islice(self.board.legal_moves, 2))))
@@ -117,7 +115,7 @@ class Turn:
         )
 
     def _root_moves(self) -> list[chess.Move] | None:
-        """The GUI's choice, and among those the ones that the tablebases call best. None: all."""
+        """Return the best moves by the endgame tables among those of `searchmoves`; None for all moves."""
         wanted = list(self.command.searchmoves) or None
         if self.probe is None:
             return wanted
@@ -125,7 +123,7 @@ class Turn:
         return best or wanted
 
     def _time_manager(self, moves: int) -> TimeManager:
-        """The clock for a choice among so many moves; two stand for all numbers above."""
+        """Return the time manager. moves: number of root moves, at most 2."""
         command = self.command
         overhead_s = self.values["Move Overhead"] / 1000
         clock_ms, increment_ms = command.own_ms
@@ -140,7 +138,7 @@ class Turn:
         return time_manager(clock, fixed, moves, overhead_s, stretch, pondering=command.ponder)
 
     def _report(self, info: Info) -> None:
-        """Show a report of the search, or from time to time how it goes on."""
+        """Print a report of the search: a line, or live counters."""
         if info.multipv == 1 and info.pv:
             self.latest = info
         if not info.is_live:
@@ -151,7 +149,7 @@ class Turn:
                 self.go.say(statistics_line(info))
 
     def _show(self, lines: Sequence[Info]) -> None:
-        """Show the lines that are wanted. What goes wrong is reported: it shall not end the search."""
+        """Print the requested lines. Errors are reported, and do not end the search."""
         hits, tables = (0, None) if self.probe is None else (self.probe.hits, self.probe.wdl)
         try:
             for info in lines:
@@ -163,11 +161,10 @@ class Turn:
             self.report(error)
 
     def _finish(self, search: Callable[[], Result]) -> bool:
-        """Search, print the last lines and answer. What fails is reported; then there is no answer, and False is
-        returned."""
+        """Search, print the last lines, answer and return True; after a failure report it and return False."""
         try:
             result = search()
-        except Exception as error:  # whatever it is: a game is not to be lost for it
+        except Exception as error:  # no error should lose a game
             self.report(error)
             return False
         self._show(result.lines)
@@ -186,7 +183,7 @@ class Turn:
 
 
 def info_line(info: Info, tbhits: int = 0, wdl: Wdl | None = None) -> str:
-    """Return an `info` line of the protocol. Scores are for the side to move; a mate counts moves."""
+    """Return an `info` line. Scores are for the side to move; mates are in moves."""
     relative = info.score.relative
     mate = relative.mate()
     score = f"cp {relative.score()}" if mate is None else f"mate {mate}"
@@ -228,17 +225,13 @@ def statistics_line(info: Info) -> str:
 
 
 def bestmove_line(*moves: chess.Move) -> str:
-    """Return the answer to a `go`. moves: the best one and the reply that is expected, if any; none where there is no
-    legal one. Castling is as in the moves."""
+    """Return the answer to a `go`. moves: the best move and the expected reply, if any; none without a legal move."""
     return "bestmove " + (" ponder ".join(uci_line(moves)) or "(none)")
 
 
 def shown_wdl(board: chess.Board, info: Info, tablebases: int | None) -> Wdl:
-    """Return win, draw and loss in thousandths for `info ... wdl`. tablebases: what they say, WIN to LOSS, if they were
-    asked.
-
-    A mate in sight is certain, and so is what tablebases say; else the model has the word.
-    """
+    """Return win, draw and loss in thousandths for `info ... wdl`, from the endgame tables or else from the model.
+    tablebases: their result, WIN to LOSS, if they were probed. A mate score is certain, too."""
     score = info.score.relative
     if tablebases is None or score.is_mate():
         return wdl_of_score(score, board)
@@ -248,10 +241,8 @@ def shown_wdl(board: chess.Board, info: Info, tablebases: int | None) -> Wdl:
 def count_moves(
     board: chess.Board, depth: int, threads: int, progress: Callable[[str], None], is_stopped: Callable[[], bool]
 ) -> str:
-    """Run a perft; the lines that `go perft` prints. Raises PsearchError when it is stopped.
-
-    progress: gets lines while its kernels are compiled, the first time on a machine; that does not count as its time.
-    """
+    """Run a perft and return the lines that `go perft` prints. progress: takes lines while kernels are compiled, which
+    is not timed. Raises PsearchError when it is stopped."""
     load_kernels(PERFT, progress=progress)
     counts, seconds = count_leaves(board, depth, threads, is_stopped)
     lines = sorted(f"{board.uci(move)}: {nodes}" for move, nodes in counts.items())
@@ -260,7 +251,7 @@ def count_moves(
 
 
 def evaluation_line(supervisor: Supervisor, board: chess.Board, options: SearchOptions) -> str:
-    """Write the line that `eval` prints. Raises PsearchError."""
+    """Return the line that `eval` prints. Raises PsearchError."""
     by_network = bool(options.rules.network)
     supervisor.arena.use_network(options.read_network(), by_network)
     value = static_evaluation(supervisor.arena.tables, board, by_network)

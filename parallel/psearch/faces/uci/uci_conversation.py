@@ -1,10 +1,9 @@
-"""The UCI engine's conversation: the thread that reads commands, answers at once what can be, and leaves the rest to a
-second one.
+"""The UCI conversation: the thread that reads commands, answers quick ones and passes the others to a second thread.
 
-This thread imports nothing heavy, so `uciok` comes before python-chess or numba are loaded; the second (`player.py`)
-loads the kernels and does what takes time. `isready`, `stop`, `ponderhit` and `quit` are answered while it searches.
-The way of a `go`: `Uci._go`, `parse_go`, `Player.search`, in the second thread `Turn.run` and `Supervisor.search`;
-and back: `Turn`, `Go.answer`.
+This thread imports nothing heavy, so `uciok` appears before python-chess or numba are loaded. The second thread
+(`player.py`) loads the kernels and searches; meanwhile `isready`, `stop`, `ponderhit` and `quit` are still answered.
+A `go` passes through `Uci._go`, `parse_go`, `Player.search`, and in the second thread `Turn.run`, `Supervisor.search`
+and `Go.answer`.
 """
 
 from __future__ import annotations
@@ -29,36 +28,35 @@ if TYPE_CHECKING:
     import chess
 
 _SETTLED_AT_ONCE = ("Threads", "Hash", "SyzygyPath", "BookFile", "Trace", "Policy", "Rules")
-"""Options that take time to settle, or may be refused by the system: at once, and not before the next `go`."""
+"""Options that are applied at once, not at the next `go`: they take time, or the system may refuse them."""
 _VALUE = re.compile(r"(?:^|[ \t])value(?:[ \t]|$)")
 _BLANK = " \t\r\v\f\n"
-"""What may stand before and behind the value of an option; within, it is part of the value."""
+"""Characters stripped from both ends of an option's value; inside it they are kept."""
 HELP = """\
-psearch speaks UCI, the protocol of chess programs. By hand, for example:
+psearch speaks UCI, the protocol of chess programs. You can type commands, too:
 
   position startpos moves e2e4 e7e5      or: position fen FEN [moves ...]
-  go movetime 3000                       think for three seconds, then answer
+  go movetime 3000                       search for three seconds, then answer
 
 go takes   depth N, nodes N, mate N, movetime MS, infinite, searchmoves MOVES,
            wtime btime winc binc MS, movestogo N, ponder, perft N
 stop       answer now
 setoption  setoption name Threads value 2; `uci` lists all options
-isready    answered when all so far is done
+isready    print readyok when all earlier commands are done
 ucinewgame forget the last game
-d          the position on a board
-eval       its static evaluation
-bench      the fixed search that identifies the program's behaviour
-debug on   say more about how the work is shared
-quit       the end
+d          draw the position
+eval       print the static evaluation of the position
+bench      search fixed positions; the number of nodes identifies this version
+debug on   print more about how the work is shared
+quit       end the program
 
-Scores are in centipawns for the side to move. `psearch --help`, in a shell,
-tells what else there is: searches with a live display, games, test suites."""
-"""What `help` prints: one screen for somebody at a keyboard."""
+Scores are in centipawns for the side to move. For searches with a live display,
+games and test suites, run `psearch --help` in a shell."""
+"""Output of `help`: one screen for a user who types commands."""
 
 
 class CurrentPosition:
-    """Holds the position that the next `go` searches: the initial one until another is set up, none where that was
-    refused."""
+    """Holds the position that the next `go` searches: at first the initial one; none after a refused `position`."""
 
     def __init__(self) -> None:
         self._base: tuple[object, ...] = ()
@@ -67,10 +65,8 @@ class CurrentPosition:
         self._is_refused = False
 
     def set_up(self, words: Sequence[str], chess960: bool) -> None:
-        """Obey a `position` command. Raises PsearchError; there is no position then.
-
-        Only the new moves are played if it goes on from the last good one: games are sent whole, move after move.
-        """
+        """Carry out a `position` command. Raises PsearchError; there is no position then. Clients send the whole game
+        at each move, so only new moves are played if it continues the last good position."""
         from psearch.text.fen import parse_position
         from psearch.text.moves import parse_move
 
@@ -91,8 +87,7 @@ class CurrentPosition:
         self._is_refused = False
 
     def board(self, chess960: bool) -> chess.Board:
-        """Return a copy, with the moves of the game so far; after a refusal a board without pieces, for an answer would
-        be one for another position. Castling is written as king takes rook if `chess960`."""
+        """Return a copy of the board with its moves; without pieces if the last position was refused."""
         import chess
 
         if self._is_refused:
@@ -106,13 +101,13 @@ class CurrentPosition:
 
 
 class Uci:
-    """One conversation. `say` takes whole lines, without the end of the last one, from two threads."""
+    """Conversation with one client. say: prints whole lines, given without the last newline; called by two threads."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self._notices = Notices(lambda text: say(info_string(text)))
         self.complain = self._notices.tell
-        """says something about the input"""
+        """Reports a problem of the input."""
         self._values = OptionValues(files=os.environ.get(NO_FILES, "0") in ("", "0"))
         self._debug = False
         self._position = CurrentPosition()
@@ -136,10 +131,8 @@ class Uci:
         }
 
     def run(self, lines: Iterable[str]) -> None:
-        """Obey commands until `quit` or the end of the input. No worker is left; a thread that compiles may be.
-
-        Whatever fails is reported; the conversation goes on.
-        """
+        """Carry out commands until `quit` or the end of the input. Failures are reported, and the next command is read.
+        No worker remains at the end, but a compiling thread may."""
         try:
             for line in lines:
                 try:
@@ -152,7 +145,7 @@ class Uci:
             self._player.close()
 
     def _obey(self, line: str) -> bool:
-        """Obey one command; return False for `quit`. Unknown words before it are passed over, as UCI demands."""
+        """Carry out one command; return False for `quit`. Unknown words before it are ignored, as UCI demands."""
         words = line.split()
         begin = 0
         while begin < len(words) and words[begin] not in self._commands and words[begin] not in ("quit", "setoption"):
@@ -186,7 +179,7 @@ class Uci:
             self._debug = words == ["on"]
 
     def _setoption(self, text: str) -> None:
-        """`name N value V`: the value as it was written, for names of files may hold blanks of any kind."""
+        """Carry out `setoption name N value V`. The value is kept verbatim: file names may contain any blanks."""
         words = text.split(maxsplit=1)
         if not words or words[0] != "name":
             self.complain("setoption: `name` is missing")
@@ -205,7 +198,7 @@ class Uci:
     def _set_position(self, words: list[str]) -> None:
         try:
             self._position.set_up(words, self._values["UCI_Chess960"])
-            self._player.start()  # a GUI has said `uci` long ago; somebody at a keyboard goes straight on to `go`
+            self._player.start()  # a user who types may skip `uci`
         except PsearchError as error:
             self.complain(f"position: {error}; until a good one comes, go is answered with bestmove 0000")
 
@@ -215,15 +208,15 @@ class Uci:
         except PsearchError as error:
             self.complain(str(error))
             return
-        # after a stop the next go may come before the answer (polyglot does that): it waits for its turn
+        # after a stop the next go may precede the answer (polyglot does that); it is queued
         running = self._player.latest
         if running is not None and not running.is_answered:
             if running.is_pondering:
-                # python-chess may forget its ponder search without a stop, and expects one answer only
+                # python-chess may abandon a ponder search without a stop, and expects one answer only
                 running.give_up()
-                self.complain("the ponder search is given up: another go has come")
+                self.complain("the ponder search was given up for the next go")
             elif not running.control.is_stopped:
-                self.complain("a search is running already: go was ignored")
+                self.complain("a search is already running: go was ignored")
                 return
         self._player.search(Go(command, self._say), self._debug)
 
@@ -243,10 +236,8 @@ class Uci:
 
 
 def run_uci(is_over: Callable[[], bool] = lambda: False) -> None:
-    """Talk UCI on stdin and stdout, until `quit`, the end of the input, or a signal after which `is_over()`.
-
-    Raises OSError when stdout is closed, or nobody reads it any more.
-    """
+    """Speak UCI on stdin and stdout until `quit`, the end of the input, or a signal that makes `is_over()` true. Raises
+    OSError when stdout is closed or no longer read."""
     if sys.stdin is None:
         return
     if not hasattr(sys.stdout, "fileno"):

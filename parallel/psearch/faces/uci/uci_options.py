@@ -1,7 +1,6 @@
-"""The options that the UCI engine declares, those of every engine and its own, and what they are set to.
+"""The options of the UCI engine (docs/guides/uci.md), and their values.
 
-Each does something; see docs/guides/uci.md. Nothing here imports python-chess or numba: the list is printed before
-anything heavy is loaded.
+This module imports neither python-chess nor numba, because the list is printed before anything heavy is loaded.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ MAX_OVERHEAD_MS = 5000
 
 
 def pruning_words(mode: str, parameters: str) -> str:
-    """Put the two options for pruning together as one text, which `parse_pruning` reads.
+    """Combine the two options for pruning into one text for `parse_pruning`.
 
     >>> pruning_words("sound", "lmr=0, lmp_base=4")
     'sound,lmr=0,lmp_base=4'
@@ -44,11 +43,9 @@ def pruning_words(mode: str, parameters: str) -> str:
 
 
 def _check_parameters(text: str) -> None:
-    """Raise ValueError for parameters that are wrong, in whatever mode."""
+    """Raise ValueError for parameters that are wrong in every mode."""
     if text:
-        from psearch_core.records.pruning_record import (
-            parse_pruning,  # brings numpy, which most conversations do without here
-        )
+        from psearch_core.records.pruning_record import parse_pruning  # imports numpy, which is slow
 
         parse_pruning(pruning_words(DEFAULT_PRUNING, text))
 
@@ -75,22 +72,21 @@ OPTIONS = (
 )
 
 NO_FILES = "PSEARCH_NO_FILES"
-"""Variable of the environment: if it is set, and not to 0, no option names a file. For engines that anybody may speak
-to."""
+"""Environment variable: if set, and not to 0, no option may name a file. Meant for engines that strangers may use."""
 
 _BY_KEY = {option.key: option for option in OPTIONS}
 
 
 @dataclass
 class OptionValues:
-    """Keeps what the options are set to. With `files` False those that name files stay empty."""
+    """Values of the options. files: False to keep the options that name files empty."""
 
     files: bool = True
     _values: dict[str, Value] = field(default_factory=lambda: {option.name: option.default for option in OPTIONS})
     _times: Counter[str] = field(default_factory=Counter)
 
     def set(self, name: str, text: str) -> Option:
-        """Set an option as a GUI says it. Raises ValueError with a line for the user: what is wrong, and what stays."""
+        """Set an option from the text of a GUI. Raises ValueError, whose message names the error and the value kept."""
         option = _BY_KEY.get(" ".join(name.split()).casefold())
         if option is None:
             raise ValueError(f"no option is called {quoted(name)}")
@@ -108,16 +104,16 @@ class OptionValues:
         return option
 
     def declared(self) -> list[Option]:
-        """Return the options that do something, in order."""
+        """Return the options to declare, in order."""
         return [option for option in OPTIONS if self.files or not option.is_path]
 
     def copy(self) -> OptionValues:
-        """Return them as they are now; later changes do not show."""
+        """Return a copy, which later changes do not affect."""
         return OptionValues(self.files, dict(self._values), Counter(self._times))
 
     def search_options(self, network: tuple[str, str] = ("", ""), own: Own | None = None) -> SearchOptions:
-        """Return how to search. network: the path of a file that has been read, and its digest; own: the kernels of
-        files, which have been compiled. Without them such a policy is the default one, and there are no rules."""
+        """Return the options of a search. network: path and digest of the network file, if one was read; own: compiled
+        kernels of files, without which a file as policy is replaced by the default, and rules are ignored."""
         from psearch.options import SearchOptions
 
         values: dict[str, Any] = {option.field: self._values[option.name] for option in _OF_SEARCH}
@@ -130,9 +126,9 @@ class OptionValues:
         return SearchOptions(**values)
 
     def times(self, *names: str) -> int:
-        """Return how often these options were set: a file that is named again may have been edited."""
+        """Return how often the options were set: a file that is set again may have changed."""
         return sum(self._times[name] for name in names)
 
     def __getitem__(self, name: str) -> Any:
-        """Return the value of an option, of the type of its kind."""
+        """Return the value of an option."""
         return self._values[name]

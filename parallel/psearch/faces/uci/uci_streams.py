@@ -1,4 +1,4 @@
-"""Standard input and output of the engine, which nothing that the other end does can hang; `info string` lines."""
+"""Standard input and output of the engine, which a slow or silent client cannot hang; `info string` lines."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from contextlib import suppress
 from psearch.text.values import escaped
 
 LONGEST_LINE = 1 << 18
-"""Bytes: twice what the longest possible game takes."""
+"""Longest line that is read, in bytes: twice the length of the longest possible game."""
 _READ = 1 << 16
 _WRITE = select.PIPE_BUF
-"""Bytes that can be written at once wherever `poll` finds room."""
+"""Most bytes that a write can take without blocking once `poll` reports room."""
 _PATIENCE_S = 1.0
-"""How long, once the engine is to end, it waits for room for its last lines."""
+"""Time that the ending engine waits for the client to read its last lines, in seconds."""
 _LOOK_S = 0.1
 Say = Callable[[str], None]
-"""Prints whole lines, given without the last line's end; may be called from any thread."""
+"""Prints whole lines, given without the last newline. May be called from any thread."""
 _LONGEST = 1000
-"""Characters of an `info string`."""
+"""Longest text of an `info string`, in characters."""
 NO_POSITION = "there is no position: the last one was refused"
 
 
 def info_string(text: str) -> str:
-    """Write the text as one line of the protocol, whatever it holds.
+    """Return any text as one `info string` line.
 
     >>> info_string("no file a\\rbestmove e2e4")
     'info string no file a\\\\rbestmove e2e4'
@@ -39,10 +39,10 @@ def info_string(text: str) -> str:
 
 
 class Streams:
-    """Lines in and out, and signals; a context manager. Only in the main thread signals end the wait for a line.
+    """Reads and writes lines; a context manager. In the main thread signals end the wait for a line.
 
-    stdin, stdout: descriptors; is_over: whether a signal has asked for the end. `say` is for any thread, `lines` for
-    one.
+    stdin, stdout: descriptors; is_over: tells whether a signal has asked for the end. Any thread may call `say`, one
+    thread `lines`.
     """
 
     def __init__(self, stdin: int, stdout: int, is_over: Callable[[], bool]) -> None:
@@ -51,27 +51,27 @@ class Streams:
         self._is_over = is_over
         self._over_since: float | None = None
         self._failure: OSError | None = None
-        """of the output: nobody is left to answer"""
+        """Error of the output, after which nothing is written."""
         self._writing = threading.Lock()
         self._woken, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._former_wakeup: int | None = None
 
     def __enter__(self) -> Streams:
         if threading.current_thread() is threading.main_thread():
-            # A signal that arrives just before `poll` would otherwise be seen at the next line only
+            # otherwise a signal just before `poll` would be noticed only at the next line
             self._former_wakeup = signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         return self
 
     def __exit__(self, *exception: object) -> None:
         if self._former_wakeup is not None:
             signal.set_wakeup_fd(self._former_wakeup)
-        # the pipe stays: another thread may be about to write
+        # the pipe stays open: another thread may be about to write
 
     def lines(self, complain: Callable[[str], None]) -> Iterator[str]:
-        """Yield lines as they come, whatever bytes they hold, until the end of the input or a signal.
+        """Yield lines until the end of the input or a signal.
 
-        Bytes that are no text of this system are kept as in file names (`os.fsdecode`). A line that is too long is
-        left out, and reported to `complain`. Raises OSError when the output cannot be written any more.
+        Undecodable bytes are kept as in file names (`os.fsdecode`). Lines that are too long are skipped and reported to
+        `complain`. Raises OSError when the output can no longer be written.
         """
         rest = b""
         is_too_long = False
@@ -93,7 +93,7 @@ class Streams:
             yield os.fsdecode(rest)
 
     def _read(self) -> bytes | None:
-        """What has come, as soon as there is any; None when there will be no more."""
+        """Wait for input and return it; None at its end."""
         poll = select.poll()
         poll.register(self._stdin, select.POLLIN)
         poll.register(self._woken, select.POLLIN)
@@ -105,12 +105,12 @@ class Streams:
             elif self._stdin in ready:
                 try:
                     return os.read(self._stdin, _READ) or None
-                except BlockingIOError:  # another process reads there, too
+                except BlockingIOError:  # another process has read it
                     continue
         return None
 
     def _must_end(self) -> bool:
-        """Whether a signal has come. Raises OSError when the output is gone."""
+        """Tell whether a signal has asked for the end. Raises OSError when the output has failed."""
         if self._is_over():
             return True
         if self._failure is not None:
@@ -118,7 +118,7 @@ class Streams:
         return False
 
     def say(self, text: str) -> None:
-        """Write whole lines, given without the last line's end. When that fails, `lines` ends with the error."""
+        """Write whole lines, given without the last newline. After a failure `lines` raises the error."""
         with self._writing:
             if self._failure is not None:
                 return

@@ -1,8 +1,8 @@
-"""`psearch serve`: a page on this machine that shows a search (docs/guides/web.md). Everything goes through
-`psearch.AsyncEngine`, `psearch.analyse_many` and `psearch.games`; there is no chess engine in here.
+"""`psearch serve`: a local web page that shows a search (docs/guides/web.md). It searches only through
+`psearch.AsyncEngine`, `psearch.analyse_many` and `psearch.games`.
 
-Begin with `server`: it listens, hands out the files of static/ to its own page, and has a WebSocket for each. `page` is
-one that is open, and all of them. Its `connection` passes `messages` to its parts: `game_board`, with the `game_tree`
-on it, `analysing`, `playing`, `reviewing`, and `watching_tabs` for workers and laboratory. All pages share one engine,
+Start reading at `server`, which serves the files of static/ and a WebSocket for each page. `page` is one open page, and
+the set of all. Its `connection` passes `messages` to its parts: `game_board` with its `game_tree`, `analysing`,
+`playing`, `reviewing`, and `watching_tabs` for the tabs Workers and Laboratory. All pages share one engine,
 `shared_engine`.
 """

@@ -1,4 +1,4 @@
-"""The analysis of what stands on the board, shown while it goes on."""
+"""Analyses the position on the board, and shows the lines live."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from psearch.text.wdl import material
 
 MOST_LINES = 10
 _MOST_PLIES = 24
-"""of a line that are shown"""
+"""Most plies of a line that are shown."""
 PAGE_SETTINGS = [option for option in SEARCH_SETTINGS if Face.PAGE in option.faces]
 
 
 class Analyst:
-    """Runs the analysis of one page, and knows how it searches and what it has found."""
+    """Runs the analysis of one page; keeps its settings and its latest lines."""
 
     def __init__(self, page: Connection, board: GameBoard, match: Match) -> None:
         self._page, self._game, self._match = page, board, match
@@ -33,15 +33,15 @@ class Analyst:
         self._multipv = 3
         self._settings: dict[str, Any] = {option.field: option.default for option in PAGE_SETTINGS}
         self._state = "off"
-        """`off`, or what `WantedAnalysis.tell` was told"""
+        """`off`, or the latest state from `WantedAnalysis.tell`."""
         self._reason = ""
         self._node = -1
-        """the number of the node that is searched"""
+        """Number of the node that is searched."""
         self._board = chess.Board()
         self._latest: dict[str, Any] = {}
-        """what the page was shown"""
+        """Latest lines sent to the page."""
         self._words: dict[tuple[chess.Move, ...], list[str]] = {}
-        """lines of the latest picture in SAN: most stay as they are from one picture to the next"""
+        """SAN of the latest lines, kept because most lines do not change between updates."""
         page.handlers |= {
             "analysis.start": self._begin,
             "analysis.stop": lambda payload: self.stop(),
@@ -50,7 +50,7 @@ class Analyst:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return what a page is told that has just been opened."""
+        """Return the state for a page that was just opened."""
         return {**self._state_facts, "lines": self._latest}
 
     @property
@@ -59,22 +59,22 @@ class Analyst:
         return {**state, "multipv": self._multipv, **self._settings}
 
     def _begin(self, payload: Payload) -> None:
-        """Search what stands on the board, unless a game is played."""
+        """Search the position on the board. Raises PsearchError during a game."""
         self._match.check_may_change()
         self.start()
 
     def _configure(self, payload: Payload) -> None:
-        """Set how to search: `multipv`, the number of lines to show, and every setting of `PAGE_SETTINGS`."""
+        """Change `multipv` (the number of lines) and all settings of `PAGE_SETTINGS`."""
         multipv = whole_of(payload, "multipv", 1, MOST_LINES)
         settings = {option.field: setting_of(payload, option) for option in PAGE_SETTINGS}
-        Settings.of(**settings)  # raises for settings that do not go together
+        Settings.of(**settings)  # raises PsearchError for settings that cannot be combined
         self._multipv, self._settings = multipv, settings
         self._page.send("analysis.state", self._state_facts)
         if self.is_on:
             self.start()
 
     def start(self) -> None:
-        """Search what stands on the board, from now on whatever stands there."""
+        """Search the position on the board, and follow the board from now on."""
         self.is_on = True
         self._node, self._board = self._game.tree.number, self._game.tree.board()
         self._latest, self._words = {}, {}
@@ -90,25 +90,25 @@ class Analyst:
         )
 
     def stop(self, reason: str = "") -> None:
-        """End it."""
+        """End the analysis. reason: why, for the page."""
         if self.is_on or self._state == "taken":
             self.is_on = False
             self._page.shared_engine.end_analysis(self)
             self._take_state("off", reason)
 
     def follow(self) -> None:
-        """Follow the board, on which something else stands."""
+        """Search the new position if the board has changed."""
         if self.is_on and self._node != self._game.tree.number:
             self.start()
 
     def follow_other_game(self) -> None:
-        """Follow to another game, in which the numbers of nodes mean others."""
+        """Search the new position after the game was replaced, which makes node numbers invalid."""
         self._latest = {}
         if self.is_on:
             self.start()
 
     def _take_state(self, state: str, reason: str) -> None:
-        if state == "free":  # again, for what stands on the board now
+        if state == "free":  # restart with the present position
             self.start()
             return
         if state in ("taken", "failed"):
@@ -118,7 +118,7 @@ class Analyst:
             self._page.send("analysis.state", self._state_facts)
 
     def _show(self, lines: list[chess.engine.InfoDict]) -> None:
-        """Show the lines, if there is something new."""
+        """Send the lines to the page if they have changed."""
         found = [line for line in lines[: self._multipv] if "score" in line and line.get("pv")]
         if not found:
             return
@@ -137,7 +137,7 @@ class Analyst:
         tree = self._game.tree
         if "lowerbound" not in first and "upperbound" not in first:
             tree.keep_score(self._node, first["score"], first.get("depth", 0))
-        # the best that is known of the position, which another search may have found
+        # the deepest known score, perhaps from another search
         self._page.show("analysis.lines", {**picture, "eval": tree.score_at(self._node)})
 
     def _line(self, line: chess.engine.InfoDict, words: dict[tuple[chess.Move, ...], list[str]]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""The connection to a page: its WebSocket, what is said to it, and who handles what it says.
+"""The connection to a page: its WebSocket, the messages to it, and the handlers of messages from it.
 
-It outlives the WebSocket: a reload finds everything as it was.
+It outlives the WebSocket, so that a reload of the page loses nothing.
 """
 
 from __future__ import annotations
@@ -21,42 +21,41 @@ from psearch.results import PsearchError
 from psearch.text.values import shown
 
 SHOW_S = 0.05
-"""Least time between two messages about the same state, in seconds."""
+"""Least time between two updates of the same state, in seconds."""
 PATIENCE_S = 3.0
-"""How long a page that is gone may take to come back before what is searched for it ends."""
+"""Time that a closed page has to return before its searches end, in seconds."""
 _MOST_WAITING = 2_000
-"""Most messages that a page has not taken. With more it is frozen, and is told everything when it comes back."""
+"""Most unsent messages of a page. With more it is closed, and gets the whole state when it returns."""
 _MOST_UNHANDLED = 32
-"""Messages of a part that wait for the one before them. The page waits with the next."""
+"""Most queued messages of a part; receiving waits while the queue is full."""
 _CORE = ("board", "analysis", "engine", "play", "review")
-"""Parts whose messages are handled in one queue, as they are about the same board."""
+"""Parts that share one queue, since their messages concern the same board."""
 
 
 class Connection:
-    """Connects a page with its parts. For the loop's thread only."""
+    """Connects a page with its parts. Used in the event loop's thread only."""
 
     def __init__(self, shared_engine: SharedEngine) -> None:
         self.shared_engine = shared_engine
         self.handlers: dict[str, Callable[[Payload], object]] = {}
-        """what handles a payload, by the type of the message; each part adds its own, which may be coroutines. A
-        PsearchError that one raises goes to the page as an error of its part"""
+        """Handlers of payloads by type of message, added by the parts; they may be coroutines."""
         self.left_at: float | None = time.monotonic()
-        """when its WebSocket went; None while it has one"""
+        """Time when its WebSocket closed; None while it has one."""
         self._socket: WebSocket | None = None
         self._said: deque[str] = deque()
         self._shown: dict[str, Mapping[str, Any]] = {}
-        """the latest states, by type, that have not been sent"""
+        """Latest unsent states by type."""
         self._has_news = asyncio.Event()
         self._queues: dict[str, asyncio.Queue[tuple[str, Payload]]] = {}
         self._leaving: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     def come(self) -> None:
-        """Tell everything to a page that has just come, or come back."""
+        """Send the whole state to a page that has opened or returned."""
         raise NotImplementedError
 
     def leave(self) -> None:
-        """End what is searched, since nobody looks any more."""
+        """End the searches of the page, which was closed."""
         raise NotImplementedError
 
     @property
@@ -65,11 +64,11 @@ class Connection:
         return self._socket is not None
 
     def send(self, type: str, payload: Mapping[str, Any]) -> None:
-        """Say something to the page."""
+        """Send a message to the page."""
         if self._socket is None:
             return
         for name in [name for name in self._shown if part_of(name) == part_of(type)]:
-            self._said.append(message(name, self._shown.pop(name)))  # what came first is said first
+            self._said.append(message(name, self._shown.pop(name)))  # earlier states of the part go first
         self._said.append(message(type, payload))
         self._has_news.set()
         if len(self._said) > _MOST_WAITING:
@@ -77,26 +76,25 @@ class Connection:
             self.detach(socket)
             self._said.clear()
             self._shown.clear()
-            self.begin("page", _close(socket, 1013, "the page does not keep up"))
+            self.begin("page", _close(socket, 1013, "the page is too slow"))
 
     def show(self, type: str, payload: Mapping[str, Any]) -> None:
-        """Say a state of which only the latest matters."""
+        """Send a state soon; a newer one of the same type replaces it."""
         if self._socket is not None:
             if not self._shown:
                 self._has_news.set()
             self._shown[type] = payload
 
     def begin(self, part: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do something in the background that takes longer than a message may. It ends with the page at the latest; a
-        PsearchError in it is shown in this part of the page."""
+        """Run long work in the background until the page closes; show its PsearchErrors in this part of the page."""
 
         async def guarded() -> None:
             try:
                 await work
             except PsearchError as error:
                 self.send(f"{part}.error", {"text": str(error)})
-            except Exception as error:  # a fault of ours: the page shall know, and the log
-                self.send(f"{part}.error", {"text": f"this should not happen: {shown(error)}"})
+            except Exception as error:  # a bug: report it to the page and in the log
+                self.send(f"{part}.error", {"text": f"unexpected error: {shown(error)}"})
                 raise
 
         task = asyncio.create_task(guarded())
@@ -105,8 +103,7 @@ class Connection:
         return task
 
     async def attach(self, socket: WebSocket) -> asyncio.Task[None]:
-        """Take a WebSocket, and tell it everything; one that the page had before is closed. Returns what sends to it
-        until it is cancelled."""
+        """Use a new WebSocket and send the whole state. Return the sending task, to be cancelled at the end."""
         former, self._socket = self._socket, socket
         if former is not None:
             await _close(former, 4001, "this board was opened in another tab")
@@ -121,14 +118,14 @@ class Connection:
         return writing
 
     def detach(self, socket: WebSocket) -> None:
-        """Detach from the WebSocket, which is gone."""
+        """Forget a closed WebSocket."""
         if self._socket is socket:
             self._socket = None
             self.left_at = time.monotonic()
             self._leaving = asyncio.get_running_loop().call_later(PATIENCE_S, self.leave)
 
     async def close(self, reason: str = "") -> None:
-        """Close the page, and its WebSocket, if it has one."""
+        """Close the page and its WebSocket."""
         if self._socket is not None:
             await _close(self._socket, 1001, reason)
         if self._leaving is not None:
@@ -138,9 +135,9 @@ class Connection:
             task.cancel()
 
     async def _write(self, socket: WebSocket) -> None:
-        """Send what there is to say, states at most once in `SHOW_S`."""
+        """Send messages, and states at most once per `SHOW_S`."""
         next_show = 0.0
-        with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # it is closed, or being closed
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # closed or closing
             while self._socket is socket:
                 wait_s = max(0.0, next_show - time.monotonic()) if self._shown else None
                 with contextlib.suppress(TimeoutError):
@@ -155,7 +152,7 @@ class Connection:
                         await socket.send_text(message(name, payload))
 
     async def receive(self, text: str) -> None:
-        """Receive a message. Returns when there is room for the next."""
+        """Queue a message for its part; wait while the queue is full."""
         try:
             type, payload = parse(text)
             if type not in self.handlers:
@@ -171,7 +168,6 @@ class Connection:
         await self._queues[name].put((type, payload))
 
     async def _handle(self, queue: asyncio.Queue[tuple[str, Payload]]) -> None:
-        """Handle the messages of one queue, one after the other."""
         while True:
             type, payload = await queue.get()
             try:
@@ -180,11 +176,11 @@ class Connection:
                     await answer
             except PsearchError as error:
                 self.send(f"{part_of(type)}.error", {"text": str(error)})
-            except Exception as error:  # a fault of ours, which must not end the conversation
+            except Exception as error:  # a bug, which must not end the connection
                 print(f"psearch: {type}: {error!r}", file=sys.stderr)
-                self.send(f"{part_of(type)}.error", {"text": "this should not happen: see the server's terminal"})
+                self.send(f"{part_of(type)}.error", {"text": "unexpected error: see the server's terminal"})
 
 
 async def _close(socket: WebSocket, code: int, reason: str) -> None:
-    with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # it is closed, or being closed
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # closed or closing
         await socket.close(code, reason)

@@ -1,7 +1,6 @@
-"""The game on the board of a page: a tree of moves, in `chess.pgn`'s own nodes, and where one is in it.
+"""The game on the board of a page: a tree of `chess.pgn` nodes, and the node on the board.
 
-Nodes have numbers, by which the page names them; the root has 0. The page shows what it is told; whether a move is
-legal is decided here, by python-chess.
+The page refers to nodes by number; the root has 0. python-chess decides here which moves are legal.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from psearch.text.values import shown
 from psearch.text.wdl import expected_points_with, material
 
 MOST_NODES = 4_000
-"""Most nodes of a tree; each takes some 200 bytes of the message with the tree."""
+"""Most nodes of a tree; each takes about 200 bytes in a message."""
 _MOST_GAMES = 5_000
 _LONGEST_NAME = 40
-"""characters of a player's name in a list of games"""
+"""Longest name of a player in a list of games, in characters."""
 _LONGEST_COMMENT = 1_000
-"""characters that are shown"""
+"""Longest comment that is shown, in characters."""
 _MARKS = {
     chess.pgn.NAG_GOOD_MOVE: "!",
     chess.pgn.NAG_MISTAKE: "?",
@@ -41,23 +40,23 @@ _MARKS = {
     chess.pgn.NAG_DUBIOUS_MOVE: "?!",
 }
 _EVAL = re.compile(r"\[%eval [^\]]*\](?: at (?:least|most) [-+#][-\d.]+)?")
-"""An evaluation in a comment, with the words behind it that psearch has for a bound."""
+"""Pattern of an evaluation in a comment, with the words that psearch adds for a bound."""
 _COMMANDS = re.compile(rf"{_EVAL.pattern}|\[%[a-z]+ [^\]]*\]")
-"""What a comment has for programs: evaluations, clocks."""
+"""Pattern of the machine-readable parts of a comment: evaluations, clocks."""
 _CP_LIMIT = 100_000
-"""Scores of PGN files beyond that are nobody's centipawns."""
+"""Largest score of a PGN file that is taken seriously, in centipawns."""
 
 
 class UnreadGame(NamedTuple):
-    """Holds one of several games in a PGN."""
+    """Holds a game of a PGN that has not been parsed."""
 
     title: str
-    """who played, the result, the date"""
+    """Players, result and date."""
     text: str
 
 
 def games_in(text: str) -> list[UnreadGame]:
-    """Return the games of a PGN, unread. Raises PsearchError when there is none, or there are too many."""
+    """Return the unparsed games of a PGN. Raises PsearchError if there are none, or too many."""
     source, found = _source_of(text), []
     for game in split_games(source):
         facts = [game.tags.get(name, "?")[:_LONGEST_NAME] for name in ("White", "Black", "Result", "Date")]
@@ -74,20 +73,18 @@ def _source_of(text: str) -> Source:
     try:
         return Source.of_text("the PGN", text)
     except UnicodeEncodeError:
-        raise PsearchError("the PGN is no text") from None
+        raise PsearchError("the PGN is not valid text") from None
 
 
 @dataclass
 class _Entry:
-    """Holds what is known of a node of a tree."""
-
     number: int
     facts: dict[str, Any] | None = None
-    """what the page is told of it and does not change"""
+    """Unchanging facts for the page."""
     material: int | None = None
-    """in pawn units, for the points of a score"""
+    """Material in pawn units, for the expected points of a score."""
     found: tuple[chess.engine.PovScore, int] | None = None
-    """the score of the position, and its depth, that was found here"""
+    """Score and depth found by an analysis here."""
 
 
 class GameTree:
@@ -96,21 +93,21 @@ class GameTree:
     def __init__(self, game: chess.pgn.Game | None = None) -> None:
         self.game = game or chess.pgn.Game()
         self.here: chess.pgn.GameNode = self.game
-        """what stands on the board"""
+        """Node on the board."""
         self._entries: dict[chess.pgn.GameNode, _Entry] = {}
         self._nodes: dict[int, chess.pgn.GameNode] = {}
-        """by number"""
+        """Nodes by number."""
         self._next = 0
         self.renumber()
 
     @classmethod
     def of_fen(cls, text: str) -> GameTree:
-        """Return a position of its own. Raises PsearchError."""
+        """Return a tree with one position. Raises PsearchError."""
         return cls.of_board(parse_position(text))
 
     @classmethod
     def of_board(cls, board: chess.Board) -> GameTree:
-        """Return a position of its own, without the moves before it."""
+        """Return a tree with one position, without the moves before it."""
         game = chess.pgn.Game()
         if board != chess.Board():
             game.setup(board)
@@ -118,8 +115,7 @@ class GameTree:
 
     @classmethod
     def of_pgn(cls, text: str) -> tuple[GameTree, str]:
-        """Return the first game of a PGN, and what is wrong with it, which may be nothing. Raises PsearchError for
-        none."""
+        """Return the first game of a PGN, and its errors in words, if any. Raises PsearchError if there is no game."""
         work = next(read_games(_source_of(text)), None)
         if work is None:
             raise PsearchError("there is no game in this PGN")
@@ -131,7 +127,7 @@ class GameTree:
         return cls(work.game), problem
 
     def copy(self) -> GameTree:
-        """Return the same game, with the same numbers and scores, that goes its own ways."""
+        """Return an independent copy with the same numbers and scores."""
         game = chess.pgn.Game(self.game.headers.copy())
         game.comment, game.nags = self.game.comment, set(self.game.nags)
         nodes: dict[chess.pgn.GameNode, chess.pgn.GameNode] = {self.game: game}
@@ -147,8 +143,7 @@ class GameTree:
         return found
 
     def renumber(self) -> None:
-        """Give numbers to nodes that have none, and take them from those that are not there any more. Raises
-        PsearchError for too many."""
+        """Number new nodes, and forget those that no longer exist. Raises PsearchError for too many nodes."""
         found = _walk(self.game)
         if len(found) > MOST_NODES:
             raise PsearchError(f"the game has more than {MOST_NODES:,} moves")
@@ -169,19 +164,17 @@ class GameTree:
             raise PsearchError("there is no such move in the game")
         return node
 
-    # -- moving about --------------------------------------------------------------------------------------------------
-
     @property
     def number(self) -> int:
         """Return the number of the node on the board."""
         return self._entries[self.here].number
 
     def has(self, node: chess.pgn.GameNode) -> bool:
-        """Tell whether a node is still there."""
+        """Tell whether a node is still in the tree."""
         return node in self._entries
 
     def number_of(self, node: chess.pgn.GameNode) -> int:
-        """Return the number of any node of the tree."""
+        """Return the number of a node of the tree."""
         return self._entries[node].number
 
     def board(self) -> chess.Board:
@@ -189,11 +182,11 @@ class GameTree:
         return self.here.board()
 
     def go(self, number: int) -> None:
-        """Put another node on the board. Raises PsearchError when there is none of that number."""
+        """Put a node on the board. Raises PsearchError if the number is unknown."""
         self.here = self._node(number)
 
     def play(self, move: chess.Move) -> None:
-        """Make a legal move: go to it if it is there, else it begins a variation. Raises PsearchError for too many."""
+        """Make a legal move: go to it if it exists, else add a variation. Raises PsearchError for too many moves."""
         child = next((child for child in self.here.variations if child.move == move), None)
         if child is None:
             if len(self._nodes) >= MOST_NODES:
@@ -203,7 +196,7 @@ class GameTree:
         self.here = child
 
     def remove(self, number: int) -> None:
-        """Take away a move and what comes after it. Raises PsearchError for the root."""
+        """Delete a move and all that follow. Raises PsearchError for the root."""
         node = self._node(number)
         if not isinstance(node, chess.pgn.ChildNode):
             raise PsearchError("there is no such move in the game")
@@ -213,16 +206,14 @@ class GameTree:
         self.renumber()
 
     def promote(self, number: int) -> None:
-        """Make the moves up to this one the main line. Raises PsearchError when there is no such move."""
+        """Make the moves up to this one the main line. Raises PsearchError if the number is unknown."""
         node = self._node(number)
         while isinstance(node, chess.pgn.ChildNode):
             node.parent.promote_to_main(node)
             node = node.parent
 
-    # -- what the page is told -----------------------------------------------------------------------------------------
-
     def position(self) -> dict[str, Any]:
-        """Return what stands on the board, and what may be done there."""
+        """Return the position on the board and its legal moves."""
         board = self.board()
         outcome = board.outcome()
         last = board.peek() if board.move_stack else None
@@ -241,7 +232,7 @@ class GameTree:
         """Return the whole game: each node after its parent, the main line of each before its variations."""
         nodes = []
         left: list[tuple[chess.pgn.GameNode, chess.Board | None]] = [(self.game, None)]
-        """nodes, with the positions before them where these have just been made: to make moves takes the longest"""
+        """Nodes to visit, with the position before each if it is known, since making moves is slow."""
         while left:
             node, before = left.pop()
             entry, board = self._entries[node], None
@@ -266,7 +257,7 @@ class GameTree:
     def _lasting_facts(
         self, node: chess.pgn.GameNode, before: chess.Board | None
     ) -> tuple[dict[str, Any], chess.Board]:
-        """Return what does not change of a node, and its position; before: the position before it, if it is known."""
+        """Return the unchanging facts of a node, and its position. before: the position before it, if known."""
         moved: dict[str, Any] = {}
         if isinstance(node, chess.pgn.ChildNode):
             before = before or node.parent.board()
@@ -286,29 +277,29 @@ class GameTree:
         return {"fen": _fen(board), "pgn": self.game.accept(exporter)}
 
     def keep_score(self, number: int, score: chess.engine.PovScore, depth: int) -> None:
-        """Remember what was found at a node, unless something deeper was, here or by who wrote the PGN."""
+        """Keep a score of a node, unless a deeper one is known from an earlier analysis or the PGN."""
         node = self._nodes.get(number)
         if node is not None:
             known = self._known(node)
             self._entries[node].found = (score, depth) if known is None or depth >= known[1] else known
 
     def score_of(self, node: chess.pgn.GameNode) -> dict[str, Any] | None:
-        """Return the deepest score of a node, as the page is told of it; None where there is none."""
+        """Return the deepest score of a node for the page; None if there is none."""
         known = self._known(node)
         if known is None:
             return None
-        entry = self._entries.get(node) or _Entry(-1)  # it may be gone
+        entry = self._entries.get(node) or _Entry(-1)  # it may be deleted
         if entry.material is None:
             entry.material = material(node.board())
         return score_facts(known[0], entry.material)
 
     def score_at(self, number: int) -> dict[str, Any] | None:
-        """Return the score of the node of a number, as `score_of` does; None if it is gone."""
+        """Return the score of a node by number, like `score_of`; None if it was deleted."""
         node = self._nodes.get(number)
         return None if node is None else self.score_of(node)
 
     def write_scores(self, nodes: Iterable[chess.pgn.GameNode]) -> None:
-        """Write scores into the PGN where it has others, which are less deep."""
+        """Replace scores in the PGN that are less deep."""
         for node in nodes:
             known = self._known(node)
             if known is not None and node.eval() is not None and known[1] > (node.eval_depth() or 0):
@@ -316,7 +307,7 @@ class GameTree:
                 node.set_eval(*known)
 
     def _known(self, node: chess.pgn.GameNode) -> tuple[chess.engine.PovScore, int] | None:
-        """Return the deepest score of a node and its depth, 0 where the PGN does not say it."""
+        """Return the deepest score of a node with its depth (0 if the PGN does not say it)."""
         found = self._entries[node].found if node in self._entries else None
         depth = node.eval_depth() or 0
         if found is not None and found[1] >= depth:
@@ -328,7 +319,7 @@ class GameTree:
 
 
 def move_of(board: chess.Board, origin: str, target: str, promotion: str) -> chess.Move:
-    """Return the legal move from one square to another; castling also as king takes rook. Raises PsearchError."""
+    """Return the legal move between two squares; castling may be king takes rook. Raises PsearchError."""
     for move in board.legal_moves:
         moved = chess.square_name(move.from_square), chess.PIECE_SYMBOLS[move.promotion or 0] or ""
         if moved == (origin, promotion) and target in _targets(board, move):
@@ -337,7 +328,7 @@ def move_of(board: chess.Board, origin: str, target: str, promotion: str) -> che
 
 
 def move_in_words(board: chess.Board, text: str) -> chess.Move:
-    """Return a move as it is typed: `Nf3`, `e4`, `e2e4`. Raises PsearchError."""
+    """Return a move that was typed: `Nf3`, `e4`, `e2e4`. Raises PsearchError."""
     with suppress(ValueError):
         if move := read_move(board, text.strip()):
             return move
@@ -345,7 +336,7 @@ def move_in_words(board: chess.Board, text: str) -> chess.Move:
 
 
 def destinations(board: chess.Board) -> dict[str, list[str]]:
-    """Return the squares to which the pieces may go, by the squares on which they are."""
+    """Return the target squares of the legal moves, by square of origin."""
     found: dict[str, list[str]] = {}
     for move in board.legal_moves:
         targets = found.setdefault(chess.square_name(move.from_square), [])
@@ -354,7 +345,7 @@ def destinations(board: chess.Board) -> dict[str, list[str]]:
 
 
 def _targets(board: chess.Board, move: chess.Move) -> list[str]:
-    """Return the squares that mean the move."""
+    """Return the target squares that select a move."""
     targets = [chess.square_name(move.to_square)]
     if board.is_castling(move) and not board.chess960:
         rook = chess.square(7 if board.is_kingside_castling(move) else 0, chess.square_rank(move.to_square))
@@ -370,10 +361,10 @@ def outcome_text(outcome: chess.Outcome) -> str:
 
 
 def score_facts(score: chess.engine.PovScore, pawn_units: int, bound: str = "exact") -> dict[str, Any]:
-    """Return a score, or a bound for who is to move, seen from White: as text, in centipawns (mates are beyond 10,000),
-    and as expected points, of which bar and graph are drawn and marks are made.
+    """Return a score from White's view: as text, in centipawns (mates are beyond 10,000), and as expected points, on
+    which bar, graph and marks are based.
 
-    pawn_units: `psearch.text.wdl.material` of the position.
+    pawn_units: `psearch.text.wdl.material` of the position; bound: of the score from the side to move's view.
     """
     white = score.white()
     if bound != "exact" and not score.turn:
@@ -390,7 +381,7 @@ def _fen(board: chess.Board) -> str:
 
 
 def _walk(node: chess.pgn.GameNode) -> list[chess.pgn.GameNode]:
-    """Return a node and what comes after it, without recursion: games are long."""
+    """Return a node and all nodes after it, without recursion, since games are long."""
     found, left = [], [node]
     while left:
         found.append(left.pop())

@@ -1,10 +1,9 @@
-"""Messages of the page: their text, and what their payloads say.
+"""Messages of the page: their format, and checked access to their payloads.
 
-A message is one JSON object in a text frame of the WebSocket: `{"type": "workers.watch", "payload": {...}}`
-(the payload may be left out). What comes back has the same form. The first word of a type, up to the dot, is the part
-of the page it belongs to, whose object in `Page` handles it. What a handler raises as PsearchError goes to the page as
-`{"type": "workers.error", "payload": {"text": ...}}`. Nothing in a message has been checked by its sender: handlers
-read a payload by `whole_of` and the like.
+A message in either direction is a JSON object in a text frame of the WebSocket: `{"type": "workers.watch", "payload":
+{...}}`; the payload is optional. The first word of the type, before the dot, names the part of the page, whose object
+in `Page` handles it. A PsearchError of a handler goes to the page as `{"type": "workers.error", "payload": {"text":
+...}}`. Messages are not trusted: handlers read payloads by the functions below.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from psearch.settings import Option
 from psearch.text.values import number, shown, whole
 
 LONGEST = 1 << 20
-"""Bytes of a message of the page: a game with comments has some 20,000."""
+"""Longest message from the page, in bytes; a game with comments has about 20,000."""
 _LONGEST_TYPE = 60
 _LONGEST_SETTING = 400
 Payload = Mapping[str, Any]
-"""What a message says, as JSON gives it: nothing in it has been checked."""
+"""Content of a message, decoded from JSON but not checked."""
 
 
 def parse(text: str) -> tuple[str, Payload]:
-    """Return type and payload of a message. Raises PsearchError when it is none."""
+    """Return type and payload of a message. Raises PsearchError for a malformed one."""
     if len(text) > LONGEST:
         raise PsearchError(f"a message is longer than {LONGEST:,} characters")
     try:
@@ -45,34 +44,34 @@ def parse(text: str) -> tuple[str, Payload]:
 
 
 def message(type: str, payload: Payload) -> str:
-    """Return the text of a message to the page, in ASCII: half a surrogate pair that came from a page is no problem."""
+    """Return the text of a message to the page, in ASCII, so that lone surrogates from a page do no harm."""
     return json.dumps({"type": type, "payload": payload}, separators=(",", ":"), allow_nan=False)
 
 
 def part_of(type: str) -> str:
-    """Return the part of the page that a type belongs to: its first word."""
+    """Return the part of the page that a type belongs to, its first word."""
     return type.partition(".")[0]
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
-# -- payloads: PsearchError has one line for what is wrong
+# -- payloads: all functions raise PsearchError with one line
 
 
 def whole_of(payload: Payload, name: str, low: int, high: int) -> int:
-    """Return a whole number from low to high."""
+    """Return a whole number from `low` to `high`."""
     return whole(name, payload.get(name), low, high)
 
 
 def number_of(payload: Payload, name: str, low: int, high: int) -> float:
-    """Return a number from low to high."""
+    """Return a number from `low` to `high`."""
     return number(name, payload.get(name), low, high)
 
 
 def text_of(payload: Payload, name: str, longest: int = 200) -> str:
-    """Return a text of so many characters at most."""
+    """Return a text of at most `longest` characters."""
     value = payload.get(name)
     if not isinstance(value, str):
         raise PsearchError(f"{name} must be a text, not {shown(value)}")
@@ -82,7 +81,7 @@ def text_of(payload: Payload, name: str, longest: int = 200) -> str:
 
 
 def choice_of(payload: Payload, name: str, choices: Collection[str]) -> str:
-    """Return one of these names."""
+    """Return one of the choices."""
     value = payload.get(name)
     if not isinstance(value, str) or value not in choices:
         raise PsearchError(f"{name} must be one of {', '.join(choices)}, not {shown(value)}")
@@ -90,7 +89,7 @@ def choice_of(payload: Payload, name: str, choices: Collection[str]) -> str:
 
 
 def flag_of(payload: Payload, name: str) -> bool:
-    """Return true or false."""
+    """Return a truth value."""
     value = payload.get(name)
     if not isinstance(value, bool):
         raise PsearchError(f"{name} must be true or false, not {shown(value)}")
@@ -98,14 +97,14 @@ def flag_of(payload: Payload, name: str) -> bool:
 
 
 def setting_facts(option: Option) -> dict[str, Any]:
-    """Return what a page needs to know of a setting to show a field for it."""
+    """Return the facts that the page needs to show a field for a setting."""
     range_ = {"low": option.low, "high": option.high, "choices": list(option.choices)}
     words = {"id": option.field, "name": option.name, "words": option.words}
     return {**words, "kind": option.kind, **range_, "free": option.takes_changes}
 
 
 def setting_of(payload: Payload, option: Option) -> Any:
-    """Return the value of a setting; never a file."""
+    """Return the value of a setting, which cannot be a file."""
     if option.kind == "spin":
         return whole_of(payload, option.field, option.low, option.high)
     if option.kind == "check":
@@ -116,7 +115,7 @@ def setting_of(payload: Payload, option: Option) -> Any:
 
 
 def texts_of(payload: Payload, name: str, most: int, longest: int = 20) -> list[str]:
-    """Return a list of so many texts at most, such as moves."""
+    """Return a list of at most `most` texts, such as moves."""
     value = payload.get(name)
     if not isinstance(value, list) or len(value) > most:
         raise PsearchError(f"{name} must be a list of at most {most:,} texts, not {shown(value)}")

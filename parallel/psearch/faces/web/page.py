@@ -1,6 +1,6 @@
-"""A page that is open, and what its messages do; and all pages together.
+"""An open page and the handlers of its messages; and the set of all pages.
 
-A page that does not come back ends what is searched for it; its board is kept for a while, for computers that sleep.
+The searches of a page end if it does not return soon; its board is kept longer, for computers that sleep.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from psearch.results import PsearchError
 from psearch.version import __version__
 
 MOST_PAGES = 24
-"""Most pages; the one that was left longest ago is given up for a new one."""
+"""Most pages; a new one replaces the page that was closed longest ago."""
 _KEPT_S = 1800.0
-"""Time for which the board of a page that is gone is kept, in seconds."""
+"""Time for which the board of a closed page is kept, in seconds."""
 _POSITIONS_960 = 960
 _LONGEST_PGN = 500_000
 _LONGEST_FEN = 200
 _LONGEST_LINE = 100
-"""Most moves of a line."""
+"""Most moves of a line from the page."""
 _MOST_NUMBER = 2**31
 
 
 class Page(Connection):
-    """Represents one tab of a browser."""
+    """Page in one tab of a browser."""
 
     def __init__(self, shared_engine: SharedEngine) -> None:
         super().__init__(shared_engine)
@@ -49,13 +49,15 @@ class Page(Connection):
         self.review = Review(self, self.board, self.match)
         self._tabs = (Watching(self), OwnGame(self), BackgroundWork(self, self.board))
         self.handlers |= {
-            "page.facts": self._tell_facts,
+            "page.facts": self._send_facts,
             "engine.configure": self._configure_engine,
             "engine.forget": lambda payload: self.begin("engine", shared_engine.forget()),
             "play.start": self._start_game,
             "play.back": self._take_back,
             "board.move": self._move,
-            "board.say": self._say,
+            "board.say": lambda payload: self._play(
+                move_in_words(self.board.tree.board(), text_of(payload, "text", 20))
+            ),
             "board.go": self._go,
             "board.line": self._line,
             "board.peek": self._peek,
@@ -74,8 +76,8 @@ class Page(Connection):
     def come(self) -> None:
         self.match.come_back()
         self.send("engine.state", self.shared_engine.facts)
-        self.board.tell_games(opened=False)
-        self.board.tell_game()
+        self.board.send_games(opened=False)
+        self.board.send_game()
         self.send("analysis.state", self.analyst.facts)
         self.send("play.state", self.match.facts)
         self.send("review.state", self.board.review)
@@ -91,38 +93,34 @@ class Page(Connection):
         await super().close(reason)
         self.match.close()
 
-    def _tell_facts(self, payload: Payload) -> None:
-        """Tell what the page needs to know for its menus."""
+    def _send_facts(self, payload: Payload) -> None:
         settings = [setting_facts(option) for option in PAGE_SETTINGS]
         self.send("page.facts", {"version": __version__, "settings": settings, "elo": [MIN_ELO, MAX_ELO]})
 
     def _configure_engine(self, payload: Payload) -> None:
-        """Start other workers, for all pages: `threads`, `hash` in MiB."""
+        """Change the workers of all pages: `threads`, `hash` in MiB."""
         bounds = self.shared_engine.bounds
         wanted = whole_of(payload, "threads", 1, bounds.threads), whole_of(payload, "hash", 1, bounds.hash_mb)
         self.begin("engine", self.shared_engine.configure(*wanted))
 
     def _start_game(self, payload: Payload) -> None:
-        """Begin a game against the engine, as `Match.start` has it."""
+        """Begin a game against the engine; see `Match.start`."""
         self.match.start(payload)
         self.analyst.stop("a game is being played")
         self.review.change({})
 
     def _take_back(self, payload: Payload) -> None:
-        """Undo one's last move."""
         self.match.take_back()
         self.analyst.stop("a game is being played")
         self.review.stop()
 
-    # -- the board -----------------------------------------------------------------------------------------------------
-
     def _put(self, other: Shown, opened: bool = False) -> None:
-        """Put something else on the board. opened: it was chosen from a file, just now."""
+        """Replace the board. opened: whether it was just chosen from a file."""
         self.match.forget()
         self.board.shown = other
         self.review.change(other.review)
-        self.board.tell_games(opened)
-        self.board.tell_game()
+        self.board.send_games(opened)
+        self.board.send_game()
         self.analyst.follow_other_game()
 
     def _put_tree(self, tree: GameTree) -> None:
@@ -131,53 +129,48 @@ class Page(Connection):
         self._put(Shown(tree))
 
     def _step(self, back: bool) -> None:
-        """Put on the board what was there before, or what was undone."""
         self.match.check_may_change()
         self._put(self.board.step(back))
 
     def _play(self, move: chess.Move) -> None:
-        """Make a legal move on the board: in the game that is played, or to look at."""
+        """Make a legal move on the board, in a running game or for analysis."""
         if self.match.is_running:
             self.match.take_move(move)
             return
         self.board.tree.play(move)
-        self._tell_change()
+        self._send_change()
 
-    def _tell_change(self) -> None:
-        self.board.tell_game()
+    def _send_change(self) -> None:
+        self.board.send_game()
         self.analyst.follow()
 
     def _move(self, payload: Payload) -> None:
-        """Play the move of a piece: `from`, `to`, `promotion` (q, r, b, n or nothing), in the position `at`."""
+        """Move a piece: `from`, `to`, `promotion` (q, r, b, n or empty), in the position `at`."""
         if _number(payload, "at") != self.board.tree.number:
-            self.board.tell_position()  # it was meant for another position
+            self.board.send_position()  # the move was meant for another position
             return
         words = [text_of(payload, name, 2) for name in ("from", "to", "promotion")]
         try:
             self._play(move_of(self.board.tree.board(), *words))
         except PsearchError:
-            self.board.tell_position()  # the page has moved the piece already
+            self.board.send_position()  # the page has moved the piece already
             raise
 
-    def _say(self, payload: Payload) -> None:
-        """Play a move that was typed: `text`."""
-        self._play(move_in_words(self.board.tree.board(), text_of(payload, "text", 20)))
-
     def _go(self, payload: Payload) -> None:
-        """Look at another position of the game: `id`."""
+        """Go to another position of the game: `id`."""
         self.board.tree.go(_number(payload))
-        self.board.tell_position()
+        self.board.send_position()
         self.analyst.follow()
 
     def _line(self, payload: Payload) -> None:
-        """Add a line to the game and go to its end: `moves` in UCI notation, from what stands on the board."""
+        """Add a line to the game from the present position and go to its end: `moves` in UCI notation."""
         self.match.check_may_change()
         for word in texts_of(payload, "moves", _LONGEST_LINE):
             self.board.tree.play(move_of(self.board.tree.board(), word[:2], word[2:4], word[4:]))
-        self._tell_change()
+        self._send_change()
 
     def _peek(self, payload: Payload) -> None:
-        """Tell where a line leads: `moves` in UCI notation, from the position `at`."""
+        """Send the position at the end of a line: `moves` in UCI notation, from the position `at`."""
         board = self.board.tree.board()
         moves = texts_of(payload, "moves", _LONGEST_LINE)
         if _number(payload, "at") == self.board.tree.number:
@@ -186,22 +179,22 @@ class Page(Connection):
             self.send("board.peeked", {"fen": board.fen(), "last": moves[-1:]})
 
     def _chess960(self, payload: Payload) -> None:
-        """Set up a first position of Chess960: its `number`, or any."""
+        """Set up an initial position of Chess960, by `number` or at random."""
         number = random.randrange(_POSITIONS_960)
         if payload.get("number") is not None:
             number = whole_of(payload, "number", 0, _POSITIONS_960 - 1)
         self._put_tree(GameTree.of_board(chess.Board.from_chess960_pos(number)))
 
     async def _pgn(self, payload: Payload) -> None:
-        """Read other games: `text`, of which the first is shown, there the position of number `here` if it is given."""
+        """Read the games of a PGN and show the first: `text`, and optionally the node `here` to go to."""
         self.match.check_may_change()
         here = _number(payload, "here") if "here" in payload else 0
-        # in a thread: long games take seconds, and others use the loop
+        # in a thread, since long games take seconds
         games = await asyncio.to_thread(games_in, text_of(payload, "text", _LONGEST_PGN))
         await self._open_game(games, 0, {}, here)
 
     async def _pick(self, payload: Payload) -> None:
-        """Show another game of the PGN that was given last: its `number`, from 0."""
+        """Show another game of the latest PGN: its `number`, from 0."""
         self.match.check_may_change()
         number = _number(payload, "number")
         if number >= len(self.board.shown.games):
@@ -211,13 +204,13 @@ class Page(Connection):
     async def _open_game(
         self, games: list[UnreadGame], number: int, opened: dict[int, GameTree], here: int = 0
     ) -> None:
-        """Show the game of a number, as it was left if it was looked at before."""
+        """Show a game by number, as it was left if it was opened before."""
         problem = ""
         if number in opened:
             tree = opened[number]
         else:
             tree, problem = await asyncio.to_thread(GameTree.of_pgn, games[number].text)
-            with contextlib.suppress(PsearchError):  # a page may know of a move that its PGN has not yet
+            with contextlib.suppress(PsearchError):  # the page's PGN may lack the latest move
                 tree.go(here)
         self.match.check_may_change()
         self.board.keep()
@@ -226,18 +219,18 @@ class Page(Connection):
             self.send("board.error", {"text": problem})
 
     def _remove(self, payload: Payload) -> None:
-        """Take away a move and what comes after it: `id`."""
+        """Delete a move and all that follow: `id`."""
         self.match.check_may_change()
         before = self.board.tree.copy()
         self.board.tree.remove(_number(payload))
         self.board.keep(before)
-        self._tell_change()
+        self._send_change()
 
     def _promote(self, payload: Payload) -> None:
         """Make the moves up to this one the main line: `id`."""
         self.match.check_may_change()
         self.board.tree.promote(_number(payload))
-        self.board.tell_game()
+        self.board.send_game()
 
 
 def _number(payload: Payload, name: str = "id") -> int:
@@ -245,22 +238,21 @@ def _number(payload: Payload, name: str = "id") -> int:
 
 
 class Pages:
-    """Keeps all pages that are open, with the engine that they share, by the names that they give themselves: random
-    numbers that a tab keeps when it is reloaded."""
+    """Keeps all pages and their shared engine. Each page names itself by a random number, which survives a reload."""
 
     def __init__(self, settings: EngineSettings) -> None:
         self._settings = settings
         self.shared_engine: SharedEngine
-        """what they share; from `start` on"""
+        """Engine of all pages; exists after `start`."""
         self._pages: dict[str, Page] = {}
 
     def start(self) -> None:
-        """Begin to start the engine. In the loop."""
-        self.shared_engine = SharedEngine(self._settings, self._tell_all)
+        """Start the engine in the background. Called in the event loop."""
+        self.shared_engine = SharedEngine(self._settings, self._send_all)
         self.shared_engine.start()
 
     async def page(self, page_id: str) -> Page | None:
-        """Return the page of this name, a new one if need be; None when there are too many."""
+        """Return the page of this name, creating it if needed; None if there are too many."""
         left = {page_id: page.left_at for page_id, page in self._pages.items() if page.left_at is not None}
         oldest = sorted(left, key=lambda page_id: left[page_id])
         is_full = page_id not in self._pages and len(self._pages) >= MOST_PAGES
@@ -272,12 +264,12 @@ class Pages:
         return self._pages.get(page_id)
 
     async def close(self) -> None:
-        """End everything."""
+        """Close all pages and the engine."""
         for page in self._pages.values():
             await page.close("the server has ended")
         self._pages.clear()
         await self.shared_engine.close()
 
-    def _tell_all(self, type: str, payload: dict[str, Any]) -> None:
+    def _send_all(self, type: str, payload: dict[str, Any]) -> None:
         for page in self._pages.values():
             page.send(type, payload)

@@ -1,4 +1,4 @@
-"""A game against the engine, with a clock and a strength."""
+"""Plays a game against the engine, with a clock and a strength."""
 
 from __future__ import annotations
 
@@ -25,27 +25,26 @@ _MOST_CLOCK_S = 6 * 3600
 _MOST_INCREMENT_S = 300
 _MOST_MOVETIME_S = 600
 _LEAST_S = 0.3
-"""How long an answer takes at least, while there is time: people want to see that something moved."""
+"""Least time of an engine move, so that the user notices it, in seconds."""
 _HURRY_S = 10.0
-"""left on the engine's clock when it does no longer wait for that"""
+"""Time on the engine's clock below which it moves without that delay, in seconds."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Says what is played."""
+    """Terms of a game."""
 
     human: chess.Color
     elo: int | None
-    """None: full strength"""
+    """Strength of the engine; None for full strength."""
     clock_s: float | None
-    """None: no clock, and `movetime_s` for each move of the engine"""
+    """Initial time of both sides; None for no clock, but `movetime_s` for each move of the engine."""
     increment_s: float
     movetime_s: float
 
     @classmethod
     def of(cls, payload: Payload) -> Terms:
-        """Return what the page asks for: `color` (white, black, random), `elo` or null, `clock` in s or null,
-        `increment`, `movetime`. Raises PsearchError."""
+        """Read `color` (or random), `elo` or null, `clock` (seconds) or null, `increment`, `movetime`."""
         color = choice_of(payload, "color", ("white", "black", "random"))
         human = random.random() < 0.5 if color == "random" else color == "white"
         elo = None if payload.get("elo") is None else whole_of(payload, "elo", MIN_ELO, MAX_ELO)
@@ -56,28 +55,28 @@ class Terms:
 
 
 class Match:
-    """Plays a game against the engine in the tree of a page, and stays at its end."""
+    """Plays a game against the engine in the tree of a page."""
 
     def __init__(self, page: Connection, board: GameBoard) -> None:
         self._page, self._board = page, board
         self._terms: Terms | None = None
         self._result = ""
-        """why the last game ended"""
+        """Reason for the end of the last game."""
         self.is_running = False
         self._began = 0.0
-        """when the game began, by which the page sees that it is another"""
+        """Start time of the game, by which the page recognizes a new game."""
         self._left: dict[chess.Color, float] = {}
         self._since: float | None = None
-        """when the clock of who is to move began to run, by the loop's time"""
+        """Time when the running clock was started, by the event loop's clock."""
         self._flag: asyncio.TimerHandle | None = None
         self._thinking: asyncio.Task[None] | None = None
         self._last: chess.pgn.GameNode | None = None
-        """the latest move of the game"""
+        """Node of the latest move of the game."""
         page.handlers["play.resign"] = lambda payload: self._resign()
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return what the page shows of the game."""
+        """Return the state of the game for the page."""
         terms = self._terms
         if terms is None:
             return {"running": False, "result": ""}
@@ -94,7 +93,7 @@ class Match:
         }
 
     def start(self, payload: Payload) -> None:
-        """Begin a game by these `Terms`, from what stands on the board (`fromHere`) or from the beginning."""
+        """Begin a game with the given `Terms`, from the position on the board (`fromHere`) or the initial one."""
         self.check_may_change()
         terms = Terms.of(payload)
         tree = GameTree.of_board(self._board.tree.board()) if flag_of(payload, "fromHere") else GameTree()
@@ -112,16 +111,16 @@ class Match:
         self._began = time.time()
         self._terms, self._result, self.is_running, self._last = terms, "", True, tree.game
         self._left = {} if terms.clock_s is None else dict.fromkeys(chess.COLORS, terms.clock_s)
-        self._board.tell_game()
+        self._board.send_game()
         self._next_turn()
 
     def check_may_change(self) -> None:
-        """Raise PsearchError while there is a game, which is not to be lost by looking at something else."""
+        """Raise PsearchError during a game, since replacing the board would lose it."""
         if self.is_running:
             raise PsearchError("a game is being played: end it first")
 
     def take_move(self, move: chess.Move) -> None:
-        """Take the human's move, legal on the board. Raises PsearchError when it is not their turn."""
+        """Make the user's legal move. Raises PsearchError if it is not their turn."""
         if self._turn != self._human:
             raise PsearchError("it is not your turn")
         if self._board.tree.here is not self._last:
@@ -129,9 +128,9 @@ class Match:
         self._make(move)
 
     def take_back(self) -> None:
-        """Undo the human's last move, and what came after it."""
+        """Undo the user's last move and the reply."""
         if self._last is None or not self._board.tree.has(self._last):
-            raise PsearchError("there is no game to take a move back in")
+            raise PsearchError("there is no game in which to take back a move")
         node = self._last
         while isinstance(node, chess.pgn.ChildNode):
             node = node.parent
@@ -142,18 +141,18 @@ class Match:
         self._stop()
         tree = self._board.tree
         if not self.is_running:
-            self._board.keep(tree.copy())  # there may be more than the game by now
+            self._board.keep(tree.copy())  # the user may have added variations since
         for child in list(node.variations):
             node.remove_variation(child)
         tree.here = self._last = node
         tree.renumber()
         tree.game.headers["Result"] = "*"
         self.is_running, self._result = True, ""
-        self._board.tell_game()
+        self._board.send_game()
         self._next_turn()
 
     def forget(self) -> None:
-        """Forget the last game: something else is on the board."""
+        """Forget the last game, since the board is replaced."""
         self.check_may_change()
         if self._terms is not None:
             self._terms, self._last, self._result = None, None, ""
@@ -164,17 +163,17 @@ class Match:
             self._end("You resigned", "0-1" if self._human else "1-0")
 
     def leave(self) -> None:
-        """Let others have the engine, and stop its clock, while nobody looks."""
+        """Release the engine and stop its clock while the page is closed."""
         if self._thinking is not None:
             self._stop()
 
     def come_back(self) -> None:
-        """Think again, if it is the engine's turn."""
+        """Resume the engine's search if it is its turn."""
         if self.is_running and self._thinking is None and self._turn != self._human:
             self._next_turn()
 
     def close(self) -> None:
-        """Stop the game of a page that is gone."""
+        """Stop the game of a closed page."""
         self._stop()
         self.is_running = False
 
@@ -189,7 +188,7 @@ class Match:
         return self._last.turn()
 
     def _next_turn(self) -> None:
-        """Start the clock of who is to move, and the engine's search if it is its turn."""
+        """Start the clock of the side to move, and the search on the engine's turn."""
         if self._turn == self._human:
             self._start_clock()
             if self._left:
@@ -200,7 +199,7 @@ class Match:
         self._page.send("play.state", self.facts)
 
     async def _think(self) -> None:
-        """Make the engine's move. Its clock runs while it has the engine, which may be busy for another page."""
+        """Make the engine's move. Its clock does not run while the engine is busy for another page."""
         loop = asyncio.get_running_loop()
         try:
             async with self._page.shared_engine.task() as engine:
@@ -212,7 +211,7 @@ class Match:
                 await asyncio.sleep(max(0.0, _LEAST_S - (loop.time() - began)))
         except PsearchError as error:
             self._thinking = None
-            self._end(f"The engine could not go on: {error}", "*")
+            self._end(f"The engine stopped: {error}", "*")
             return
         self._thinking = None
         self._make(move)
@@ -238,7 +237,6 @@ class Match:
         return choose_line(found, elo, random.Random()).pv[0]
 
     def _make(self, move: chess.Move) -> None:
-        """Make a move of whoever's turn it is."""
         mover = self._turn
         used_s = self._stop_clock()
         tree = self._board.tree
@@ -256,8 +254,8 @@ class Match:
             assert isinstance(self._last, chess.pgn.ChildNode)
             self._last.set_clock(self._left[mover])
         if not follows:
-            tree.here = watched  # who looks at an earlier move goes on looking at it
-        self._board.tell_game()
+            tree.here = watched  # a user who looks at an earlier move stays there
+        self._board.send_game()
         outcome = self._last.board().outcome(claim_draw=True)
         if outcome is not None:
             self._end(outcome_text(outcome), outcome.result())
@@ -268,7 +266,7 @@ class Match:
         assert self._last is not None
         self._left[loser] = 0.0
         if self._last.board().has_insufficient_material(not loser):
-            self._end("Draw: time is over, and the other side has not enough to mate", "1/2-1/2")
+            self._end("Draw: time ran out, but the opponent has insufficient material to mate", "1/2-1/2")
         else:
             name = chess.COLOR_NAMES[not loser].capitalize()
             self._end(f"{name} wins on time", "0-1" if loser else "1-0")
@@ -279,11 +277,11 @@ class Match:
             self._left[self._turn] = max(0.0, self._left[self._turn] - used_s)
         self.is_running, self._result = False, reason
         self._board.tree.game.headers["Result"] = result
-        self._board.tell_game()
+        self._board.send_game()
         self._page.send("play.state", self.facts)
 
     def _stop(self) -> float:
-        """Stop the engine and the clock; return the seconds that it ran."""
+        """Stop the engine and the clock; return the seconds that the clock ran."""
         thinking, self._thinking = self._thinking, None
         if thinking is not None:
             thinking.cancel()

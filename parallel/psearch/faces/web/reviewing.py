@@ -1,4 +1,4 @@
-"""A game as `psearch analyse` sees it, filled in while one looks: every position searched, the mistakes marked."""
+"""Analyses a whole game like `psearch analyse`, and shows scores and mistakes as they are found."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from psearch.text.wdl import material
 from psearch.version import __version__
 
 _JUDGE_EVERY_S = 0.25
-"""The game is judged as a whole, some 20 ms of work; no need for it after each position."""
+"""Least time between two judgements of the whole game, each of about 20 ms, in seconds."""
 _REST = 10
-"""Judging takes at most one part in so many of the time: long games take longer."""
+"""Pause after a judgement, as a multiple of the time it took, since long games take longer."""
 _MOST_TIME_S = 600
 _MOST_NODES = 10**12
 _MOST_DEPTH = 100
 _MOST_PLIES = 1_000
 _NONE: dict[str, Any] = {"running": False, "done": 0, "total": 0, "moves": [], "players": None, "text": ""}
-"""What a page shows of a game that was not analysed."""
+"""State of a game that was not analysed."""
 
 
 class Review:
-    """Reviews the game of one page."""
+    """Analyses the game of one page."""
 
     def __init__(self, page: Connection, board: GameBoard, match: Match) -> None:
         self._page, self._board, self._match = page, board, match
@@ -51,27 +51,26 @@ class Review:
         page.handlers |= {"review.start": self._start, "review.stop": lambda payload: self.stop()}
 
     def _start(self, payload: Payload) -> None:
-        """Analyse the game: `kind` (time, nodes, depth) and `amount` for each position."""
+        """Analyse the game with a limit for each position: `kind` (time, nodes, depth) and `amount`."""
         self._match.check_may_change()
         limits = _limits_of(payload)
         if self._task is not None and not self._task.done():
-            raise PsearchError("the game is being analysed already")
+            raise PsearchError("the game is already being analysed")
         looked_at = _MainLine(self._board.tree)
         tasks = [Task.of_board(str(place.ply), place.board, limits, place.line) for place in positions(looked_at.work)]
         if not tasks:
-            raise PsearchError("there are no moves to look at: play some, or paste a PGN")
+            raise PsearchError("there are no moves to analyse: make some, or paste a PGN")
         if len(tasks) > _MOST_PLIES:
             raise PsearchError(f"the game is longer than {_MOST_PLIES:,} plies")
         self._task = self._page.begin("review", self._run(looked_at, tasks))
 
     def stop(self) -> None:
-        """End it; what was found stays."""
+        """Stop the analysis, and keep its results."""
         if self._task is not None:
             self._task.cancel()
 
     def change(self, facts: dict[str, Any]) -> None:
-        """End it, as there is another game: nothing of it is that game's. facts: what was shown of that one before, or
-        nothing."""
+        """Stop the analysis because another game is shown. facts: earlier state of that game, or empty."""
         self.stop()
         facts = {**(facts or _NONE), "running": False}
         if self._board.review != facts:
@@ -79,13 +78,13 @@ class Review:
             self._page.show("review.state", self._board.review)
 
     async def _run(self, line: _MainLine, tasks: list[Task]) -> None:
-        """Search all positions, the last one first, and judge the game from time to time."""
+        """Search all positions from the last to the first, and judge the game from time to time."""
         answers: dict[int, Answer] = {}
         shared_engine, loop = self._page.shared_engine, asyncio.get_running_loop()
         next_look = 0.0
         ended, problem = "stopped", ""
-        waiting = "" if shared_engine.has_cores else "waiting for the game of another tab"
-        self._tell(line, answers, len(tasks), True, waiting)
+        waiting = "" if shared_engine.has_cores else "waiting for an analysis in another tab"
+        self._send(line, answers, len(tasks), True, waiting)
         try:
             async with (
                 shared_engine.cores("a game is being analysed"),
@@ -102,21 +101,20 @@ class Review:
                     line.tree.keep_score(line.numbers[ply], score, answer.line.depth)
                     began = loop.time()
                     if began >= next_look:
-                        self._tell(line, answers, len(tasks), True, "")
+                        self._send(line, answers, len(tasks), True, "")
                         next_look = began + max(_JUDGE_EVERY_S, _REST * (loop.time() - began))
             ended = problem
         finally:
             if self._board.tree is line.tree and not ended and line.is_still_there:
                 annotate(judge_game(_work(line.tree.game), answers), f"psearch {__version__}")
                 line.tree.write_scores(line.nodes)
-                with contextlib.suppress(PsearchError):  # too many moves by now
+                with contextlib.suppress(PsearchError):  # the game may have too many moves by now
                     line.tree.renumber()
-                self._board.tell_game()
+                self._board.send_game()
             if self._board.tree is line.tree:
-                self._tell(line, answers, len(tasks), False, ended)
+                self._send(line, answers, len(tasks), False, ended)
 
-    def _tell(self, line: _MainLine, answers: Mapping[int, Answer], total: int, is_running: bool, text: str) -> None:
-        """Show what is known by now."""
+    def _send(self, line: _MainLine, answers: Mapping[int, Answer], total: int, is_running: bool, text: str) -> None:
         judged = judge_game(line.work, answers)
         moves = []
         board = line.work.game.board()
@@ -125,7 +123,7 @@ class Review:
             if found.mark is not None and found.compared is not None:
                 facts["best"] = board.san(board.parse_uci(found.compared.best))
             board.push(move)
-            # what was found deeper than now stays
+            # a deeper score from earlier is kept
             score = line.tree.score_of(line.nodes[ply])
             if score is None and found.score is not None:
                 score = score_facts(found.score, material(board))
@@ -150,20 +148,20 @@ class Review:
 
 
 class _MainLine:
-    """Keeps the main line of a tree as it was when its analysis began: the user may go on making moves."""
+    """Main line of a tree at the start of its analysis; the user may change the tree meanwhile."""
 
     def __init__(self, tree: GameTree) -> None:
         self.tree = tree
         self.nodes = [tree.game, *tree.game.mainline()]
         self.numbers = [tree.number_of(node) for node in self.nodes]
-        """of its nodes, from the root"""
+        """Numbers of the nodes, from the root."""
         game = BoardGame(tree.game.board(), tree.game.headers)
         game.add_line(list(tree.game.mainline_moves()))
         self.work = _work(game)
 
     @property
     def is_still_there(self) -> bool:
-        """Tell whether the main line of the tree still begins with this one."""
+        """Tell whether the main line of the tree still begins with this line."""
         return [self.tree.game, *self.tree.game.mainline()][: len(self.nodes)] == self.nodes
 
 
@@ -181,11 +179,11 @@ def _limits_of(payload: Payload) -> Limits:
 
 
 async def _outcomes(tasks: list[Task], threads: int) -> AsyncGenerator[Outcome, None]:
-    """Yield the outcomes of the positions of a game, by `psearch analyse --jobs 1 --threads N`, as they are found."""
+    """Yield the outcomes of positions as they are found, like `psearch analyse --jobs 1 --threads N`."""
     pools: list[PositionPool] = []
     stopped = threading.Event()
 
-    def begin() -> None:  # and keep it for the end, whenever that comes
+    def begin() -> None:  # keeps the pool so that it is closed in any case
         pools.append(make_pool(1, WorkerSettings(threads, JOB_HASH_MB, SearchOptions(driver=DEFAULT_DRIVER))))
 
     try:

@@ -1,12 +1,11 @@
-"""The server: files, one WebSocket for each page, and nothing else. Listens on 127.0.0.1 only.
+"""The server, on 127.0.0.1 only: serves the files of the page, and a WebSocket for each page.
 
-Files are read from the package when it starts: a request names one of these or nothing.
-It answers before it can search: what takes long to import, and the engine, come in the background.
+All files are read from the package at the start; requests cannot reach others. The server answers before it can search:
+slow imports and the engine start in the background.
 
-It serves this machine's user, by the address that was printed, and the page that it opened. A browser lets every page
-of the web send requests to 127.0.0.1. So each request must name this server as its host (names that others have made
-point here do not pass), must show the token, which only the printed address has, and a WebSocket must come from a page
-of this server. What is answered may load nothing from elsewhere, and run nothing that is not a file of the package.
+Only the user of this machine is served. Since browsers let any web page send requests to 127.0.0.1, each request must
+name this server as its host (which excludes DNS rebinding) and show the token of the printed address, and a WebSocket
+must come from a page of this server. The content security policy allows only files of the package.
 """
 
 from __future__ import annotations
@@ -50,27 +49,27 @@ _KINDS = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-"""What else lies there (licences, the list of what was taken from others) is not for the page."""
+"""Media types of the files to serve; other files there, such as licences, are not served."""
 PAGE = "/"
 HOST = "127.0.0.1"
 _LONGEST_REQUEST = 1 << 14
-"""bytes of the head of a request"""
+"""Longest head of a request, in bytes."""
 _PAGE_ID = re.compile(r"[0-9a-f]{16,64}")
 _POLICY_VIOLATION = 1008
 _TRY_LATER = 1013
 _COURTESY_S = 0.5
-"""How long the engine waits for a page before it starts."""
+"""Time that the engine's start waits for the first page, in seconds."""
 _PATIENCE_S = 2
-"""How long connections may take to end when the server does."""
+"""Time for connections to close when the server ends, in seconds."""
 _STRANGER_S = 5.0
-"""How long a connection may last on which no cookie of a page was shown."""
+"""Longest duration of a connection without the cookie, in seconds."""
 _MOST_STRANGERS = 64
-"""Most such connections at a time; for one more the oldest ends."""
+"""Most connections without the cookie; a further one closes the oldest."""
 _BACKLOG = 64
-"""Connections that wait to be taken. asyncio takes so many in a row, before any of them can be found to be too many."""
-_OPEN_THE_ADDRESS = "Open the address that psearch serve has printed: it has a token, which this one lacks.\n"
+"""Most connections that wait to be accepted; asyncio accepts this many at once, before they can be limited."""
+_OPEN_THE_ADDRESS = "Open the address that psearch serve printed: this one lacks its token.\n"
 Headers = Iterable[tuple[bytes, bytes]]
-"""Headers of a request as ASGI has them: names in lower case."""
+"""Headers of a request in ASGI form, with lower-case names."""
 _POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -91,14 +90,14 @@ _SAFE_HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-"""On every answer."""
+"""Headers of every response."""
 _TOKEN_BYTES = 24
 _FIRST_LOOK_S = 60.0
-"""How long the address that a browser is started with is good for, once."""
+"""Validity of the one-time address that a browser is started with, in seconds."""
 
 
 class Access:
-    """Knows the port and the token. port: where the server listens on 127.0.0.1."""
+    """Checks the access to the server. port: port on 127.0.0.1."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -110,31 +109,30 @@ class Access:
 
     @property
     def address(self) -> str:
-        """Return what the user opens; it is good as long as the server runs."""
+        """Return the address for the user, valid while the server runs."""
         return f"http://127.0.0.1:{self.port}/?token={self._token}"
 
     def address_for_once(self) -> str:
-        """Return the address for the command line of a browser, which everybody on the machine can read: good for one
-        request."""
+        """Return an address valid for one request, for the command line of a browser, which all users can read."""
         self._once = secrets.token_urlsafe(_TOKEN_BYTES)
         self._once_until = time.monotonic() + _FIRST_LOOK_S
         return f"http://127.0.0.1:{self.port}/?token={self._once}"
 
     @property
     def cookie(self) -> str:
-        """Return the cookie of a page that came with the token. Ports share their cookies, so the name has the port."""
+        """Return the cookie for a page opened with the token. Its name has the port, because ports share cookies."""
         return f"psearch-{self.port}={self._token}; Path=/; HttpOnly; SameSite=Strict"
 
     def is_host(self, headers: Headers) -> bool:
-        """Tell whether the request is for this server, by the one name or the other."""
+        """Tell whether the request names this server as its host."""
         return _only(headers, b"host") in self._hosts
 
     def is_origin(self, headers: Headers) -> bool:
-        """Tell whether a page of this server asks."""
+        """Tell whether the request comes from a page of this server."""
         return _only(headers, b"origin").removeprefix("http://") in self._hosts
 
     def takes(self, token: str) -> bool:
-        """Tell whether the address had the token."""
+        """Tell whether a token is valid; a one-time token only once."""
         if secrets.compare_digest(token.encode(), self._token.encode()):
             return True
         once, self._once = self._once, None
@@ -146,21 +144,21 @@ class Access:
         return False
 
     def knows(self, headers: Headers) -> bool:
-        """Tell whether the request has the cookie of a page that came with the token."""
+        """Tell whether the request has the cookie."""
         wanted = self.cookie.partition(";")[0].encode()
         cookies = b"; ".join(value for key, value in headers if key == b"cookie").split(b"; ")
-        # compared as they are: other programs on 127.0.0.1 have theirs, which need not be well-formed
+        # compared unparsed, since cookies of other programs on 127.0.0.1 may be malformed
         return any([secrets.compare_digest(cookie, wanted) for cookie in cookies])
 
 
 def _only(headers: Headers, name: bytes) -> str:
-    """Return the header that a request must have once; else nothing."""
+    """Return a header that must occur exactly once; otherwise an empty text."""
     values = [value.decode("latin-1") for key, value in headers if key == name]
     return values[0] if len(values) == 1 else ""
 
 
 class StaticFile(NamedTuple):
-    """Holds a file of the page, its media type, and its entity tag, which changes with the data."""
+    """File of the page with its media type and its entity tag, a hash of the data."""
 
     data: bytes
     kind: str
@@ -168,7 +166,7 @@ class StaticFile(NamedTuple):
 
 
 def read_files() -> dict[str, StaticFile]:
-    """Return every file of the page by its path in the address; the page itself is at `/`. Raises OSError."""
+    """Return every file of the page by URL path; the page itself is at `/`. Raises OSError."""
     found = {}
     for path in sorted(_STATIC.rglob("*")):
         kind = _KINDS.get(path.suffix)
@@ -181,18 +179,19 @@ def read_files() -> dict[str, StaticFile]:
 
 
 def listen(port: int) -> sockets.socket:
-    """Return a socket that listens on 127.0.0.1; port 0: any that is free. Raises PsearchError when the port is
-    taken."""
+    """Return a socket that listens on 127.0.0.1. port: 0 for any free one. Raises PsearchError if the port is taken."""
     try:
         return sockets.create_server((HOST, port), backlog=_BACKLOG)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise PsearchError(f"port {port} is in use: give another, as --port {port + 1}, or any, --port 0") from None
+            raise PsearchError(
+                f"port {port} is in use: use another, such as --port {port + 1}, or any with --port 0"
+            ) from None
         raise PsearchError(f"cannot listen on port {port}: {os.strerror(error.errno or 0)}") from None
 
 
 def make_app(access: Access, open_pages: Callable[[], Pages]) -> Starlette:
-    """Return the application. open_pages: makes what pages need, in a thread; it may take a while."""
+    """Return the application. open_pages: creates the pages, slowly, in a thread."""
     files = read_files()
 
     @contextlib.asynccontextmanager
@@ -204,7 +203,7 @@ def make_app(access: Access, open_pages: Callable[[], Pages]) -> Starlette:
         finally:
             app.state.is_asked.set()
             await asyncio.wait([app.state.pages])
-            if app.state.pages.exception() is None:  # one that there was has been told
+            if app.state.pages.exception() is None:  # an exception has been reported already
                 await app.state.pages.result().close()
 
     async def answer(request: Request) -> Response:
@@ -226,14 +225,14 @@ def run(
     control: SearchControl,
     began: Callable[[], None],
 ) -> None:
-    """Serve until `control` is stopped. began: called when requests are answered."""
+    """Serve until `control` is stopped. began: called when the server answers requests."""
     config = uvicorn.Config(
         make_app(access, open_pages),
         ws="websockets-sansio",
         ws_max_size=LONGEST,
         ws_per_message_deflate=False,
         h11_max_incomplete_event_size=_LONGEST_REQUEST,
-        http=functools.partial(_GuardedProtocol, access=access, strangers={}),  # type: ignore[arg-type]  # it is only called
+        http=functools.partial(_GuardedProtocol, access=access, strangers={}),  # type: ignore[arg-type]  # uvicorn only calls it
         loop="asyncio",
         lifespan="on",
         backlog=_BACKLOG,
@@ -265,7 +264,7 @@ def run(
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the command line."""
+    """Server that leaves signals to the command line."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Any:
@@ -273,7 +272,7 @@ class _Server(uvicorn.Server):
 
 
 class _GuardedProtocol(H11Protocol):
-    """Ends soon unless it shows the cookie: nobody else shall use up the connections that a process may have."""
+    """Connection that ends soon unless it shows the cookie, so that strangers cannot exhaust the descriptors."""
 
     def __init__(
         self, *args: Any, access: Access, strangers: dict[asyncio.Transport, asyncio.TimerHandle], **options: Any
@@ -281,7 +280,7 @@ class _GuardedProtocol(H11Protocol):
         super().__init__(*args, **options)
         self._access = access
         self._strangers = strangers
-        """those that have not shown it, of all connections, the oldest first"""
+        """All connections without the cookie, oldest first."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -306,7 +305,7 @@ class _GuardedProtocol(H11Protocol):
 
 
 class _Safe:
-    """Refuses what is not for this server, and says with every answer what the page may do."""
+    """Middleware that refuses requests for other hosts or origins, and adds the security headers."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
@@ -337,7 +336,7 @@ class _Safe:
 
 
 def _file(request: Request, access: Access, files: dict[str, StaticFile]) -> Response:
-    """Return a file of the page to a request with the token, or with the cookie that was given for it."""
+    """Answer a request with the token or the cookie by a file of the page."""
     headers = request.scope["headers"]
     path = request.scope["path"]
     tokens = parse_qs(request.scope["query_string"].decode("latin-1")).get("token", [])
@@ -356,12 +355,13 @@ def _file(request: Request, access: Access, files: dict[str, StaticFile]) -> Res
 
 
 async def _talk(websocket: WebSocket, access: Access) -> None:
-    """Serve one WebSocket, from its beginning to its end."""
     await websocket.accept()
     websocket.app.state.is_asked.set()
-    with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # it was closed from here, or from there
-        if not access.knows(websocket.scope["headers"]):  # told to the page, which would try again and again
-            reason = "psearch serve was started anew: open the address that it has printed"
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # closed by either side
+        if not access.knows(
+            websocket.scope["headers"]
+        ):  # accepted first, to give the reason; otherwise the page would retry
+            reason = "psearch serve was restarted: open the address that it printed"
             return await websocket.close(_POLICY_VIOLATION, reason)
         wanted = websocket.query_params.get("page", "")
         page_id = wanted if _PAGE_ID.fullmatch(wanted) else secrets.token_hex(16)
@@ -386,10 +386,9 @@ async def _talk(websocket: WebSocket, access: Access) -> None:
 
 
 async def _started(is_asked: asyncio.Event, open_pages: Callable[[], Pages]) -> Pages:
-    """Return what pages need, with the engine on its way. Raises what importing and making it does.
+    """Create the pages in a thread, since imports are slow, and start the engine. Raises any error of these.
 
-    In a thread: python-chess, and what imports it, takes a while. A browser that is being opened comes first: the page
-    needs none of it to be drawn, and asks for it with its first WebSocket.
+    A browser that is being opened goes first: the page can be drawn without the engine, until its first WebSocket.
     """
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(is_asked.wait(), _COURTESY_S)

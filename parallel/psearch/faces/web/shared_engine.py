@@ -1,9 +1,9 @@
-"""The engine, which all open pages share, one at a time.
+"""The engine that all open pages share.
 
-There are two kinds of uses. An *analysis* goes on until somebody ends it; there is one at a time, that of the page that
-asked last, and the page that had it is told. A *task* takes a while and is done then: a move in a game, other workers.
-Tasks come one after the other in the order in which they were asked for; an analysis makes room for them and goes on
-afterwards. So nobody's move waits for somebody's analysis, and no page takes the engine from another unseen.
+There are two kinds of use. An *analysis* runs until it is ended; there is only one, that of the page that asked last,
+and the page that loses the engine is informed. A *task*, such as a move in a game or a change of workers, ends by
+itself. Tasks run in the order of their requests; an analysis pauses for them and continues afterwards. So a move never
+waits for an analysis, and no page loses the engine unnoticed.
 """
 
 from __future__ import annotations
@@ -25,85 +25,84 @@ from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 
 TICK_S = 0.05
-"""how often a page is shown what an analysis has found, in seconds"""
+"""Interval at which the lines of an analysis are sent to a page, in seconds."""
 _HASH_SHARE = 4
-"""A table may take the usable memory divided by this."""
+"""Largest table as a divisor of the usable memory."""
 _MOST_NOTES = 50
 
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """Says what all pages share."""
+    """Settings that all pages share. Files come from the command line only, never from a page."""
 
     threads: int
     hash_mb: int
     game: str = ""
-    """a file of a game of the user's; empty: none. Files are those of the command line: no page names one"""
+    """File of a user's game; empty for none."""
     policies: tuple[str, ...] = ()
-    """files of policies that the laboratory offers"""
+    """Files of policies that the laboratory offers."""
     rules: str = ""
-    """a file of rules that it offers; empty: none"""
+    """File of rules that the laboratory offers; empty for none."""
 
 
 class Bounds(NamedTuple):
-    """Limits what pages may set."""
+    """Largest values that pages may set."""
 
     threads: int
     hash_mb: int
 
 
 def bounds_of(settings: EngineSettings) -> Bounds:
-    """Return the usable cores, and a quarter of the usable memory; more where the command line says so."""
+    """Return the usable cores and a quarter of the usable memory, or the values of the command line if larger."""
     most_mb = min(MAX_HASH_MB, usable_memory_mb() // _HASH_SHARE)
     return Bounds(max(usable_cores(), settings.threads), max(most_mb, settings.hash_mb))
 
 
 @dataclass(eq=False)
 class WantedAnalysis:
-    """Describes an analysis that somebody wants."""
+    """Analysis that a page has requested."""
 
     owner: object
     board: chess.Board
-    """not changed by anybody any more"""
+    """Position to search; must not be changed."""
     multipv: int
     options: dict[str, Any]
-    """of this search: `Policy`, `Pruning`"""
+    """Engine options of this search, such as `Policy`."""
     show: Callable[[list[chess.engine.InfoDict]], None]
-    """is given the lines, best first, about every `TICK_S`"""
+    """Takes the lines, best first, about every `TICK_S`."""
     tell: Callable[[str, str], None]
-    """is told what becomes of it, `searching`, `waiting`, `done`, `taken` or `failed`, and why; after `taken`, perhaps,
-    that the engine is `free`"""
+    """Takes state and reason: `searching`, `waiting`, `done`, `taken` or `failed`; after `taken` perhaps `free`."""
 
 
 class SharedEngine:
-    """Starts the engine, shares it out, ends it. For the loop's thread only."""
+    """Starts, shares and ends the engine. Used in the event loop's thread only."""
 
-    def __init__(self, settings: EngineSettings, tell_all: Callable[[str, dict[str, Any]], None]) -> None:
+    def __init__(self, settings: EngineSettings, send_all: Callable[[str, dict[str, Any]], None]) -> None:
         self.settings = settings
         self.bounds = bounds_of(settings)
         self.state = "starting"
-        """`starting`, `compiling`, `ready` or `failed`"""
+        """State: `starting`, `compiling`, `ready` or `failed`."""
         self.progress = ""
-        """of the compiler; or what failed"""
+        """Progress of the compiler, or the reason of the failure."""
         self.notes: list[str] = []
-        """what went wrong and was mended, the latest ones"""
-        self._tell_all = tell_all
+        """Latest notes about problems that were solved."""
+        self._send_all = send_all
         self._engine: AsyncEngine | None = None
         self._lock = asyncio.Lock()
-        """held by who uses the engine"""
+        """Held while the engine is used."""
         self._tasks = 0
-        """that use the engine, or wait for it"""
+        """Number of tasks that use the engine or wait for it."""
         self._cores = asyncio.Lock()
-        """held by whose processes use the cores beside the engine"""
+        """Held while other processes use the cores."""
         self._pauses: list[str] = []
-        """why no analysis may run"""
+        """Reasons why no analysis may run now."""
         self._wanted: WantedAnalysis | None = None
         self._taken: list[WantedAnalysis] = []
-        """analyses that others have taken the engine from, the latest last"""
+        """Analyses that have lost the engine to others, latest last."""
         self._running: AsyncAnalysis | None = None
         self._changed = asyncio.Event()
         self._settled = asyncio.Event()
-        """the engine is ready, or there is none"""
+        """Set when the engine is ready or has failed."""
         self._work: asyncio.Task[None] | None = None
         self._watch: _Warnings | None = None
 
@@ -116,7 +115,7 @@ class SharedEngine:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return what pages show of the engine."""
+        """Return the state of the engine for the pages."""
         return {
             "state": self.state,
             "text": self.progress,
@@ -128,13 +127,13 @@ class SharedEngine:
         }
 
     def start(self) -> None:
-        """Begin to load the kernels and to start the workers, in the background."""
+        """Load the kernels and start the workers, in the background."""
         self._watch = _Warnings(self.note)
         logging.getLogger("psearch").addHandler(self._watch)
         self._work = asyncio.create_task(self._serve())
 
     async def close(self) -> None:
-        """End what is searched, and the engine."""
+        """End the search and the engine."""
         self._wanted = None
         if self._work is not None:
             self._work.cancel()
@@ -145,12 +144,12 @@ class SharedEngine:
             await self._engine.close()
 
     def note(self, text: str) -> None:
-        """Note that something went wrong and was mended: a worker was lost."""
+        """Tell all pages of a problem that was solved, such as a lost worker."""
         self.notes = [*self.notes, text][-_MOST_NOTES:]
-        self._tell_all("engine.note", {"text": text})
+        self._send_all("engine.note", {"text": text})
 
     def analyse(self, wanted: WantedAnalysis) -> None:
-        """Begin this analysis, in place of the one that there is."""
+        """Begin an analysis instead of the present one."""
         former, self._wanted = self._wanted, wanted
         self._taken = [other for other in self._taken if other.owner is not wanted.owner]
         if former is not None and former.owner is not wanted.owner:
@@ -159,7 +158,7 @@ class SharedEngine:
         self._begin_again()
 
     def end_analysis(self, owner: object) -> None:
-        """End the analysis of this owner, if it has one."""
+        """End the analysis of an owner, if there is one."""
         self._taken = [other for other in self._taken if other.owner is not owner]
         if self._wanted is not None and self._wanted.owner is owner:
             self._begin_again()
@@ -167,7 +166,7 @@ class SharedEngine:
 
     @contextlib.asynccontextmanager
     async def task(self) -> AsyncIterator[AsyncEngine]:
-        """Yield the engine for oneself, when it is one's turn. Raises PsearchError when there is none."""
+        """Wait for one's turn and yield the engine. Raises PsearchError if there is none."""
         self._tasks += 1
         self._begin_again()
         try:
@@ -185,8 +184,7 @@ class SharedEngine:
 
     @contextlib.asynccontextmanager
     async def cores(self, reason: str) -> AsyncIterator[None]:
-        """Have the cores: inside, no analysis runs, for this reason; tasks do. One after the other: processes of their
-        own need the cores."""
+        """Reserve the cores for other processes: no analysis runs inside, but tasks do. reason: text for the pages."""
         async with self._cores:
             self._pauses.append(reason)
             self._begin_again()
@@ -197,27 +195,27 @@ class SharedEngine:
                 self._begin_again()
 
     async def configure(self, threads: int, hash_mb: int) -> None:
-        """Start other workers. Raises PsearchError when they are not to be had: all stays as it was then."""
+        """Change the workers. Raises PsearchError if that fails; the former ones stay then."""
         if not (1 <= threads <= self.bounds.threads and 1 <= hash_mb <= self.bounds.hash_mb):
             raise PsearchError(f"at most {self.bounds.threads} threads and {self.bounds.hash_mb} MiB of hash")
         async with self.task() as engine:
             await engine.configure({"Threads": threads, "Hash": hash_mb})
             self.settings = replace(self.settings, threads=threads, hash_mb=hash_mb)
-        self._tell_all("engine.state", self.facts)
+        self._send_all("engine.state", self.facts)
 
     async def forget(self) -> None:
-        """Empty the table."""
+        """Clear the transposition table."""
         async with self.task() as engine:
             await engine.new_game()
 
     def _begin_again(self) -> None:
-        """Something has changed: what runs ends, and what is wanted now begins."""
+        """Stop the running search, so that the one requested now can begin."""
         if self._running is not None:
             self._running.stop()
         self._changed.set()
 
     async def _serve(self) -> None:
-        """Start the engine, then run what is wanted, until this is cancelled."""
+        """Start the engine, then run analyses until cancelled."""
         loop = asyncio.get_running_loop()
 
         def progress(text: str) -> None:
@@ -229,7 +227,7 @@ class SharedEngine:
             await self._engine.initialize()
             self._enter("ready")
             await self._run()
-        except Exception as error:  # of whatever kind: somebody looks at the page, and nobody at this task
+        except Exception as error:  # any error: the page must report it, since this task is not awaited
             self._enter("failed", str(error) or type(error).__name__)
             if self._wanted is not None:
                 self._finish(self._wanted, "failed", self.progress)
@@ -253,14 +251,13 @@ class SharedEngine:
 
     def _enter(self, state: str, progress: str = "") -> None:
         if self.state == "failed" or (self.state == "ready" and state != "failed"):
-            return  # what the compiler said comes late
+            return  # a late report of the compiler
         self.state, self.progress = state, progress
         if state in ("ready", "failed"):
             self._settled.set()
-        self._tell_all("engine.state", self.facts)
+        self._send_all("engine.state", self.facts)
 
     async def _search(self, wanted: WantedAnalysis) -> None:
-        """Search until the end, or until something else is wanted."""
         if self._wanted is not wanted or self._tasks or self._pauses:
             self._changed.set()
             return
@@ -272,7 +269,7 @@ class SharedEngine:
                 analysis.stop()
             ticking = asyncio.create_task(self._tick(wanted, analysis))
             try:
-                async for _ in analysis:  # `multipv` has what they say
+                async for _ in analysis:  # read from `multipv` instead
                     pass
             finally:
                 self._running = None
@@ -283,7 +280,7 @@ class SharedEngine:
             return
         if self._wanted is wanted:
             wanted.show(analysis.multipv)
-        if not self._changed.is_set():  # nobody has ended it
+        if not self._changed.is_set():  # it was not ended by a request
             self._finish(wanted, "done", "")
 
     def _finish(self, wanted: WantedAnalysis, state: str, reason: str) -> None:
@@ -292,7 +289,7 @@ class SharedEngine:
             self._give_back()
 
     def _give_back(self) -> None:
-        """End the analysis that is wanted: tell who had the engine before."""
+        """End the requested analysis, and inform the page that had the engine before."""
         self._wanted = None
         if self._taken:
             self._taken.pop().tell("free", "")
@@ -305,7 +302,7 @@ class SharedEngine:
 
 
 class _Warnings(logging.Handler):
-    """Passes on what the engine warns of, from whatever thread, to the loop that it was made in."""
+    """Passes warnings of the engine from any thread to the event loop in which it was made."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)

@@ -1,28 +1,28 @@
-"""The tabs "Workers" and "Laboratory" of a page: what is seen of a search, a game of the user's, and virtual time.
+"""The tabs "Workers" and "Laboratory" of a page: a live search, a user's game, experiments in virtual time, traces.
 
     page                            server
-    workers.watch {first}           workers.look: a snapshot of `psearch.lab.watching.watcher`, each one after the
-                                    other; first: number of the first of the 64 workers whose tracks are sent
-    workers.seen {}                 after each of them: a page that is slow gets fewer, and each of a longer time
-    workers.rest {}                 no more of them
+    workers.watch {first}           workers.look: snapshots of `psearch.lab.watching.watcher`; first: number of the
+                                    first of the 64 workers whose tracks are sent
+    workers.seen {}                 confirms a snapshot: a slow page gets fewer, each of a longer time
+    workers.rest {}                 ends the snapshots
 
     game.hello {}                   game.state {game, position, running, board, text}, if the server was started with a
-                                    game; and again whenever one of these changes
+                                    game; and after every change
     game.search {position}
     game.stop {}
 
     laboratory.hello {}             laboratory.choices {policies, most_workers, nodes, pruning, drivers, rules}, and
-                                    again what was said last
+                                    the latest message again
     laboratory.run {workers, first, second, nodes, pruning, driver, rules}
                                     laboratory.progress {text, share}, ...; at last one of laboratory.result,
                                     laboratory.error {text}, laboratory.stopped {}
     laboratory.stop {}
-    trace.begin {characters}        the same, with trace. before it
-    trace.part {text}, ...          in order, until there are as many characters
+    trace.begin {characters}        as laboratory.run, with types trace.*
+    trace.part {text}, ...          in order, until all characters are sent
 
-Files are those of the command line: a page chooses among these, and sends a trace as text. The file of a game is read
-again for each search. Experiments and traces are done by one process at a time (`psearch.lab.watching.job`), which ends
-with the page that asked for it.
+Files come from the command line only; a page chooses among them, and sends a trace as text. A game's file is read again
+for each search. One process at a time (`psearch.lab.watching.job`) computes experiments and reads traces; it ends with
+its page.
 """
 
 from __future__ import annotations
@@ -56,24 +56,24 @@ from psearch_core import DEFAULT_PRUNING, PRUNING_MODES
 
 PERIOD_S = 0.05
 _MOST_UNSEEN = 3
-"""Snapshots that a page has not confirmed yet; nothing is looked at until it does."""
+"""Most snapshots that a page has not confirmed; until it does no more are taken."""
 _SHARE = 0.04
-"""Largest share of a core for looking: what takes longer, as with hundreds of workers, is done less often."""
+"""Largest share of a core for snapshots; slow ones, with hundreds of workers, are taken less often."""
 _NODES_S = 0.2
-"""Time between looks at the open nodes, in seconds: they change faster than anybody reads."""
+"""Time between looks at the open nodes, in seconds; they change too fast to read anyway."""
 _IDLE_S = 0.2
 """Time between looks while nothing is searched, in seconds."""
 _LONGEST_POSITION = 1000
 _LAST_LOOK_S = 0.3
-"""How long the workers of a search that is over are there to be looked at: it is seen to be over."""
+"""Time for which the workers of a finished search stay, so that the page sees its end, in seconds."""
 LONGEST_PART = 1 << 16
 """Characters of a trace in one message."""
 _NODES = (20_000, 100_000, 400_000, 1_500_000)
-"""Sizes of trees that the page offers."""
+"""Tree sizes that the page offers."""
 
 
 class Watching:
-    """Sends what the workers do to a page that looks on: those of the engine, or those that search a user's game."""
+    """Sends snapshots of the workers to a page: those of the engine, or those that search a user's game."""
 
     def __init__(self, page: Connection) -> None:
         self._page = page
@@ -91,14 +91,14 @@ class Watching:
         }
 
     def stop(self) -> None:
-        """Look no more."""
+        """End the snapshots."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
         self._watcher = self._engine = None
 
     def _watch(self, payload: Payload) -> None:
-        """Begin to look, or at other workers."""
+        """Begin the snapshots, or choose other workers."""
         self._first = whole_of(payload, "first", 0, MAX_THREADS) if "first" in payload else 0
         self._unseen = 0
         if self._task is None or self._task.done():
@@ -116,7 +116,7 @@ class Watching:
             await asyncio.sleep(wait_s if is_running or self._unseen else max(wait_s, _IDLE_S))
 
     def _look(self) -> bool:
-        """Send what there is to see; whether something is being searched."""
+        """Send a snapshot; return whether a search is running."""
         engine: Watched
         lines_of: LinesOf
         game = OwnGame.running
@@ -125,7 +125,7 @@ class Watching:
         else:
             try:
                 engine, lines_of = self._page.shared_engine.engine, chess_lines
-            except PsearchError:  # it is starting
+            except PsearchError:  # the engine is starting
                 return False
         if engine is not self._engine or self._watcher is None:
             self._engine, self._watcher = engine, Watcher(engine, lines_of)
@@ -137,7 +137,7 @@ class Watching:
         if with_nodes:
             self._nodes_at = now
         is_running = not snapshot["done"]
-        if is_running or self._was_running:  # the last one says that it is over
+        if is_running or self._was_running:  # the last snapshot shows the end
             self._unseen += 1
             self._page.send("workers.look", snapshot)
         self._was_running = is_running
@@ -145,48 +145,47 @@ class Watching:
 
 
 class OwnGame:
-    """Has a game of the user's searched for one page, by workers of its own, whom all pages see; a `Watched`."""
+    """Searches a user's game for one page with its own workers, which all pages can watch; a `Watched`."""
 
     running: OwnGame | None = None
-    """the one that searches, or waits for the cores"""
+    """Instance that searches or waits for the cores."""
 
     def __init__(self, page: Connection) -> None:
         self.supervisor: Supervisor | None = None
-        """the workers, while there are any"""
+        """Workers of a running search."""
         self._page = page
         self._position: GamePosition | None = None
         self._control = SearchControl()
         game = os.path.basename(page.shared_engine.settings.game)
         self._facts = {"game": game, "position": "", "running": False, "board": None, "text": ""}
         page.handlers |= {
-            "game.hello": lambda payload: self._tell() if game else None,
+            "game.hello": lambda payload: self._send_state() if game else None,
             "game.search": self._begin,
             "game.stop": lambda payload: self.stop(),
         }
 
     def stop(self) -> None:
-        """End the search, if there is one."""
+        """Stop the search, if there is one."""
         self._control.stop()
 
     def lines_of(self, root: np.ndarray) -> GameLines | None:
-        """Return the lines of the present search."""
+        """Return the lines of the present search, for the `Watcher`."""
         return None if self._position is None else GameLines(self._position)
 
     def _recorder(self) -> Recorder | None:
         return None if self.supervisor is None else self.supervisor.recorder
 
-    def _tell(self, **facts: Any) -> None:
-        """Tell the page how things are, with these changes."""
+    def _send_state(self, **facts: Any) -> None:
         self._facts.update(facts)
         self._page.show("game.state", dict(self._facts))
 
     def _begin(self, payload: Payload) -> None:
-        """Search `position`, in the game's words, until it is solved or stopped."""
+        """Search `position`, in the game's notation, until it is solved or stopped."""
         text = text_of(payload, "position", _LONGEST_POSITION)
         if not self._facts["game"]:
-            raise PsearchError("no game was named: psearch serve --game FILE")
+            raise PsearchError("there is no game: use psearch serve --game FILE")
         if OwnGame.running is not None:
-            raise PsearchError("the game is being searched already: stop that first, or wait")
+            raise PsearchError("the game is already being searched: stop that search, or wait")
         OwnGame.running = self
         self._control = SearchControl()
         self._page.begin("game", self._run(text))
@@ -195,24 +194,24 @@ class OwnGame:
         shared_engine = self._page.shared_engine
         found = ""
         try:
-            waiting = "" if shared_engine.has_cores else "waiting until a game has been analysed"
-            self._tell(running=True, position=text, board=None, text=waiting)
+            waiting = "" if shared_engine.has_cores else "waiting for the analysis of a game"
+            self._send_state(running=True, position=text, board=None, text=waiting)
             async with shared_engine.cores("a game of your own is being searched"):
                 found = await in_thread(partial(self._search, text, asyncio.get_running_loop()), self.stop)
         finally:
             OwnGame.running = None
-            self._tell(running=False, text=found)
+            self._send_state(running=False, text=found)
 
     def _search(self, text: str, loop: asyncio.AbstractEventLoop) -> str:
-        """Search in a thread; return what was found, in words."""
+        """Search in a thread; return the result in words."""
         shared_engine, settings = self._page.shared_engine, self._page.shared_engine.settings
         game = Game(settings.game)
         self._position = position = game.read(text)
-        loop.call_soon_threadsafe(partial(self._tell, board=game.board_text(position), text=""))
+        loop.call_soon_threadsafe(partial(self._send_state, board=game.board_text(position), text=""))
         options = options_for(game, DEFAULT_POLICY)
 
         def show(result: GameResult) -> None:
-            loop.call_soon_threadsafe(partial(self._tell, text=iteration_text(result)))
+            loop.call_soon_threadsafe(partial(self._send_state, text=iteration_text(result)))
 
         def note(line: str) -> None:
             loop.call_soon_threadsafe(shared_engine.note, line)
@@ -229,10 +228,10 @@ class OwnGame:
 
 
 class BackgroundWork:
-    """Has experiments computed and traces read for one page, and takes the traces that it sends."""
+    """Computes experiments and reads traces for one page."""
 
     running: BackgroundWork | None = None
-    """the one that works: searches in virtual time would only slow each other down"""
+    """Instance that works; only one, since searches in virtual time would slow each other down."""
 
     def __init__(self, page: Connection, board: GameBoard) -> None:
         self._page, self._board = page, board
@@ -241,12 +240,12 @@ class BackgroundWork:
         self._rules = list(dict.fromkeys(("", settings.rules)))
         self._job: BackgroundJob | None = None
         self._wanted = 0
-        """characters of a trace that is being sent"""
+        """Characters of the trace that is being sent."""
         self._parts: list[str] = []
         self._latest: tuple[str, dict[str, Any]] | None = None
-        """what was said last, for a page that is loaded again"""
+        """Latest message, for a page that is reloaded."""
         page.handlers |= {
-            "laboratory.hello": self._tell_choices,
+            "laboratory.hello": self._send_choices,
             "laboratory.run": self._compare,
             "laboratory.stop": lambda payload: self.stop(),
             "trace.begin": self._expect,
@@ -254,28 +253,28 @@ class BackgroundWork:
         }
 
     def stop(self) -> None:
-        """End what is being done, and forget what was sent."""
+        """Stop the work, and forget a partial trace."""
         self._wanted, self._parts = 0, []
         if self._job is not None:
             self._job.stop()
 
     def _begin(self, task: str, arguments: Mapping[str, Any], kind: str) -> None:
-        """Have it done. Raises PsearchError while there is other work."""
+        """Start the work. Raises PsearchError during other work."""
         if BackgroundWork.running is not None:
             whose = "this page" if BackgroundWork.running is self else "another page"
-            raise PsearchError(f"{whose} has something computed still: stop that first, or wait")
+            raise PsearchError(f"{whose} is still computing: stop that first, or wait")
         loop = asyncio.get_running_loop()
 
         def tell(message: str, payload: dict[str, Any]) -> None:
             try:
-                loop.call_soon_threadsafe(self._tell, kind, message, payload)
+                loop.call_soon_threadsafe(self._send, kind, message, payload)
             except RuntimeError:  # the server has ended
                 return
 
         self._job = BackgroundJob(task, arguments, tell)
         BackgroundWork.running = self
 
-    def _tell(self, kind: str, message: str, payload: dict[str, Any]) -> None:
+    def _send(self, kind: str, message: str, payload: dict[str, Any]) -> None:
         if message != "progress":
             self._job = None
             if BackgroundWork.running is self:
@@ -283,8 +282,7 @@ class BackgroundWork:
         self._latest = f"{kind}.{message}", payload
         self._page.send(*self._latest)
 
-    def _tell_choices(self, payload: Payload) -> None:
-        """Tell what can be chosen."""
+    def _send_choices(self, payload: Payload) -> None:
         choices = {"policies": self._policies, "most_workers": MOST_WORKERS, "nodes": list(_NODES)}
         choices |= {"pruning": list(PRUNING_MODES), "drivers": list(STUDY_DRIVERS), "rules": self._rules}
         self._page.send("laboratory.choices", choices)
@@ -292,7 +290,7 @@ class BackgroundWork:
             self._page.send(*self._latest)
 
     def _compare(self, payload: Payload) -> None:
-        """Compare two policies on the position at hand."""
+        """Compare two policies on the position on the board."""
         board = self._board.tree.board()
         if not any(board.legal_moves):
             raise PsearchError("the game is over in this position: there is nothing to search")
@@ -309,13 +307,13 @@ class BackgroundWork:
         self._begin("experiment", arguments, "laboratory")
 
     def _expect(self, payload: Payload) -> None:
-        """Begin to take a trace of so many characters."""
+        """Expect a trace of the given number of characters."""
         self._wanted, self._parts = whole_of(payload, "characters", 1, MOST_CHARACTERS), []
 
     def _take_part(self, payload: Payload) -> None:
-        """Take some of them; after the last ones the trace is read."""
+        """Take a part of the trace; read the trace after the last part."""
         if not self._wanted:
-            raise PsearchError("there is no trace that this could be a part of")
+            raise PsearchError("no trace was announced for this part")
         self._parts.append(text_of(payload, "text", LONGEST_PART))
         so_far, wanted = sum(map(len, self._parts)), self._wanted
         if so_far < wanted:
@@ -323,5 +321,5 @@ class BackgroundWork:
         text = "".join(self._parts)
         self._wanted, self._parts = 0, []
         if so_far > wanted:
-            raise PsearchError("the trace is longer than was said")
+            raise PsearchError("the trace is longer than announced")
         self._begin("trace", {"text": text}, "trace")

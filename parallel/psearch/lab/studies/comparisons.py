@@ -1,4 +1,4 @@
-"""What the searches of a study come to: speedups as a table, policies compared position by position, fitted times."""
+"""Summaries of a study: a table of speedups, policies compared position by position, and fitted times."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,16 +24,16 @@ Speedups = dict[str, float]
 
 @dataclass(frozen=True)
 class Row:
-    """One policy at one worker count, against one worker."""
+    """Results of one policy at one worker count, relative to one worker."""
 
     policy: str
     threads: int
     positions: int
     speedup: float
-    """time of one worker over the time of this count: geometric mean over the positions, and over repeats in each"""
+    """Time of one worker divided by the time of this count: geometric mean over repeats and positions."""
     low: float | None
     high: float | None
-    """bootstrap interval of 95% over positions; None: one position has none"""
+    """Bounds of the 95% bootstrap interval over positions; None for a single position."""
     nps_scaling: float
     node_overhead: float
     idle_share: float
@@ -43,7 +43,7 @@ class Row:
 
     @property
     def interval(self) -> str:
-        """Return the interval in words."""
+        """Return the interval as text."""
         return "-" if self.low is None or self.high is None else f"{self.low:.2f} - {self.high:.2f}"
 
 
@@ -56,7 +56,7 @@ def _mean_logs(samples: Samples, field: str) -> dict[str, float]:
 
 
 def _groups(samples: Samples) -> dict[tuple[int, str], list[Sample | VirtualSample]]:
-    """Return the searches by several workers of positions that one worker has searched, too, by count and policy."""
+    """Return searches by several workers, by count and policy, of positions that one worker has searched, too."""
     known = {sample.fen for sample in samples if sample.threads == 1}
     groups: dict[tuple[int, str], list[Sample | VirtualSample]] = {}
     for sample in samples:
@@ -66,14 +66,14 @@ def _groups(samples: Samples) -> dict[tuple[int, str], list[Sample | VirtualSamp
 
 
 def searched(samples: Samples) -> tuple[int, float]:
-    """Return positions that one worker has searched, and the mean of the nodes that it needed: the size of a tree."""
+    """Return the number of positions that one worker has searched, and its mean number of nodes (the tree size)."""
     alone = [sample for sample in samples if sample.threads == 1]
     return len({sample.fen for sample in alone}), sum(sample.nodes for sample in alone) / max(len(alone), 1)
 
 
 def speedups(samples: Samples, field: str = "seconds") -> dict[tuple[int, str], Speedups]:
-    """Return, by worker count and policy, how much less `field` is than with one worker to the same depth: means over
-    repeats. The policies are in the order of the samples."""
+    """Return the speedups by worker count and policy: the ratio of `field` with one worker to that with several, at the
+    same depth, as a mean over repeats. The policies are in the order of the samples."""
     alone = _mean_logs([sample for sample in samples if sample.threads == 1], field)
     return {
         group: {fen: alone[fen] - log for fen, log in _mean_logs(searches, field).items()}
@@ -82,10 +82,8 @@ def speedups(samples: Samples, field: str = "seconds") -> dict[tuple[int, str], 
 
 
 def mean_interval(values: np.ndarray, rounds: int = 2000) -> tuple[float, float]:
-    """Return the 95% interval of the mean of `values`, of shape (n,): percentile bootstrap, the same every time.
-
-    `scipy.stats.bootstrap` does as much, but scipy is no dependency of `psearch speedup`.
-    """
+    """Return the 95% interval of the mean of `values`, of shape (n,), by a percentile bootstrap with a fixed seed.
+    `scipy.stats.bootstrap` does as much, but scipy is no dependency of `psearch speedup`."""
     picks = np.random.default_rng(1).integers(values.size, size=(rounds, values.size))
     low, high = np.quantile(values[picks].mean(axis=1), (0.025, 0.975))
     return float(low), float(high)
@@ -94,11 +92,11 @@ def mean_interval(values: np.ndarray, rounds: int = 2000) -> tuple[float, float]
 def summarise(samples: Samples) -> list[Row]:
     """Return one row per policy and worker count above one, against the searches with one worker.
 
-    Only positions that one worker has searched count: an interrupted study may have others. Raises PsearchError when
+    Positions that one worker has not searched are ignored: an interrupted study may have some. Raises PsearchError if
     a position was searched to several depths, or a search took no time.
     """
     if any(sample.seconds <= 0 or sample.nodes <= 0 for sample in samples):
-        raise PsearchError("a search without time or nodes: there is nothing to compare")
+        raise PsearchError("a search has no time or no nodes: it cannot be compared")
     if len({(sample.fen, sample.depth) for sample in samples}) != len({sample.fen for sample in samples}):
         raise PsearchError("a position was searched to several depths: these samples cannot be compared")
     if len({sample.pruning for sample in samples}) > 1:
@@ -129,7 +127,7 @@ def summarise(samples: Samples) -> list[Row]:
 
 
 def table(rows: Sequence[Row], ceilings: Mapping[int, float] | None = None) -> str:
-    """Return the summary as text; `ceilings`, by worker count, are those of the hardware."""
+    """Return the summary as text. ceilings: ceilings of the hardware by worker count."""
     head = ["policy", "workers", "speedup", "95% interval", "ceiling", "nps", "nodes"]
     head += ["idle", "splits", "joins", "aborted"]
     lines = []
@@ -146,25 +144,25 @@ def table(rows: Sequence[Row], ceilings: Mapping[int, float] | None = None) -> s
 
 
 def legend(rows: Sequence[Row], ceilings: bool = False) -> str:
-    """Return what the columns of the table are."""
+    """Return the legend of the table."""
     alone = any(row.low is None for row in rows)
-    bootstrap = "of the speedup, by drawing positions again (bootstrap)"
+    bootstrap = "bootstrap interval of the speedup over the positions"
     meanings = [
-        ("speedup", "time of one worker over that of so many workers"),
-        ("95% interval", "-: one position has none, for it says nothing about others" if alone else bootstrap),
-        ("ceiling", "speed of so many searches side by side that share nothing"),
-        ("nps, nodes", "nodes per second, and nodes in all, times those of one worker"),
-        ("idle", "share of the workers' time without work"),
-        ("splits, joins", "nodes that had helpers, and moves that helpers took there, a search"),
-        ("aborted", "share of the nodes that were thrown away, because a cutoff came meanwhile"),
+        ("speedup", "time of one worker divided by the time of all workers"),
+        ("95% interval", "-: none for a single position, which says nothing about others" if alone else bootstrap),
+        ("ceiling", "throughput of this many independent searches side by side"),
+        ("nps, nodes", "nodes per second and nodes in total, relative to one worker"),
+        ("idle", "share of the workers' time spent without work"),
+        ("splits, joins", "nodes that had helpers, and moves that helpers took there, per search"),
+        ("aborted", "share of the nodes whose work was thrown away because of a cutoff"),
     ]
     if not ceilings:
         del meanings[2]
-    return "Means over the positions, against one worker on the same trees:\n" + glossary(meanings)
+    return "Means over the positions, relative to one worker on the same positions:\n" + glossary(meanings)
 
 
 class Pair(NamedTuple):
-    """How much faster one thing is than another on the same positions: geometric mean, and its interval of 95%."""
+    """Speedup of one policy over another on the same positions: geometric mean with its 95% interval."""
 
     positions: int
     ratio: float
@@ -176,7 +174,7 @@ class Pair(NamedTuple):
 
 
 def paired(first: Speedups, other: Speedups) -> Pair | None:
-    """Return how much faster the other is. None without two positions that are in both."""
+    """Return how much faster the other is; None if they share fewer than two positions."""
     both = sorted(first.keys() & other.keys())
     if len(both) < 2:
         return None
@@ -185,10 +183,8 @@ def paired(first: Speedups, other: Speedups) -> Pair | None:
 
 
 def pairs(samples: Samples) -> dict[tuple[int, str, str], Pair]:
-    """Return every policy over the first one, by worker count and the names of both.
-
-    Policies are compared on each position, for two intervals of the table that overlap do not tell.
-    """
+    """Return the comparison of every policy with the first one, by worker count and both names. Policies are compared
+    on each position, because overlapping intervals in the table prove nothing."""
     found = speedups(samples)
     first = next((policy for _, policy in found), "")
     compared = {
@@ -199,35 +195,27 @@ def pairs(samples: Samples) -> dict[tuple[int, str, str], Pair]:
     return {names: pair for names, pair in compared.items() if pair is not None}
 
 
-def pair_objects(samples: Samples) -> list[dict[str, Any]]:
-    """Return the pairs as plain data."""
-    return [
-        {"threads": count, "policy": policy, "over": first, **pair._asdict()}
-        for (count, policy, first), pair in pairs(samples).items()
-    ]
-
-
 def pair_lines(samples: Samples) -> str:
-    """Return the pairs as text, and what they are; empty without any."""
+    """Return the pairs as text with a heading; empty if there are none."""
     found = pairs(samples)
     lines = [f"  {count} workers, {policy} over {first}: {pair}" for (count, policy, first), pair in found.items()]
-    head = "Policies compared position by position, speedup over speedup (95% interval):"
+    head = "Policies compared position by position, as ratios of speedups (95% interval):"
     return "\n".join([head, *lines]) if found else ""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """T(P) / T(1) = c + w / P for one policy: the critical path and the work, in units of the serial time."""
+    """Fit of T(P) / T(1) = c + w / P for one policy: critical path c and work w, in units of the serial time."""
 
     policy: str
     c: float
     w: float
     error: float
-    """root mean square of the relative errors"""
+    """Root mean square of the relative errors."""
 
 
 def fit_times(rows: Sequence[Row]) -> list[Fit]:
-    """Return a fit per policy that has two worker counts or more above one, by least squares of the relative errors.
+    """Return a fit for each policy with at least two worker counts above one, by least squares of relative errors.
 
     The times are reciprocals of geometric mean speedups, with 1 at one worker. c and w are not negative.
     """
@@ -245,21 +233,19 @@ def fit_times(rows: Sequence[Row]) -> list[Fit]:
 
 
 def non_negative_pair(terms: np.ndarray, wanted: np.ndarray) -> tuple[float, float]:
-    """Solve least squares with two unknowns, neither below zero. terms: (n, 2), wanted: (n,).
-
-    `scipy.optimize.nnls` does as much, but scipy is no dependency of `psearch simulate`.
-    """
+    """Solve least squares with two non-negative unknowns. terms: (n, 2), wanted: (n,). `scipy.optimize.nnls` does as
+    much, but scipy is no dependency of `psearch simulate`."""
     found = np.linalg.lstsq(terms, wanted, rcond=None)[0]
-    if found.min() < 0:  # then one of the two is zero at the least, and the other the best that it can be alone
+    if found.min() < 0:  # then one of the two is zero at the minimum, and the other is its best value alone
         alone = np.diag((wanted @ terms / (terms**2).sum(axis=0)).clip(0))
         found = min(alone, key=lambda pair: float(((terms @ pair - wanted) ** 2).sum()))
     return float(found[0]), float(found[1])
 
 
 def fit_lines(fits: Sequence[Fit]) -> str:
-    """Return the fits as text, and what they are."""
-    lines = ["Fitted to these times: T(P)/T(1) = c + w/P, of P workers. c cannot be shared, w can:"]
+    """Return the fits as text with a heading."""
+    lines = ["Fit to these times with P workers, T(P)/T(1) = c + w/P: c cannot be shared, w can."]
     for fit in fits:
-        most = f"a speedup of at most {1 / fit.c:,.0f}" if fit.c > 0 else "no limit in sight"
+        most = f"a speedup of at most {1 / fit.c:,.0f}" if fit.c > 0 else "no limit"
         lines.append(f"  {fit.policy:<10}  {fit.c:.5f} + {fit.w:.3f}/P: {most} (error of the fit {fit.error:.1%})")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Pictures of the studies, as PNG files. matplotlib is imported here and only when a picture is wanted."""
+"""Plots of the studies as PNG files. matplotlib is imported here, and only to draw a plot."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 _DPI = 150
 _IDEAL: dict[str, Any] = {"color": "0.5", "linestyle": "--", "linewidth": 1}
 _THINNEST, _THICKER, _THICKEST = 1.2, 1.2, 6.0
-"""Points: the last of several lines, what one has more than the next, if that does not get the first one too thick."""
+"""Width of the last of several lines, increment from line to line, and width of the first one at most, in points."""
 _COLUMNS_AN_INCH = 14
-"""Columns of small letters."""
+"""Characters of small print per inch."""
 _MARKERS = "osD^vPX*h"
 _MOST_DOTS = 500
-"""Positions drawn at one bar."""
+"""Most positions drawn as dots at one bar."""
 
 
 def check_plot(path: Path) -> None:
-    """Refuse before the measurement what would fail after it: no matplotlib, no such folder, not .png."""
+    """Raise PsearchError before the measurement if the plot would fail after it."""
     try:
-        import matplotlib  # noqa: F401  # only whether it is there
+        import matplotlib  # noqa: F401  # checks that it is installed
     except ImportError:
         raise PsearchError("--plot needs matplotlib: pip install matplotlib") from None
     if path.suffix.lower() != ".png":
@@ -47,23 +47,21 @@ def _figure(width: float, height: float, **panels: Any) -> tuple[Any, Any]:
 
 
 def _line(number: int, lines: int) -> dict[str, Any]:
-    """Return the style of one of several lines, each thinner than the one before: where two agree, both are seen."""
+    """Return the style of one of several lines. Each is thinner than the one before, so that all are visible."""
     width = _THINNEST + (lines - 1 - number) * min(_THICKER, (_THICKEST - _THINNEST) / max(lines - 1, 1))
     return {"color": f"C{number}", "linewidth": width, "marker": _MARKERS[number % len(_MARKERS)],
             "markersize": width + 3, "solid_capstyle": "butt"}  # fmt: skip
 
 
 def whiskers(row: Row) -> tuple[float, float]:
-    """Return how far the interval goes below and above the speedup; nothing where there is none, or rounding has moved
-    it."""
+    """Return how far the interval reaches below and above the speedup; 0 without an interval."""
     if row.low is None or row.high is None:
         return 0.0, 0.0
     return max(row.speedup - row.low, 0.0), max(row.high - row.speedup, 0.0)
 
 
 def _save(figure: Any, path: Path, labels: Iterable[str], notes: Sequence[str]) -> None:
-    """Save the picture, with what keeps it from meaning much at its foot; the words of its legend are its description,
-    those of the notes its warning."""
+    """Save the figure with the notes at its foot, and with labels and notes in the metadata of the PNG file."""
     metadata = {"Description": "; ".join(labels)}
     if notes:
         columns = int(figure.get_figwidth() * _COLUMNS_AN_INCH)
@@ -73,7 +71,7 @@ def _save(figure: Any, path: Path, labels: Iterable[str], notes: Sequence[str]) 
 
 
 def plot_simulation(path: Path, rows: Sequence[Row], title: str, notes: Sequence[str] = ()) -> None:
-    """Draw the speedup by workers on a log-log scale, one line a policy; below, node overhead and idle share."""
+    """Draw speedup over workers on a log-log scale, a line per policy; below it node overhead and idle share."""
     from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter, ScalarFormatter
 
     figure, (upper, lower) = _figure(8, 8, nrows=2, sharex=True, height_ratios=(2, 1))
@@ -113,8 +111,7 @@ def plot_simulation(path: Path, rows: Sequence[Row], title: str, notes: Sequence
 def plot_speedup(
     path: Path, samples: Samples, rows: Sequence[Row], ceilings: Mapping[int, float], title: str, notes: Sequence[str]
 ) -> None:
-    """Draw a bar with its 95% interval for each policy and worker count, a dot a position, and the ceilings of the
-    hardware, by worker count."""
+    """Draw a bar with its 95% interval for each policy and count, dots for the positions, and the ceilings."""
     from psearch.lab.studies.comparisons import speedups
 
     figure, axes = _figure(max(7.0, 1.6 + 1.1 * len(rows)), 5)
@@ -122,7 +119,7 @@ def plot_speedup(
     ceilings = {count: value for count, value in ceilings.items() if count in counts and 0 < value < math.inf}
     dots = {group: [math.exp(log) for log in logs.values()] for group, logs in speedups(samples).items()}
     spread = sorted(speedup for of_row in dots.values() for speedup in of_row)
-    # a dot beyond, of a twentieth of the positions, lies on the edge
+    # the highest 5% of the dots may lie on the edge
     highest = [*spread[: math.ceil(0.95 * len(spread))][-1:], *ceilings.values()]
     top = 1.25 * max([*highest, *(row.speedup + whiskers(row)[1] for row in rows)], default=1.0)
     width = 0.8 / max(len(policies), 1)
@@ -136,7 +133,7 @@ def plot_speedup(
             axes.errorbar(x, row.speedup, yerr=interval, color="black", capsize=4, linewidth=1)
         axes.text(x, 0.05, f"{row.speedup:.2f}", ha="center", va="bottom", color="white")
         if shown := dots.get((row.threads, row.policy), [])[:_MOST_DOTS]:
-            # in the order of the suite, so that a position is found again at the next bar
+            # in the order of the suite, so that a position is in the same place at every bar
             across = [x + width * 0.7 * ((place + 0.5) / len(shown) - 0.5) for place in range(len(shown))]
             heights = [min(speedup, 0.995 * top) for speedup in shown]
             axes.plot(across, heights, ".", color="black", alpha=0.5, markersize=4)
@@ -153,12 +150,12 @@ def plot_speedup(
 
 
 def plot_prediction(path: Path, reports: Sequence[RuleReport], title: str, notes: Sequence[str] = ()) -> None:
-    """Draw the reliability of P(no cutoff) at entry and of P(needed): observed over predicted, one line a rule."""
+    """Draw the reliability of P(no cutoff) at entry and of P(needed): observed over predicted, a line per rule."""
     figure, (left, right) = _figure(11, 5.5, ncols=2)
     for number, report in enumerate(reports):
         curves = (left, report.reliability, report.brier), (right, report.needed, report.brier_needed)
         for axes, bins, brier in curves:
-            solid = [b for b in bins if b.count >= 20]  # bins of fewer nodes say nothing
+            solid = [b for b in bins if b.count >= 20]  # smaller bins are too noisy
             label, style = f"{report.rule} (Brier {brier:.3f})", _line(number, len(reports))
             axes.plot([b.predicted for b in solid], [b.observed for b in solid], label=label, **style)
     for axes, what in ((left, "P(no cutoff) at entry"), (right, "P(needed), moves at shared nodes")):

@@ -1,13 +1,12 @@
-"""The study of node type prediction: how often each rule is right, and what it costs when it is not.
+"""Studies the prediction of node types: how often each rule is right, and what mistakes cost.
 
-One worker searches every position once for each rule. The rules differ in the class they give a node, not in the tree
-that is searched, so there all are judged on the same nodes. A node counts once its first move is about to be searched;
-what the table, a null move or a draw decides before that is no question of type.
+One worker searches every position once for each rule. Rules predict types but do not change the serial tree, so all
+are measured on the same nodes. A node counts once its first move is about to be searched; nodes decided earlier by
+the table, a null move or a draw have no type.
 
-What speculation is worth is measured in virtual time with several workers: every move taken at a node that others
-are inside has a P(needed); whether its result was used in the end is counted. There, too, all rules are judged on the
-same nodes, those that open as under `kannan` (`ONE_TREE`): were each judged on the nodes that it
-opens itself, one that opens doubtful nodes would have more to predict, and a larger error.
+Speculation is measured in virtual time with several workers: every move taken at a shared node has a P(needed), and
+the study counts whether its result was used. All rules open the nodes that `kannan` opens (`ONE_TREE`), so that they
+are again measured on the same nodes: otherwise a rule that opens doubtful nodes would have harder predictions to make.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from psearch_core.toolchain.kernel_sets import KernelSet
 WORKERS = 8
 """Workers of the searches in virtual time."""
 RULES = tuple(policy for policy in PREDICTING_POLICIES if policy != "calibrated")
-"""`calibrated` gives nodes the classes of `kannan`: on the same nodes nothing tells them apart."""
+"""Rules to measure. `calibrated` is left out because it predicts the same types as `kannan`."""
 ONE_TREE = Group(
     "one_tree",
     *VIRTUAL.recipe.modules,
@@ -57,7 +56,7 @@ ONE_TREE = Group(
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """Predictions of about the same probability, against what came."""
+    """Predictions of similar probability, and how many came true."""
 
     count: int
     predicted: float
@@ -66,43 +65,42 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class RuleReport:
-    """What one rule predicted over a suite."""
+    """Results of one rule over a suite."""
 
     rule: str
     tree_nodes: float
-    """of one worker, mean over the positions; the same for every rule, as all numbers of nodes and moves are"""
+    """Nodes of one worker, mean over the positions. All counts of nodes and moves are the same for every rule."""
     shared_nodes: float
-    """of all workers in virtual time, mean over the positions"""
+    """Nodes of all workers in virtual time, mean over the positions."""
     nodes: dict[str, int]
-    """judged nodes by expected type"""
+    """Measured nodes by expected type."""
     right: dict[str, float]
-    """share of them that turned out so: CUT failed high, ALL and PV did not"""
+    """Share of correct predictions by type: CUT nodes that failed high, ALL and PV nodes that did not."""
     right_by_depth: dict[str, list[float | None]]
-    """the same by remaining depth, None where there was none"""
+    """Share of correct predictions by type and remaining depth; None without nodes."""
     first_move_cut: float
-    """of the expected CUT nodes that failed high, the share that did so on the first move"""
+    """Share of first-move cutoffs among the expected CUT nodes that failed high."""
     brier_class: float
-    """mean squared error at entry when the class is taken as certain"""
+    """Mean squared error at entry if the type is taken as certain."""
     brier: float
-    """the same for the calibrated probability"""
+    """Mean squared error at entry of the calibrated probability."""
     brier_later: float
-    """the same for the probabilities after one or more moves"""
+    """Mean squared error of the probabilities after one or more moves."""
     reliability: list[ReliabilityBin]
-    """of P(no cutoff) at entry"""
+    """Reliability of P(no cutoff) at entry."""
     reliability_later: list[ReliabilityBin]
     needed: list[ReliabilityBin]
-    """of P(needed) of moves taken at shared nodes, in virtual time"""
+    """Reliability of P(needed) of moves taken at shared nodes, in virtual time."""
     brier_needed: float
     used: float
-    """share of these moves whose result was used; the same for every rule"""
+    """Share of these moves whose result was used; the same for every rule."""
     wasted: dict[str, float]
-    """share of all nodes thrown away because a node of this expected type was cut off, in virtual time; their sum is
-    the same for every rule"""
+    """Share of all nodes thrown away by cutoffs at nodes of each expected type, in virtual time."""
 
 
 def bins_of(seen: np.ndarray, hits: np.ndarray, predicted: np.ndarray | None = None) -> list[ReliabilityBin]:
-    """Return a reliability curve from counters: how often a bin was seen, and how often it was so; predicted: the sum
-    of the predictions, in 1/65536; None: the middle of each bin. Bins that were never seen are left out."""
+    """Return a reliability curve without empty bins. seen, hits: predictions in each bin, and those that came true;
+    predicted: their sum in 1/65536, or None to take the middle of the bin."""
     found = []
     for slot in range(BINS):
         if seen[slot]:
@@ -112,7 +110,7 @@ def bins_of(seen: np.ndarray, hits: np.ndarray, predicted: np.ndarray | None = N
 
 
 _Sums = defaultdict[str, Any]
-"""Sums over the positions of one rule: `nodes`, and counters of the arena by their names."""
+"""Sums over all positions for one rule: `nodes`, and counters of the arena by name."""
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -127,7 +125,7 @@ def _report(rule: str, positions: int, serial: _Sums, shared: _Sums) -> RuleRepo
     later = serial["all_cut"][CUT_NODE, :, :, 1].sum()
     cuts = cut[CUT_NODE].sum()
     needed = bins_of(shared["needed_seen"], shared["needed_used"])
-    # the error within a bin is that of its mean
+    # every prediction in a bin counts as the mean of the bin
     errors = [b.count * (b.observed * (1 - b.predicted) ** 2 + (1 - b.observed) * b.predicted**2) for b in needed]
     bin_error, bin_seen = serial["bin_error"].sum(axis=1), serial["bin_seen"].sum(axis=1)
     return RuleReport(
@@ -166,10 +164,10 @@ def study(
     kernels: Mapping[str, KernelSet] | None = None,
     with_: str = "",
 ) -> list[RuleReport]:
-    """Judge every rule on every position: one worker for the types, `workers` virtual ones for P(needed).
+    """Measure every rule on every position, with one worker for the types and `workers` virtual ones for P(needed).
 
-    `on_report` gets each rule's when it is finished: what a caller keeps when this is interrupted. kernels: of rules
-    that are files; with_: a file that all search with, whose kernels are those of every rule then.
+    on_report: takes each finished report, so that an interrupted caller keeps them. kernels: kernels of rules that need
+    their own, by name; with_: a file of rules for all searches.
     """
     arena = Arena(1, hash_mb)
     simulator = Simulator(workers, hash_mb, costs or Costs(), driver=ONE_TREE)
@@ -222,23 +220,23 @@ def table(reports: Sequence[RuleReport]) -> str:
 
 
 def legend() -> str:
-    """Return what the columns of the table are."""
+    """Return the legend of the table."""
     types = ", ".join(TYPE_NAMES)
     serial = [
-        (f"{types} right", "of the nodes expected to be so, the share that were: CUT failed high, the others not"),
-        ("1st move", "of the CUT nodes that failed high, the share that did so on their first move"),
-        ("Brier class", "mean squared error (0 is best, 0.25 a coin) if the class is taken as certain"),
-        ("calibrated", "the same of P(no cutoff), counted while searching, when a node is entered"),
-        ("later", "the same of P(no cutoff) after one or more moves"),
+        (f"{types} right", "share of correct predictions: CUT nodes that failed high, others that did not"),
+        ("1st move", "share of first-move cutoffs among the CUT nodes that failed high"),
+        ("Brier class", "mean squared error if the type is taken as certain (0 is best, 0.25 a coin toss)"),
+        ("calibrated", "mean squared error of P(no cutoff) at entry to a node, learnt while searching"),
+        ("later", "mean squared error of P(no cutoff) after one or more moves"),
     ]
     shared = [
-        ("needed", "Brier score of P(needed) of the moves taken at shared nodes"),
-        ("used", "share of these moves whose result was used in the end"),
-        (f"wasted {types}", "share of all nodes thrown away when a node of that class was cut off"),
+        ("needed", "mean squared error of P(needed) of the moves taken at shared nodes"),
+        ("used", "share of these moves whose result was used"),
+        (f"wasted {types}", "share of all nodes thrown away by cutoffs at nodes of that type"),
     ]
     return (
-        "Each rule on the same nodes; calibrated gives them the classes of kannan. Searched by one worker:\n"
+        "All rules are measured on the same nodes; calibrated predicts the types of kannan. With one worker:\n"
         f"{glossary(serial)}\n"
-        f"Searched by {WORKERS} workers in virtual time, whose nodes open as under kannan whatever the rule says:\n"
+        f"With {WORKERS} workers in virtual time, which open the nodes that kannan opens under every rule:\n"
         f"{glossary(shared)}"
     )

@@ -1,5 +1,4 @@
-"""What selective search did in a search, and how often the expected type of a node was right: counters as plain data,
-for JSON, and as tables."""
+"""Counters of selective search and of node type predictions in one search, as plain data and as tables."""
 
 from __future__ import annotations
 
@@ -15,27 +14,25 @@ from psearch_core.records.pruning_record import MODES, PARAMETERS, Technique
 from psearch_core.techniques import TECHNIQUE_NAMES, TECHNIQUES
 
 SearchStats = dict[str, list[dict[str, Any]]]
-"""Everything that is counted about one search.
+"""Counters of one search over all workers.
 
-techniques: `name`, `tried`, `pruned`, `share` of the two, and in words what is `counted`, over all workers, in the
-order of `TECHNIQUE_NAMES`; those that were switched off have zeros; last what a user's file counts, under its name.
-types: of the nodes `expected` to be of a type that were searched to their end at depth 1 or more: `nodes`, `cut`
-(failed high), `first_move_cuts` (did so with their first move), `right` (turned out so: CUT failed high, PV and ALL did
-not).
+techniques: `name`, `tried`, `pruned`, `share` (their ratio) and `counted` (what is counted, in words), in the order of
+`TECHNIQUE_NAMES`; all zeros if switched off; last those of a user's file, under its name.
+types: for each `expected` type, of the nodes searched to the end at depth 1 or more: `nodes`, `cut` (failed high),
+`first_move_cuts` (failed high on the first move), `right` (CUT nodes that failed high, PV and ALL nodes that did not).
 """
 _OWN = Technique("what your file counts as tried", "as pruned")
 _LEGEND = (
-    ("tried, pruned", "how often each technique was asked, and how often it left out, reduced or extended"),
-    ("expected", "the type a node was expected to have; nodes: those searched to their end at depth 1 or more"),
-    ("right", "nodes that turned out so: CUT failed high, PV and ALL did not"),
-    ("cut by 1st move", "nodes that failed high on their first move; share: of those that failed high"),
+    ("tried, pruned", "how often each technique was tried, and how often it pruned, reduced or extended"),
+    ("expected", "predicted type of a node; nodes: those searched to the end at depth 1 or more"),
+    ("right", "correct predictions: CUT nodes that failed high, PV and ALL nodes that did not"),
+    ("cut by 1st move", "nodes that failed high on the first move; share: of all nodes that failed high"),
 )
-"""Columns, and what they are."""
+"""Legend of the tables: column and meaning."""
 
 
 def collect(arena: Arena) -> SearchStats:
-    """Return the counters of the first search in an arena, which is over: types are counted from the arena's
-    beginning."""
+    """Return the counters of an arena's first search, after its end. (Types are counted since the arena was made.)"""
     merge_now(arena.context)
     counts = arena.worker["pruned"].sum(axis=0).tolist()
     counted = [*zip(TECHNIQUE_NAMES, counts, strict=False)]
@@ -50,7 +47,7 @@ def collect(arena: Arena) -> SearchStats:
     prediction = arena.header[0]["prediction"]
     types = []
     for kind, name in enumerate(TYPE_NAMES):
-        # by table bound, depth, and moves done without a cutoff: 0 moves is every node, 1 those not cut by the first
+        # axes: table bound, depth, moves done without a cutoff (0: every node, 1: not cut by the first move)
         seen, cut = (prediction[field][kind].sum(axis=(0, 1)).tolist() for field in ("all_seen", "all_cut"))
         right = cut[0] if name == "CUT" else seen[0] - cut[0]
         found = {"expected": name, "nodes": seen[0], "cut": cut[0], "first_move_cuts": cut[0] - cut[1], "right": right}
@@ -59,7 +56,7 @@ def collect(arena: Arena) -> SearchStats:
 
 
 def stats_table(stats: SearchStats) -> str:
-    """Return the counters as text, without the techniques that never came up."""
+    """Return the counters as text, without techniques that were never tried."""
 
     def share(part: int, whole: int) -> str:
         return f"{part / whole:.1%}" if whole else "-"
@@ -80,7 +77,7 @@ def stats_table(stats: SearchStats) -> str:
 
 
 def parameters_object() -> list[dict[str, Any]]:
-    """Return every parameter of selective search: meaning, least and greatest value, and the value in each mode."""
+    """Return every parameter of selective search with its meaning, its limits, and its value in each mode."""
     return [
         {"name": name, "meaning": meaning, "least": least, "most": most}
         | {"values": {mode: getattr(pruning, name) for mode, pruning in MODES.items()}}

@@ -1,8 +1,8 @@
-"""Checks that sound futility is sound: plain and sound mode side by side, and every skipped move in shadow mode.
+"""Checks that sound futility is sound: compares plain and sound mode, and checks every skip in shadow mode.
 
-One worker, the table off, open windows. In shadow mode sound mode is searched by other kernels (`study_kernels`): they
-skip nothing, so they search the plain tree, ask at every move whether sound mode would skip it, and compare what the
-search finds with the bound. Sound mode then must find the same value and the same set of best moves at the root.
+All searches have one worker, open windows and no table. Shadow mode replaces kernels of sound mode (`study_kernels`):
+they skip nothing, so they search the plain tree, but compare each move that sound mode would skip with its bound.
+Sound mode must then find the same value and the same set of best moves at the root.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from psearch_core.terms import REST_BOUND
 from psearch_core.toolchain.groups import Group
 
 _BURSTS_PER_CALL = 1 << 13
-"""Bursts of the search between two chances for Ctrl-C."""
+"""Bursts of the search between two checks for Ctrl-C."""
 
 SHADOWED = {
     f"psearch_core.chess.{kernel}": f"psearch.lab.studies.study_kernels.{stand_in}"
@@ -38,41 +38,41 @@ SHADOWED = {
         ("search.quiescence.after_quiescence", "after_quiescence_checking"),
     )
 }
-"""Kernels that search all that sound futility would skip, and check it."""
+"""Kernels replaced by others that search and check what sound futility would skip."""
 SHADOW = Group("shadow", "psearch.scheduler.work", replaced=SHADOWED)
 work_in_shadow = SHADOW.entry("work")
 
 VIOLATIONS = 4
-"""Violations that a worker keeps for the user to look at; all are counted."""
+"""Violations that a worker keeps as examples; all are counted."""
 
 violation_dtype = np.dtype(
     [
         ("move", "i4"),
-        ("value", "i4"),  # what the search found, centipawns, in the node's view
-        ("bound", "i4"),  # what sound futility claimed
-        ("exact", "i4"),  # M(C) + B from the child's own sums
-        ("alpha", "i4"),  # the window it was searched with
+        ("value", "i4"),  # result of the search, in centipawns from the node's view
+        ("bound", "i4"),  # upper bound that sound futility claims
+        ("exact", "i4"),  # M(C) + B, from the child's own sums
+        ("alpha", "i4"),  # alpha of the move's search
         ("ply", "i4"),
         ("line", "u2", (MAX_PLY,)),  # moves from the root to the node, `ply` of them
     ],
     align=True,
 )
 
-# one for each worker
+# a record for each worker
 shadow_dtype = np.dtype(
     [
-        ("checked", "i8"),  # moves that would have been skipped, and were searched
-        ("violations", "i8"),  # those of them whose bound was wrong
-        ("found", violation_dtype, (VIOLATIONS,)),  # the first of these
+        ("checked", "i8"),  # moves that sound mode would skip, and that were searched
+        ("violations", "i8"),  # checked moves with a wrong bound
+        ("found", violation_dtype, (VIOLATIONS,)),  # the first violations
     ],
     align=True,
 )
 
-# one for each frame
+# a record for each frame
 shadow_visit_dtype = np.dtype(
     [
-        ("bound", "i4"),  # what the visit's move is worth at most, had it been skipped; NO_SCORE: it had not
-        ("again", "i4"),  # 1: the move is searched again, with another window
+        ("bound", "i4"),  # upper bound of the visit's move if it would be skipped, else NO_SCORE
+        ("again", "i4"),  # 1 if the move is searched again with another window
     ],
     align=True,
 )
@@ -80,19 +80,19 @@ shadow_visit_dtype = np.dtype(
 
 @dataclass(frozen=True)
 class Violation:
-    """A move that sound futility would have skipped wrongly. Scores are centipawns, in the mover's view."""
+    """Move that sound futility would skip wrongly. Scores are in centipawns from the mover's view."""
 
     fen: str
-    """of the node"""
+    """Position of the node."""
     move: str
     line: list[str]
-    """UCI moves from the root to the node"""
+    """UCI moves from the root to the node."""
     value: int
-    """what the search found"""
+    """Result of the search."""
     bound: int
-    """what the move should be worth at most"""
+    """Upper bound that sound futility claims."""
     exact: int
-    """M + B of the position after the move"""
+    """M + B of the position after the move."""
     alpha: int
 
     def __str__(self) -> str:
@@ -105,31 +105,31 @@ class Violation:
 
 @dataclass(frozen=True)
 class RootResult:
-    """What a mode found out about a root."""
+    """Result of one mode at a root."""
 
     value: int
     best: list[str]
-    """all moves whose value under an open window is that value; UCI, sorted"""
+    """All moves with that value under an open window, as sorted UCI moves."""
     nodes: int
 
 
 @dataclass
 class ModeComparison:
-    """One position, in both modes and in shadow mode."""
+    """Comparison of the modes on one position."""
 
     name: str
     fen: str
     plain: RootResult | None
-    """None: a search took too many nodes"""
+    """Result of plain mode; None if a search took too many nodes."""
     sound: RootResult | None
     checked: int
     violations: int
     examples: list[Violation]
-    """the first few"""
+    """First violations."""
 
     @property
     def agrees(self) -> bool:
-        """Tell whether value and best moves are the same, as far as they are known."""
+        """Tell whether both modes found the same value and best moves, or one of them is unknown."""
         if self.plain is None or self.sound is None:
             return True
         return (self.plain.value, self.plain.best) == (self.sound.value, self.sound.best)
@@ -137,18 +137,18 @@ class ModeComparison:
 
 @dataclass
 class SoundnessSummary:
-    """All positions together."""
+    """Sums over all positions."""
 
     positions: int = 0
     too_big: int = 0
-    """of them; the moves checked until then count"""
+    """Positions given up; their checked moves count."""
     checked: int = 0
     violations: int = 0
     different_roots: int = 0
     plain_nodes: int = 0
     sound_nodes: int = 0
     bound: int = REST_BOUND
-    """B, centipawns"""
+    """Bound B in centipawns."""
     examples: list[Violation] = field(default_factory=list)
     differences: list[ModeComparison] = field(default_factory=list)
 
@@ -170,20 +170,17 @@ class SoundnessSummary:
 
     @property
     def saving(self) -> float:
-        """Return the share of the plain nodes that sound mode does without."""
+        """Return the share of the plain nodes that sound mode saves."""
         return 1 - self.sound_nodes / self.plain_nodes if self.plain_nodes else 0.0
 
     @property
     def sound(self) -> bool:
-        """Tell whether nothing speaks against it."""
+        """Tell whether no check failed."""
         return self.violations == 0 and self.different_roots == 0
 
 
 class Shadow:
-    """What searches of an arena by the kernels of `SHADOW` note: whether sound futility would have been right.
-
-    workers: a `shadow_dtype` for each worker.
-    """
+    """Memory in which the kernels of `SHADOW` record their checks. workers: a `shadow_dtype` for each worker."""
 
     def __init__(self, arena: Arena) -> None:
         of_workers = arena.workers * shadow_dtype.itemsize
@@ -193,20 +190,20 @@ class Shadow:
         arena.use_memory(memory)
 
     def begin(self) -> None:
-        """Forget the last search, and take notes of the next one."""
+        """Clear the records before the next search."""
         self.workers[:] = 0
         self._visits[:] = 0
 
 
 class Verifier(AbstractContextManager["Verifier"]):
-    """Searches for the comparison, in a separate arena, which goes when the context ends.
+    """Compares the modes in its own arena; a context manager.
 
-    bound: B in centipawns, of the evaluation and of what rests on it; max_nodes: of one search, None for no limit. A
-    board full of queens has captures without end, and plain mode leaves none out.
+    bound: B in centipawns; max_nodes: limit of one search, None for no limit. Plain mode needs a limit on boards full
+    of queens, whose captures never end.
     """
 
     def __init__(self, pruning: Pruning = SOUND, bound: int = REST_BOUND, max_nodes: int | None = None) -> None:
-        self._arena = Arena(1, hash_mb=1)  # no table is used, and every arena has one
+        self._arena = Arena(1, hash_mb=1)  # the table is not used, but every arena has one
         self._arena.tables["rest_bound"] = bound
         self._max_nodes = max_nodes
         self._options = replace(SearchOptions.plain(policy="serial"), pruning=pruning)
@@ -216,7 +213,7 @@ class Verifier(AbstractContextManager["Verifier"]):
         self._arena.close()
 
     def compare(self, position: SuitePosition, depth: int) -> ModeComparison:
-        """Return both modes on one position."""
+        """Compare both modes on one position."""
         compared = ModeComparison(position.name, position.board.fen(), None, None, 0, 0, [])
         compared.plain = self._solve(position.board, depth, compared)
         if compared.plain is not None:
@@ -224,8 +221,9 @@ class Verifier(AbstractContextManager["Verifier"]):
         return compared
 
     def _solve(self, board: chess.Board, depth: int, notes: ModeComparison | None) -> RootResult | None:
-        """Return the root's value, searched again without the best move as long as the value stays. None: too many
-        nodes. notes: where a search in shadow mode, which is plain, adds what it has noted; None: sound mode."""
+        """Return value and best moves of the root, by searching again without the best move while the value stays the
+        same; None after too many nodes. notes: record of the checks, for plain search in shadow mode; None for sound
+        mode."""
         arena, left = self._arena, list(board.legal_moves)
         header, worker = arena.header[0], arena.worker[0]
         best: list[str] = []
@@ -257,7 +255,6 @@ class Verifier(AbstractContextManager["Verifier"]):
 
 
 def _violation(board: chess.Board, record: np.void) -> Violation:
-    """Return what a record of the arena says, with the position it is about."""
     walk = board.copy()
     line = []
     for code in record["line"][: int(record["ply"])].tolist():

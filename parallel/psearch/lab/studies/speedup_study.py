@@ -1,8 +1,7 @@
-"""The speedup study: time to depth with real processes, worker counts alternating.
+"""The speedup study: measures the time to depth with real processes, alternating worker counts.
 
-For each position the depth is the one that takes one worker about `seconds`, in a search apart (`tree_sizes`). Each
-measurement starts with an empty table and another history. What two cores are worth at most is measured too:
-independent one-worker searches side by side.
+A separate search finds the depth that takes one worker about `seconds` (`tree_sizes`). Each measurement starts with an
+empty table and its own history. Independent searches side by side measure the ceiling of the hardware.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ if TYPE_CHECKING:
     from psearch.games.searching import GameSuitePosition
 
 _LONGEST = 12
-"""A depth that takes more than this many times the wanted seconds is not waited for."""
+"""Time after which the search for a depth ends, as a multiple of the wanted seconds."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One search to a fixed depth; a line of the raw log."""
+    """Result of one search to a fixed depth; a line of the raw log."""
 
     position: str
     fen: str
@@ -47,21 +46,21 @@ class Sample:
     nodes: int
     score: str
     bestmove: str
-    """of a game of the user's: its number, as the search counts it"""
+    """Best move in UCI notation; in a user's game, the number of the move."""
     splits: int
     joins: int
     aborted_nodes: int
     idle_share: float
     pruning: str = ""
-    """as `pruning_text` gives it; empty in logs that are older than the modes"""
+    """Pruning as `pruning_text` gives it; empty in logs older than the modes."""
     history: int = 0
-    """seed of the perturbed history; 0: it was empty"""
+    """Seed of the random history; 0: the history was empty."""
 
 
 def _search(
     engine: Supervisor, board: chess.Board | Subject, history: int, options: SearchOptions, limits: Limits, **how: Any
 ) -> Result:
-    """Search with an empty table and a history of this seed."""
+    """Search with an empty table and a random history."""
     engine.forget()
     perturb_history(engine.arena, history)
     return engine.search(SearchRequest(board, limits, options, **how))
@@ -70,10 +69,8 @@ def _search(
 def _find_depth(
     engine: Supervisor, board: chess.Board | Subject, seconds: float, options: SearchOptions, history: int
 ) -> int | None:
-    """Return the depth whose iterations take one worker about `seconds` in all, from a history of this seed.
-
-    None where a forced mate or draw ends every iteration at once.
-    """
+    """Return the depth whose iterations take one worker about `seconds` in total, or None if there is none because a
+    forced mate or draw ends every iteration at once. history: seed."""
     control = SearchControl()
     found: dict[int, float] = {}
 
@@ -104,10 +101,10 @@ def measure(
 ) -> list[Sample]:
     """Search every position with every policy and worker count, alternating within each repeat.
 
-    With `depth` every position is searched to it; otherwise to the depth that takes one worker about `seconds`, and
-    positions without such a depth are left out. Every search has another history, drawn from `seed`. `on_sample`
-    gets each search when it is finished: what a caller keeps when this is interrupted. options: of all searches, but
-    for the policy; kernels: by policy, of files.
+    Every position is searched to `depth`, or else to the depth that takes one worker about `seconds`; positions without
+    such a depth are left out. Every search has its own history, drawn from `seed`. on_sample: takes each finished
+    search, so that an interrupted caller keeps them. options: options of all searches, except for the policy; kernels:
+    kernels of policies that need their own, by name.
     """
     counts = sorted({1, *threads})
     every = options or SearchOptions()
@@ -173,11 +170,10 @@ def hardware_ceiling(
     options: SearchOptions | None = None,
     progress: StudyProgress | None = None,
 ) -> float:
-    """Return the speed of `count` independent one-worker searches side by side over that of one alone, in nodes per
-    second.
+    """Return the ceiling of the hardware: nodes per second of `count` independent searches, relative to one alone.
 
-    Alone and side by side alternate, each from an empty table; the median of the ratios. No parallel search on this
-    machine can do better.
+    Both alternate, each with an empty table; the result is the median ratio. No parallel search on this machine can be
+    faster.
     """
     how = options or SearchOptions(policy="serial")
     limits = Limits(movetime_ms=int(seconds * 1000))

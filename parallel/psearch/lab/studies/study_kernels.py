@@ -1,10 +1,10 @@
-"""The kernels of studies: stand-ins for kernels of the search and of the scheduler, and alpha-beta over a uniform tree.
+"""Kernels of the studies: replacements for kernels of search and scheduler, and alpha-beta over a uniform tree.
 
-`psearch predict` replaces `may_open` and `open_priority`: nodes open by the type that each has by Kannan's rule, too
-(`kannan_type`, for reductions), whatever types the policy expects. `psearch verify-sound` replaces the kernels of
-`SHADOWED` in `soundness.py`, and calls them: what sound futility would skip is searched, and its bound checked. The
-memory for plug-ins has a `shadow_dtype` for each worker, and behind them a `shadow_visit_dtype` for each frame.
-`psearch leaves` searches the artificial tree of `uniform_tree.py`, and notes what each rule says on the way.
+`psearch predict` replaces `may_open` and `open_priority`, so that nodes open by their type under Kannan's rule
+(`kannan_type`), whatever the policy predicts. `psearch verify-sound` replaces the kernels of `SHADOWED` in
+`soundness.py` with wrappers that search what sound futility would skip, and check its bound. The memory for plug-ins
+then has a `shadow_dtype` for each worker, followed by a `shadow_visit_dtype` for each frame. `psearch leaves` searches
+the artificial tree of `uniform_tree.py`, and counts what each rule predicts.
 """
 
 from __future__ import annotations
@@ -71,32 +71,32 @@ LEVEL_SIZE = level_dtype.itemsize
 
 @kernel(boolean(Context, Node, i64))
 def may_open_as_kannan(ctx, node, ply):
-    """Stand in for `may_open`."""
+    """Replace `may_open` by the rule of `kannan`."""
     return opens_as(node, np.int64(node.kannan_type))
 
 
 @kernel(i64(Context, Node))
 def priority_as_kannan(ctx, node):
-    """Stand in for `open_priority`."""
+    """Replace `open_priority` by that of `kannan`."""
     return 2 * node.depth + (1 if node.kannan_type == ALL_NODE else 0)
 
 
 @kernel(_ShadowVisit(Context, Worker))
 def _visit_of(ctx, wk):
-    """Return the record beside the visit in the worker's frame."""
-    visits = ctx.plug_in + header_of(ctx).worker_count * _SIZE  # behind the workers' records
+    """Return the shadow record of the visit in the worker's frame."""
+    visits = ctx.plug_in + header_of(ctx).worker_count * _SIZE  # they follow the workers' records
     return _visit_at(visits + (wk.stack * MAX_PLY + wk.ply) * _VISIT_SIZE)
 
 
 @kernel(boolean(Context, Worker, i64, Position, Node, i64))
 def skips_nothing(ctx, wk, stack, pos, node, move):
-    """Stand in for `skips_soundly`."""
+    """Replace `skips_soundly`: skip nothing."""
     return False
 
 
 @kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64))
 def set_child_noting(ctx, wk, frame, node, alpha, beta, depth, split_type, kannan_type):
-    """Stand in for `set_child`: note what the visit's move is worth at most, if it would be skipped."""
+    """Replace `set_child`: also record the bound of the visit's move if sound mode would skip it."""
     beside = _visit_of(ctx, wk)
     pruning = header_of(ctx).options.pruning
     used = pruning.sound if node.depth > 0 else pruning.sound_delta
@@ -111,7 +111,7 @@ def set_child_noting(ctx, wk, frame, node, alpha, beta, depth, split_type, kanna
 
 @kernel(i64(Context, Worker, Frame, Node, i64))
 def after_move_checking(ctx, wk, frame, node, value):
-    """Stand in for `after_move`: check the bound of the move, once, before its value is taken in."""
+    """Replace `after_move`: first check the bound of the move, once."""
     _check(ctx, wk, frame, frame.visit.alpha, value)
     action = after_move(ctx, wk, frame, node, value)
     if action == DO_CHILD:
@@ -121,17 +121,14 @@ def after_move_checking(ctx, wk, frame, node, value):
 
 @kernel(i64(Context, Worker, Frame, i64))
 def after_quiescence_checking(ctx, wk, frame, value):
-    """Stand in for `after_quiescence`: check the bound of the move before its value is taken in."""
+    """Replace `after_quiescence`: first check the bound of the move."""
     _check(ctx, wk, frame, frame.node.alpha, value)
     return after_quiescence(ctx, wk, frame, value)
 
 
 @kernel(void(Context, Worker, Frame, i64, i64))
 def _check(ctx, wk, frame, alpha, value):
-    """A move has been searched, with this alpha, and is worth `value` (both in the node's view): was its bound right?
-
-    value <= bound <= alpha, and the bound no less than what the child's own sums give.
-    """
+    """Check the bound of a searched move: value <= bound <= alpha, and bound >= M(C) + B of the child."""
     bound = _visit_of(ctx, wk).bound
     if bound == NO_SCORE:
         return
@@ -156,8 +153,7 @@ def _check(ctx, wk, frame, alpha, value):
 
 @kernel(i64(Uniform, Level, i64))
 def _judge(un, level, value):
-    """Return the type that a node turned out to be; count the rules that expected another one, and a value, exact or a
-    bound, that does not agree with what was dealt out."""
+    """Return the actual type of a node; count wrong predictions, and a value that contradicts the assigned one."""
     outcome = PV_NODE
     is_right = level.value == value
     if value >= level.beta:
@@ -176,8 +172,7 @@ def _judge(un, level, value):
 
 @kernel(i64(Uniform, Level, i64))
 def _skip(un, level, first):
-    """Count the children from `first` on that a cutoff leaves out, and the rules that expect another type of them than
-    Knuth's."""
+    """Count the children from `first` on, which a cutoff skips, and their predictions that differ from Knuth's."""
     un.skipped += un.breadth - first
     for rule in range(RULES):
         for index in range(first, un.breadth):
@@ -196,13 +191,13 @@ def child_key(key, index):
 
 @kernel(i64(i64, u64, i64))
 def child_value(value, key, index):
-    """Return what is dealt out to a child: value of its parent, key and index of the child."""
+    """Return the value assigned to a child, from its parent's value and its key and index."""
     return -value + (np.int64(key % np.uint64(SPREAD)) if index > 0 else 0)
 
 
 @kernel(i64(Uniform, Level, Level))
 def _enter(un, parent, child):
-    """Deal out a child's value and window, and ask the rules; gives its index."""
+    """Set up a child with value, window and predictions of all rules; return its index."""
     index = np.int64(parent.index)
     parent.index = index + 1
     child.key = child_key(parent.key, index)
@@ -221,10 +216,7 @@ def _enter(un, parent, child):
 
 @entry(i64(i64, i64), UNIFORM_TREE)
 def search_uniform(address, budget):
-    """Go on for `budget` nodes; returns 1 when the search is done, else 0.
-
-    address: of one `uniform_dtype` record.
-    """
+    """Continue the search for `budget` nodes; return 1 when it is done, else 0. address: a `uniform_dtype` record."""
     un = uniform_at(address)
     ply = np.int64(un.ply)
     for _ in range(budget):

@@ -1,15 +1,14 @@
-"""An artificial tree, uniform and perfectly ordered, searched by plain alpha-beta, and what was expected of its nodes.
+"""Searches an artificial tree, uniform and perfectly ordered, by plain alpha-beta, and tests predicted node types.
 
-Every inner node has B children, every leaf is N plies deep. Values are dealt out from the root down, in negamax: the
-first child has exactly what its parent is worth, every other child as much or less. So the first move is always a best
-one, ties among them, and the value of any node is known before it is searched.
+Every inner node has B children, and every leaf is N plies deep. Values are assigned from the root down, in negamax: for
+the side to move the first child is worth as much as its parent, every other child as much or less. So the first move is
+always a best one, and the value of each node is known before it is searched.
 
-On the way each rule of the policies says what it expects of every child, with what a search has to go by in such a
-tree: the number of the move, and whether it is searched with the full window (the first move of a PV node) or a scout.
-Without a table and kinds of moves the picker of every node is in its quiet stage. The search itself is in
-`study_kernels.py`; to call it needs no numba.
+During the search each rule predicts the type of every child, from the number of the move and from its window: full for
+the first move of a PV node, else a scout. There are no kinds of moves, so every move picker is in its quiet stage. The
+kernels are in `study_kernels.py`; calling them needs no numba.
 
-The leaves that it must visit, in a tree of breadth b and depth n, are
+The leaves that alpha-beta must visit, in a tree of breadth b and depth n, are
 
     PV   1
     CUT  b^ceil(n/2) - 1
@@ -35,39 +34,39 @@ UNIFORM_TREE = Group("uniform_tree", "psearch.lab.studies.study_kernels")
 search_uniform = UNIFORM_TREE.entry("search_uniform")
 RULES = len(POLICY_NAMES)
 INFINITE = 1 << 40
-"""A value above all others: the root's is 0, and a ply changes it by no more than `SPREAD`."""
+"""Value above all others: the root's value is 0, and a ply changes it by less than `SPREAD`."""
 SPREAD = 16
 _NODES_AT_ONCE = 1 << 18
-"""Nodes between two looks at signals and at the progress."""
+"""Nodes between two checks for signals and reports of progress."""
 
 level_dtype = np.dtype(
     [
-        ("key", "u8"),  # of the node, from which its children's come
-        ("value", "i8"),  # dealt out; what the search must find
+        ("key", "u8"),  # key of the node, which determines its children's keys
+        ("value", "i8"),  # assigned value, which the search must find
         ("alpha", "i8"),
         ("beta", "i8"),
         ("alpha_at_entry", "i8"),
         ("best", "i8"),
-        ("index", "i8"),  # of the next child
-        ("expected", "i8", RULES),  # by each rule
+        ("index", "i8"),  # index of the next child
+        ("expected", "i8", RULES),  # type predicted by each rule
     ],
     align=True,
 )
-"""one node of the path, by ply; the driver sets up the root"""
+"""Record of one node of the current path; the caller sets up the root."""
 
 uniform_dtype = np.dtype(
     [
         ("breadth", "i8"),
         ("depth", "i8"),
-        ("ply", "i8"),  # of the node in hand; -1 when the search is done
+        ("ply", "i8"),  # ply of the current node; -1 when the search is done
         ("levels", "i8"),  # address of depth + 1 levels
-        ("found", "i8"),  # the root's value
-        ("leaves", "i8", TYPES),  # by what they turned out to be
-        ("inner", "i8", TYPES),
-        ("wrong", "i8", RULES),  # visited nodes that a rule expected to be of another type
-        ("skipped", "i8"),  # children that a cutoff left out
-        ("unlike_knuth", "i8", RULES),  # of these, those of which a rule expects another type than Knuth's
-        ("misvalued", "i8"),  # nodes whose value is not what was dealt out, or not on the right side of the window
+        ("found", "i8"),  # value of the root
+        ("leaves", "i8", TYPES),  # leaves by actual type
+        ("inner", "i8", TYPES),  # inner nodes by actual type
+        ("wrong", "i8", RULES),  # visited nodes whose type a rule predicted wrongly
+        ("skipped", "i8"),  # children skipped by cutoffs
+        ("unlike_knuth", "i8", RULES),  # skipped children for which a rule differs from Knuth's
+        ("misvalued", "i8"),  # nodes whose value or bound contradicts the assigned value
     ],
     align=True,
 )
@@ -75,10 +74,10 @@ uniform_dtype = np.dtype(
 
 @dataclass(frozen=True)
 class Leaves:
-    """Leaves of the least tree, exact at any size."""
+    """Leaves of the minimal tree, exact at any size."""
 
     depth: int
-    """plies"""
+    """Depth of the tree in plies."""
     pv: int
     cut: int
     all: int
@@ -89,7 +88,7 @@ class Leaves:
 
 
 def least_leaves(breadth: int, depth: int) -> Leaves:
-    """Return the least leaves by the formulas; breadth from 1, depth from 0.
+    """Return the leaves of the minimal tree by the formulas. breadth: at least 1; depth: at least 0.
 
     >>> least_leaves(40, 5)
     Leaves(depth=5, pv=1, cut=63999, all=1599)
@@ -99,30 +98,28 @@ def least_leaves(breadth: int, depth: int) -> Leaves:
 
 @dataclass(frozen=True)
 class Count:
-    """What a search of the artificial tree visited."""
+    """Counts of a search of the artificial tree."""
 
     breadth: int
     depth: int
-    """plies"""
+    """Depth of the tree in plies."""
     leaves: Leaves
-    """by what they turned out to be"""
+    """Leaves by actual type."""
     nodes: int
-    """leaves and inner nodes"""
+    """Visited leaves and inner nodes."""
     skipped: int
-    """children that cutoffs left out"""
+    """Children skipped by cutoffs."""
     wrong: dict[str, int]
-    """by rule: visited nodes of another type than expected"""
+    """Visited nodes predicted wrongly, by rule."""
     unlike_knuth: dict[str, int]
-    """by rule: children left out of which it expects another type than `knuth` does"""
+    """Skipped children for which a rule differs from `knuth`, by rule."""
     misvalued: int
-    """nodes whose value was not right; 0 unless the search is broken"""
+    """Nodes with a wrong value; 0 unless the search is broken."""
 
 
 def count_uniform(breadth: int, depth: int, seed: int = 1) -> Iterator[Count]:
-    """Search a tree, another one for each seed; gives the count so far now and then, and at last the whole.
-
-    Takes time and visits `least_leaves(breadth, depth)`; memory is one record a ply. Kernels must be loaded.
-    """
+    """Search the tree of a seed; yield the counts so far from time to time, and the final counts at the end. It visits
+    `least_leaves(breadth, depth)`; memory is one record per ply. The kernels must be loaded."""
     levels = np.zeros(depth + 1, level_dtype)
     levels[0]["key"] = seed
     levels[0]["alpha"] = levels[0]["alpha_at_entry"] = levels[0]["best"] = -INFINITE

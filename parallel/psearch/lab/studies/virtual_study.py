@@ -1,7 +1,6 @@
-"""The speedup study in virtual time: every position with every worker count, in one process or several.
+"""The speedup study in virtual time: searches every position with every worker count, in one process or several.
 
-All searches are deterministic, so it does not matter where they run: the same arguments give the same samples in the
-same order with any number of jobs.
+Searches are deterministic, so the same arguments give the same samples in the same order with any number of jobs.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from psearch_core.toolchain.kernel_sets import KernelSet
 
 OnTrace = Callable[[Recorder, dict[str, Any]], None]
 Share = Callable[[Callable[[], Callable[[Any], Any]], Sequence[Any]], Generator[tuple[int, Any], None, None]]
-"""Shares tasks out, as `psearch.processes.task_processes.share_out` does"""
+"""Distributes tasks, as `psearch.processes.task_processes.share_out` does."""
 
 
 class StudyTask(NamedTuple):
-    """A search: workers, policy, number of the position, depth, repeat. Depth 0: find the depth instead."""
+    """Search of one position, given by its number; depth 0 means to find the depth instead."""
 
     workers: int
     policy: str
@@ -42,10 +41,10 @@ class StudyTask(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """What to search: every position by one serial worker, then by each count above one with each policy.
+    """Describes a study: every position by one serial worker, then by each count above one with each policy.
 
-    Either all to the same `depth`, or each to the depth at which one worker has searched about `tree_nodes` nodes: that
-    of a search apart (`tree_sizes`). Every search has another history, drawn from `seed`.
+    All positions have the same `depth`, or each has the depth at which one worker has searched about `tree_nodes` nodes
+    in a separate search (`tree_sizes`). Every search has its own history, drawn from `seed`.
     """
 
     suite: Sequence[SuitePosition | GameSuitePosition]
@@ -55,17 +54,17 @@ class Study:
     costs: Costs
     seed: int = 0
     options: SearchOptions = field(default_factory=SearchOptions)
-    """with every policy"""
+    """Options of every search, except for the policy."""
     hash_mb: int = 64
     validate: bool = False
     tree_nodes: int | None = None
     repeats: int = 1
-    """searches of each position with each policy and count"""
+    """Searches of each position with each policy and count."""
     kernels: Mapping[str, KernelSet] = field(default_factory=dict)
-    """by policy, where they are of a file, as they were when the study began: every process searches with these"""
+    """Kernels of files by policy, read once at the start: every process searches with these."""
 
     def tasks(self, depths: Sequence[int]) -> list[StudyTask]:
-        """Return tasks in the order of the log, small counts first; positions of depth 0 are left out."""
+        """Return tasks in the order of the log, small counts first, without positions of depth 0."""
         counts = [count for count in sorted(set(self.workers)) if count > 1]
         pairs = [(1, "serial")] + [(count, policy) for count in counts for policy in self.policies]
         return [
@@ -78,7 +77,7 @@ class Study:
 
 
 class _TaskSearcher:
-    """Searches task after task; keeps the arena as long as the worker count stays the same."""
+    """Runs tasks; keeps the arena while the worker count stays the same."""
 
     def __init__(self, study: Study, on_trace: OnTrace | None = None) -> None:
         self._study = study
@@ -86,7 +85,7 @@ class _TaskSearcher:
         self._simulator: Simulator | None = None
 
     def __call__(self, task: StudyTask) -> VirtualSample | int:
-        """Return the search, or the depth if that is to be found; 0: the position is to be left out."""
+        """Return the sample of a search, or the depth found; 0 means to leave the position out."""
         study = self._study
         count, policy, number, depth, repeat = task
         traced = self._on_trace is not None and count == max(study.workers)
@@ -112,7 +111,7 @@ class _TaskSearcher:
                 self._on_trace(simulator.recorder, {"position": fen, **how, "depth": depth, "seed": study.seed})
 
     def close(self) -> None:
-        # no longer ours before it is closed: a Ctrl-C in the middle comes back here, and may not close it again
+        # cleared first: after a Ctrl-C in the middle this is called again, and must not close it twice
         simulator, self._simulator = self._simulator, None
         if simulator is not None:
             simulator.close()
@@ -126,14 +125,11 @@ def run_study(
     on_trace: OnTrace | None = None,
     share: Share | None = None,
 ) -> None:
-    """Search everything; `on_sample` gets each search, in the order of `Study.tasks`.
+    """Run all searches; `on_sample` takes each one in the order of `Study.tasks`, and on Ctrl-C all finished ones.
 
-    `on_trace` gets the recording of each search with most workers, and facts about it, also when it did not get to its
-    end; only with one job.
-
-    With `jobs` above one that many processes share the work, or whoever `share` gives it to; on an interrupt
-    `on_sample` still gets all that is finished. Raises PsearchError when an invariant is violated or all positions are
-    too quick, WorkerDied when a process ends.
+    jobs: processes that run the searches; share: distributes them in another way. on_trace: takes the recording of each
+    search with the most workers, also if it was interrupted, with facts about it; needs one job. Raises PsearchError if
+    an invariant is violated or all positions are too quick, WorkerDied if a process dies.
     """
     depths = find_depths(study, jobs, progress, share)
     if not any(depths):
@@ -161,7 +157,7 @@ def run_study(
 def find_depths(
     study: Study, jobs: int = 1, progress: StudyProgress | None = None, share: Share | None = None
 ) -> list[int]:
-    """Find the depths to search each position to; 0: leave it out."""
+    """Return the depth to search for each position; 0 means to leave it out."""
     if study.depth is not None:
         return [study.depth] * len(study.suite)
     depths = [0] * len(study.suite)
@@ -179,8 +175,8 @@ def find_depths(
 def _perform(
     study: Study, tasks: Sequence[StudyTask], jobs: int, on_trace: OnTrace | None = None, share: Share | None = None
 ) -> Generator[tuple[int, VirtualSample | int], None, None]:
-    """Yield every task's place in the list and its result, in the order they finish."""
-    # a user's kernels may crash, or never return: that ends a process, and not this one
+    """Yield the place of each task in the list and its result, in the order in which they finish."""
+    # a user's kernels may crash or hang, so they run in another process
     if share is not None or jobs > 1 or (study.kernels and on_trace is None):
         make = partial(_TaskSearcher, study)
         yield from share(make, tasks) if share is not None else share_out(make, tasks, jobs)

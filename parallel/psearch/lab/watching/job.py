@@ -1,6 +1,4 @@
-"""Long work for a page, in a process of its own: it tells how far it is, can be stopped at any moment, and ends with
-the program, or when it has taken too long.
-"""
+"""Runs long work for a page in a separate process: it reports progress, can be stopped, and has a time limit."""
 
 from __future__ import annotations
 
@@ -18,34 +16,31 @@ from psearch.processes.tasks import Program, Told
 from psearch.results import PsearchError, WorkerDied
 
 LONGEST_S = 180.0
-"""A job of more seconds is ended."""
+"""Time limit of a job, in seconds."""
 _NICE = 5
-"""More than the search that the same page shows."""
+"""Niceness of the process, above that of the search that the page shows."""
 Order = tuple[str, Mapping[str, Any]]
 OnMessage = Callable[[str, dict[str, Any]], None]
-"""Takes `progress`, {text, share}; at last one of `result`, `error` {text}, and `stopped` {}."""
+"""Takes messages `progress` {text, share}, and at the end one of `result`, `error` {text} and `stopped` {}."""
 
 
 def _begin(program: Program) -> Callable[[Order], dict[str, Any]]:
-    """Return what does the job, in its process."""
     os.nice(_NICE)
 
-    def tell(text: str, share: float) -> None:
+    def report(text: str, share: float) -> None:
         program.look()
         program.tell({"text": text, "share": round(share, 3)})
 
     def perform(order: Order) -> dict[str, Any]:
         task, arguments = order
-        return run(Experiment(**arguments), tell) if task == "experiment" else read_trace(arguments["text"], tell)
+        return run(Experiment(**arguments), report) if task == "experiment" else read_trace(arguments["text"], report)
 
     return perform
 
 
 class BackgroundJob:
-    """Does one job. What it says goes to `on_message`, in a thread of its own; the last message comes in any case.
-
-    task: `experiment` or `trace`; arguments: those of `laboratory.Experiment`, or `text`.
-    """
+    """Runs one job. A thread passes its messages to `on_message`; a final message always comes. task: `experiment` or
+    `trace`; arguments: fields of `laboratory.Experiment`, or `text`."""
 
     def __init__(self, task: str, arguments: Mapping[str, Any], on_message: OnMessage) -> None:
         self._order = (task, dict(arguments))
@@ -54,7 +49,7 @@ class BackgroundJob:
         threading.Thread(target=self._run, name="psearch-job", daemon=True).start()
 
     def stop(self) -> None:
-        """End it now. May be called twice, and when it is over."""
+        """End the job now. May be called again, and after its end."""
         self._stopped.set()
 
     def _run(self) -> None:
@@ -67,8 +62,8 @@ class BackgroundJob:
                     last = "result", result
         except WorkerDied:
             is_late = time.monotonic() - began_at > LONGEST_S
-            text = f"this took more than {LONGEST_S:.0f} seconds, and was ended"
-            last = "error", {"text": text if is_late else "the process that worked on this was killed"}
+            text = f"stopped: it took more than {LONGEST_S:.0f} seconds"
+            last = "error", {"text": text if is_late else "the process that computed this was killed"}
         except PsearchError as error:
             last = "error", {"text": str(error)}
         except MemoryError:

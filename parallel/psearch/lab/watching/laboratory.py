@@ -1,10 +1,9 @@
-"""One position in virtual time under two policies, side by side, and by one worker alone; and traces that psearch has
-written, from their text, drawn in the same way.
+"""Compares two policies and one worker on a position in virtual time, and reads traces that psearch has written.
 
-Runs in a process of its own (`job`), for it keeps a core busy for seconds. The depth is that of a search apart, at
-which one worker has searched about so many nodes; a search that gets far beyond that is stopped, and what it did until
-then is shown. The same arguments give the same answer to the last digit. Of a trace all is checked, and nothing that it
-says is used but numbers and names that psearch writes.
+It runs in a separate process (`job`), since it keeps a core busy for seconds. A separate search finds the depth at
+which one worker has searched about the wanted nodes; a search with far more nodes is stopped and shown as far as it
+got. The same arguments always give the same answer. Traces are not trusted: everything is checked, and only numbers
+and names that psearch writes are used.
 """
 
 from __future__ import annotations
@@ -35,24 +34,23 @@ from psearch.trace.trace_file import Slice
 from psearch_core.chess.board.bridge import to_chess_move
 from psearch_core.constants import TYPE_NAMES
 
-Tell = Callable[[str, float], None]
-"""Takes what is being done, and the share that is done, 0 to 1."""
+Report = Callable[[str, float], None]
+"""Takes the name of the current step, and the share done from 0 to 1."""
 MOST_WORKERS = 64
-"""Most virtual workers, and most workers of a trace whose tracks are shown: the first ones."""
+"""Most virtual workers, and most tracks of a trace that are shown."""
 LEAST_NODES, MOST_NODES = 5_000, 3_000_000
 MOST_CELLS = 400
-"""Segments of a worker's timeline that are sent; longer ones are in cells of that share of the time."""
+"""Most segments of a worker's timeline; longer ones are sampled in this many cells of equal length."""
 MOST_CHARACTERS = 32 << 20
-"""Longest trace that is read; psearch writes ASCII."""
+"""Longest trace that is read, in characters (psearch writes ASCII)."""
 _MOST_TIMES = 20
-"""A search of more nodes than this many times those of one worker is stopped. Workers that split nothing each search
-most of what one does."""
+"""Node limit of a search, as a multiple of the nodes of one worker. Workers that do not split search most of it."""
 _HASH_MB = 64
 _EVENTS = 1 << 20
-"""Events of the trace, for all workers: 64 MiB."""
+"""Most events of a trace for all workers together: 64 MiB."""
 _EVENTS_OF_A_WORKER = 1 << 15
 _KINDS = {"search": SEARCH, "join": JOIN, "idle": IDLE, "not recorded": LOST, "aborted work": ABORTED}
-"""What workers do, by the names of slices."""
+"""Kinds of segments by the names of slices."""
 _LONGEST_WORD = 24
 """Most characters of a move, a split node or a bound."""
 _LONGEST_FACT = 120
@@ -62,32 +60,32 @@ _FACTS = (
     *("clock", "workers", "finished", "dropped_events"),
 )
 _MOST_US = 1e12
-_NO_TRACE = "that is no trace of psearch (psearch --trace FILE, or simulate --trace FILE)"
+_NO_TRACE = "this is not a trace of psearch (psearch --trace FILE, or simulate --trace FILE)"
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Says what is to be compared; a page has checked it."""
+    """Describes an experiment; the values have been checked."""
 
     fen: str
     chess960: bool
     workers: int
-    """virtual ones, at most `MOST_WORKERS`"""
+    """Virtual workers, at most `MOST_WORKERS`."""
     policies: tuple[str, str]
     nodes: int
-    """of one worker, about"""
+    """Approximate nodes of one worker."""
     pruning: str = "modern"
     driver: str = STUDY_DRIVERS[0]
-    """of all three searches"""
+    """Driver of all three searches."""
     rules: str = ""
-    """a file of the user's, for all three searches; empty: none"""
+    """User's file of rules for all three searches; empty for none."""
 
     def board(self) -> chess.Board:
-        """Return the position. Raises PsearchError when there is nothing to search."""
+        """Return the position. Raises PsearchError if there is nothing to search."""
         try:
             board = chess.Board(self.fen, chess960=self.chess960)
         except ValueError as error:
-            raise PsearchError(f"no position: {error}") from None
+            raise PsearchError(f"not a position: {error}") from None
         if not board.is_valid() or not any(board.legal_moves):
             raise PsearchError("there is nothing to search in this position")
         return board
@@ -97,8 +95,8 @@ class _TooManyNodes(Exception):
     pass
 
 
-def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
-    """Search three times; return what there is to see, for JSON. Raises PsearchError when the position ends at once."""
+def run(experiment: Experiment, report: Report) -> dict[str, Any]:
+    """Run the three searches and return the results for JSON. Raises PsearchError if there is nothing to share."""
     board = experiment.board()
     pruning = pruning_named(experiment.pruning)
     serial_options, *options = (
@@ -106,7 +104,7 @@ def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
         for policy in ("serial", *experiment.policies)
     )
     load_kernels(*dict.fromkeys(each.kernels.group(VIRTUAL) for each in (serial_options, *options)))
-    tell("the depth", 0.0)
+    report("finding the depth", 0.0)
     with contextlib.closing(Simulator(1, _HASH_MB, Costs())) as simulator:
         depths = simulator.iterations(
             board, serial_options, lambda found, nodes: is_decided(found, nodes, experiment.nodes)
@@ -116,7 +114,7 @@ def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
         raise PsearchError("this position is decided at once: there is nothing to share")
 
     def reporter(text: str, begun: float) -> Callable[[float], None]:
-        return lambda share: tell(text, begun + 0.35 * min(share / 1.5, 1.0))
+        return lambda share: report(text, begun + 0.35 * min(share / 1.5, 1.0))
 
     serial = _search(board, depth, 1, serial_options, reporter("one worker", 0.05))
     runs = [
@@ -146,8 +144,8 @@ def _search(
     report: Callable[[float], None],
     serial: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return one search as plain data, against that of one worker, if it is given; one that was stopped as far as it
-    got, and without a speedup. report: takes the nodes so far, times those of one worker."""
+    """Run one search and return it as plain data, compared with that of one worker, if given; a stopped search has no
+    speedup. report: takes the nodes so far, relative to one worker."""
     with contextlib.closing(Simulator(workers, _HASH_MB, Costs(), min(_EVENTS_OF_A_WORKER, _EVENTS // workers))) as sim:
         arena, recorder = sim.arena, sim.recorder
         assert recorder is not None
@@ -183,7 +181,7 @@ def _search(
                 found["overhead"] = round(sample.nodes / serial["nodes"], 4)
         merge_now(arena.context)
         record, outcomes = arena.header[0]["prediction"], arena.worker["outcomes"]
-        # reliability curves: of P(no cutoff) at entry, and of P(needed) of moves taken at shared nodes
+        # reliability of P(no cutoff) at entry, and of P(needed) of moves taken at shared nodes
         at_entry = bins_of(record["bin_seen"][0], record["bin_no_cut"][0], record["bin_p"][0])
         needed = bins_of(outcomes["needed_seen"].sum(axis=0), outcomes["needed_used"].sum(axis=0))
         return {
@@ -196,7 +194,7 @@ def _search(
 
 
 def timeline(recorder: Recorder) -> dict[str, Any]:
-    """Return tracks, iterations and split nodes of the last search of a recorder; times in microseconds."""
+    """Return tracks, iterations and split nodes of a recorder's last search, with times in microseconds."""
     tracks = [segments_of(recorder.slices_of(worker)) for worker in range(recorder.arena.workers)]
     depths = [_iteration(part.args, part.begin // 1000, part.end // 1000) for part in recorder.iterations()]
     return _drawn(tracks, recorder.end_ns // 1000, depths, [part.args for part in recorder.lives()])
@@ -205,8 +203,7 @@ def timeline(recorder: Recorder) -> dict[str, Any]:
 def _drawn(
     tracks: list[list[Segment]], end: int, depths: list[dict[str, Any]], lives: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return the timeline of these, with how many nodes of each type were shared, by how many helpers, and how they
-    ended."""
+    """Return a timeline with a summary of the split nodes of each type: number, helpers, outcomes."""
     types = []
     for name in TYPE_NAMES:
         own = [life for life in lives if life.get("type") == name]
@@ -226,22 +223,21 @@ def _drawn(
 
 
 def _segment(name: str, begin: int, end: int, args: Mapping[str, Any]) -> Segment | None:
-    """Return what a worker did, of a slice of its track; None for a slice that is no work, such as an iteration."""
+    """Return the segment of a slice of a worker's track; None for a slice of another kind, such as an iteration."""
     kind = _KINDS.get(name)
     split = str(args.get("split", ""))[:_LONGEST_WORD]
     return None if kind is None else Segment(kind, begin, end, "" if split == "root" else split)
 
 
 def segments_of(slices: Iterable[Slice]) -> list[Segment]:
-    """Return a worker's slices, those of work thrown away after what they lie in."""
+    """Return the segments of a worker's slices; work thrown away follows the slice that contains it."""
     parts = (each for part in slices for each in (part, *part.within))
     found = (_segment(part.name, part.begin // 1000, part.end // 1000, part.args) for part in parts)
     return [each for each in found if each is not None]
 
 
 def _iteration(args: Mapping[str, Any], begin: int, end: int) -> dict[str, Any]:
-    """Return a search of the root, of the arguments and the times of its slice. Raises ValueError, TypeError, KeyError
-    for what psearch does not write."""
+    """Return a search of the root from its slice. Raises ValueError, TypeError or KeyError for bad data."""
     score, move = args.get("score"), args.get("move")
     return {
         "depth": int(args["depth"]),
@@ -254,7 +250,7 @@ def _iteration(args: Mapping[str, Any], begin: int, end: int) -> dict[str, Any]:
 
 
 def _compared(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return for each depth what both searches of the root took, and how far apart they are by then."""
+    """Return the times of both searches for each depth, and their accumulated difference."""
     spent: list[dict[int, int]] = [{}, {}]
     for by_depth, one in zip(spent, runs, strict=True):
         for part in one["depths"]:
@@ -267,26 +263,28 @@ def _compared(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def read_trace(text: str, tell: Tell = lambda text, share: None) -> dict[str, Any]:
-    """Return what a trace shows, for JSON, as `timeline` has it, with the facts. Raises PsearchError."""
+def read_trace(text: str, report: Report = lambda text, share: None) -> dict[str, Any]:
+    """Return the timeline and the facts of a trace, for JSON. Raises PsearchError."""
     if len(text) > MOST_CHARACTERS:
-        raise PsearchError(f"a trace of more than {MOST_CHARACTERS >> 20} MiB is not opened here; ui.perfetto.dev may")
+        raise PsearchError(
+            f"a trace of more than {MOST_CHARACTERS >> 20} MiB is too large for this page; try ui.perfetto.dev"
+        )
     if not text.startswith(trace_file.OPENING):
         raise PsearchError(_NO_TRACE)
-    tell("reading", 0.1)
+    report("reading", 0.1)
     try:
         whole = json_value(text)
         facts, events = whole["otherData"], whole["traceEvents"]
         if not isinstance(facts, dict) or not isinstance(events, list):
             raise PsearchError(_NO_TRACE)
-        tell("drawing", 0.6)
+        report("drawing", 0.6)
         return _shown(facts, events)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-        raise PsearchError(f"{_NO_TRACE}, or it is not complete") from None
+        raise PsearchError(f"{_NO_TRACE}, or it is incomplete") from None
 
 
 def _shown(facts: Mapping[str, Any], events: list[Any]) -> dict[str, Any]:
-    """Return a trace as it is shown. Raises ValueError, TypeError, KeyError for what psearch does not write."""
+    """Return a trace for the page. Raises ValueError, TypeError or KeyError for anything psearch does not write."""
     tracks: dict[int, list[Segment]] = {}
     depths: list[dict[str, Any]] = []
     lives: list[dict[str, Any]] = []
@@ -307,7 +305,7 @@ def _shown(facts: Mapping[str, Any], events: list[Any]) -> dict[str, Any]:
         begin, end = int(start), int(start + length)
         if event["pid"] == trace_file.WORKERS_PID:
             found = _segment(event["name"], begin, end, args)
-            if found is not None and worker < MOST_WORKERS:  # workers with a root of their own have iterations, too
+            if found is not None and worker < MOST_WORKERS:  # workers with their own root have iterations, too
                 tracks.setdefault(worker, []).append(found)
         elif event["pid"] == trace_file.SEARCH_PID and event["tid"] == trace_file.ITERATIONS_TID:
             depths.append(_iteration(args, begin, end))
@@ -315,7 +313,7 @@ def _shown(facts: Mapping[str, Any], events: list[Any]) -> dict[str, Any]:
             lives.append(args)
             if not 0 <= float(args.get("p_needed", 0)) <= 1:
                 raise ValueError("no probability")
-    workers = max(names) + 1  # a ValueError where there are none
+    workers = max(names) + 1  # a ValueError if there are none
     last = max((segment.end for track in tracks.values() for segment in track), default=0)
     shown = [tracks.get(worker, []) for worker in range(min(workers, MOST_WORKERS))]
     return {

@@ -1,4 +1,4 @@
-"""From the root to a node: the moves, checked by python-chess, or by a user's game. What is not legal is not shown."""
+"""Lines of moves from the root to a node, checked by python-chess or a user's game; illegal ones are dropped."""
 
 from __future__ import annotations
 
@@ -17,16 +17,13 @@ _MOST_CODE = 1 << 16
 
 
 def chess_lines(root: np.ndarray) -> ChessLines | None:
-    """Return the lines from a root, `board_of` its record; None if there is none that could be searched."""
+    """Return the lines from the root of this record; None if it is not a valid position."""
     board = board_of(root)
     return None if board is None else ChessLines(board)
 
 
 def board_of(record: np.ndarray) -> chess.Board | None:
-    """Return the board of one `position_dtype` record in an array; None if it is none that could be searched.
-
-    The number of the move is not known, and 1.
-    """
+    """Return the board (at move 1) of a `position_dtype` record; None if it is not a valid position."""
     board = chess.Board(None)
     for square, code in enumerate(record["board"][0].tolist()):
         if code:
@@ -48,32 +45,32 @@ def board_of(record: np.ndarray) -> chess.Board | None:
 
 
 class NodeLine(NamedTuple):
-    """Holds a position in the tree, and the way there."""
+    """Holds a position in the tree and the moves that lead to it."""
 
     codes: tuple[int, ...]
-    """moves from the root, as the search has them"""
+    """Codes of the moves from the root."""
     moves: tuple[str, ...]
-    """these for programs: UCI; 0000 is a null move"""
+    """Moves in UCI notation; 0000 is a null move."""
     words: tuple[str, ...]
-    """these for people: SAN; -- is a null move"""
+    """Moves in SAN; -- is a null move."""
     position: Any
-    """a board, or the position of a game"""
+    """Board, or position of a user's game."""
     fen: str
-    """empty where it is none of chess"""
+    """FEN; empty for a user's game."""
     choices: int
-    """legal moves"""
+    """Number of legal moves."""
 
 
 class NodeLines(ABC):
-    """Finds lines from one root, each from one that is known already, where there is one."""
+    """Finds lines from one root; extends known lines where possible."""
 
     def __init__(self, root: Any) -> None:
         self._start = NodeLine((), (), (), root, *self.described(root))
         self.fen = self._start.fen
-        """the root; empty where it is none of chess"""
+        """FEN of the root; empty for a user's game."""
 
     def line(self, codes: tuple[int, ...], near: NodeLine | None = None) -> NodeLine | None:
-        """Return the line of these moves; None if one is not legal. near: a line of these that may be its beginning."""
+        """Return the line of these moves; None if one is illegal. near: a known line that may be its beginning."""
         if near is None or codes[: len(near.codes)] != near.codes:
             near = self._start
         if near.codes == codes:
@@ -94,7 +91,7 @@ class NodeLines(ABC):
 
     @abstractmethod
     def named(self, position: Any, code: int) -> tuple[str, str] | None:
-        """Return a move from here, for programs and for people; None if it is not legal."""
+        """Return a move in both notations; None if it is illegal."""
 
     @abstractmethod
     def after(self, position: Any, code: int) -> Any:
@@ -102,7 +99,7 @@ class NodeLines(ABC):
 
 
 class ChessLines(NodeLines):
-    """Finds lines of chess; a position is a `chess.Board`."""
+    """Lines of chess; a position is a `chess.Board`."""
 
     def described(self, position: chess.Board) -> tuple[str, int]:
         return position.fen(), position.legal_moves.count()
@@ -122,7 +119,7 @@ class ChessLines(NodeLines):
 
 
 class GameLines(NodeLines):
-    """Finds lines of a user's game, in its own words."""
+    """Lines of a user's game, in its own notation."""
 
     def described(self, position: GamePosition) -> tuple[str, int]:
         return "", len(_game_moves(position))
@@ -140,12 +137,12 @@ class GameLines(NodeLines):
 def _game_moves(position: GamePosition) -> list[int]:
     try:
         return position.root_moves()
-    except PsearchError:  # the file finds none, or too many: the search says so
+    except PsearchError:  # the game has no moves or too many, which the search reports
         return []
 
 
 def _decoded(code: int, board: chess.Board) -> chess.Move | None:
-    """Return a null move only where it may be made; other moves may be anything."""
+    """Return the move of a code, None for an invalid one; moves other than null moves may be illegal."""
     if code == NULL_MOVE:
         return None if board.is_check() else chess.Move.null()
     return to_chess_move(code, board) if 0 < code < _MOST_CODE else None

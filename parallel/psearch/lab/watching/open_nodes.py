@@ -1,14 +1,13 @@
-"""The open split nodes as a tree: what the workers share at this moment, read without a lock and without a message.
+"""Reads the tree of open split nodes from shared memory, without locks or messages.
 
-Every open node has a worker at or below it, so all are found on the way from the workers up (`open_parent`): nothing
-else is looked at, whatever the size of the pool. Of many nodes those with most workers at or below them are taken, and
-so with each node all above it.
+Every open node has a worker at or below it, so following `open_parent` up from the workers finds all of them, whatever
+the size of the pool. If there are too many, those with the most workers at or below them are taken, which always
+includes their ancestors.
 
-Workers write while this reads: a number may be old, and two numbers may not belong together. So every number that leads
-somewhere is checked first, whatever is said of an open node is taken for true only if the node had the same number
-before and after it was read, and moves are played on a board (`node_lines`). Frames that no worker has come to are not
-touched: their pages would be taken. The arrays of a `Memory` last for one look: nothing here keeps memory that the
-engine has given back.
+Workers write meanwhile, so values may be old or inconsistent. Every index is checked before use, a node is accepted
+only if its split number was the same before and after reading, and moves are played on a board (`node_lines`). Frames
+without a worker are not read, because that would allocate their pages. The arrays of a `Memory` are used for one look
+only, so that no memory of the engine is kept after it is released.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from psearch_core.constants import BOUND_EXACT, BOUND_NONE, TYPE_NAMES
 from psearch_core.records import CERTAIN, DEPTHS, MAX_PLY
 
 MOST_NODES = 64
-"""Most nodes in one look; of more, those with most workers are taken."""
+"""Most nodes of one look; those with the most workers are taken."""
 MOST_WORKERS = 16
-"""Most workers that are named at a node."""
+"""Most workers listed at a node."""
 BUDGET_S = 0.004
-"""CPU time that a look may take to check lines; what is left over is not shown this time."""
+"""CPU time of a look for checking lines, in seconds; the remaining nodes are not shown this time."""
 
 
 class Memory:
-    """Reads an arena for one look. Raises AttributeError when it is closed."""
+    """Reads an arena for one look. Raises AttributeError if it is closed."""
 
     def __init__(self, arena: Arena) -> None:
         self._stacks = arena.stacks
@@ -45,19 +44,18 @@ class Memory:
         self._homes = arena.frames["visit"]["home"]
         self._split = arena.frames["trace"]["split"]
         self.p_no_cutoff = arena.header["prediction"]["p_no_cut"][0]
-        """by expected type, table bound, depth and progress, in 1/65536"""
+        """P(no cutoff) by expected type, table bound, depth and progress, in 1/65536."""
 
     def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return numbers of the workers that run a stack, and the numbers of their stacks and plies there."""
+        """Return the workers that run a stack, with their stacks and plies."""
         stacks, plies = self._worker["stack"].copy(), self._worker["ply"].copy()
         there = np.flatnonzero((stacks >= 0) & (stacks < self._stacks) & (plies >= 0) & (plies < MAX_PLY))
         return there, stacks[there], plies[there]
 
     def chains(self, stacks: np.ndarray, plies: np.ndarray) -> np.ndarray:
-        """Return the open nodes above each of these workers: a row a step, from the innermost up; -1 beyond the last
-        one.
+        """Return the open nodes above each worker, one row per step from the innermost up; -1 after the last.
 
-        The innermost is that of the worker's frame, or the home of the visit that led there, or its open ancestor.
+        The innermost is the node of the worker's frame, or the home of the visit that led there, or its open ancestor.
         """
         own = stacks * MAX_PLY + plies
         # a helper's visit lies at the base of its stack; the visit that led to a frame lies at the ply before it
@@ -71,30 +69,28 @@ class Memory:
                 break
             rows.append(present)
             above = self._open_parents(present)
-            # a chain leads up: what was read from two nodes at once may not
+            # a chain must lead up, but inconsistent values may not
             present = np.where((above % MAX_PLY < present % MAX_PLY) & (present >= 0), above, -1)
         return np.array(rows, np.int64).reshape(len(rows), len(own))
 
     def _is_open(self, homes: np.ndarray) -> np.ndarray:
-        """Tell whether each is the number of a frame whose node is open."""
+        """Tell which frames have an open node."""
         found: np.ndarray = (homes >= 0) & (self._node["open"][np.maximum(homes, 0)] != 0)
         return found
 
     def _open_parents(self, homes: np.ndarray) -> np.ndarray:
-        """Return the open nodes above those of these frames; -1 for none, and for what is no number of a frame."""
+        """Return the open parents of the nodes of these frames; -1 for none."""
         return np.where(homes >= 0, self._valid(self._node["open_parent"][np.maximum(homes, 0)]), -1)
 
     def _valid(self, homes: np.ndarray) -> np.ndarray:
-        """Return these numbers of frames, with -1 for what is none."""
         return np.where((homes >= 0) & (homes < self._stacks * MAX_PLY), homes, -1)
 
     def line(self, stack: int, ply: int) -> tuple[int, ...]:
-        """Return codes of the moves that lead to this ply of a stack."""
+        """Return the codes of the moves that lead to a ply of a stack."""
         return tuple(self._moves[stack, 1 : ply + 1].tolist())
 
     def node(self, home: int) -> tuple[int, np.void, tuple[int, ...]] | None:
-        """Return number, record and line of an open node; None if it was closed, or another was opened in its place,
-        while it was read."""
+        """Return split number, record and line of an open node; None if it was closed or replaced during reading."""
         split = int(self._split[home])
         if not self._node["open"][home] or split <= 0:
             return None
@@ -118,21 +114,18 @@ class OpenNodeTree:
 
     def __init__(self) -> None:
         self._known: dict[int, NodeLine] = {}
-        """by the number of the node: those of the last look"""
+        """Lines of the last look by split number."""
 
     def look(self, memory: Memory, lines: NodeLines, budget_s: float | None = None) -> tuple[list[dict[str, Any]], int]:
-        """Return the open nodes, parents before children, and how many there are that are not among them.
-
-        `moves` of each lead there from its parent, or from the root where that is not among them; `words` are these for
-        people.
-        """
+        """Return the open nodes, parents before children, and the number of those left out. `moves` and `words` (in
+        SAN) lead to a node from its parent, or from the root if the parent was left out."""
         workers, stacks, plies = memory.places()
         chains = memory.chains(stacks, plies)
         homes, counts = np.unique(chains[chains >= 0], return_counts=True)
         below = dict(zip(homes.tolist(), counts.tolist(), strict=True))
         chosen = sorted(below, key=lambda home: (-below[home], home % MAX_PLY, home))[:MOST_NODES]
         reached: dict[int, list[tuple[int, int]]] = {home: [] for home in chosen}
-        """workers at or below a node, and the code of the move that each has taken there; 0: none yet"""
+        """Workers at or below each node, with the code of the move that each has taken there; 0 for none yet."""
         places = zip(chains.T.tolist(), workers.tolist(), stacks.tolist(), plies.tolist(), strict=True)
         for chain, worker, stack, ply in places:
             inside = [home for home in chain if home in reached and len(reached[home]) < MOST_WORKERS]
@@ -157,7 +150,7 @@ class OpenNodeTree:
                 continue
             start = 0 if above is None else len(above.moves)
             if above is not None and line.moves[:start] != above.moves:
-                continue  # another node lies there by now, and this one is given up
+                continue  # the parent has been replaced meanwhile
             known[split] = found[home] = line
             shown[home] = {
                 "id": split_name(split),
@@ -176,7 +169,6 @@ class OpenNodeTree:
 def _described(
     record: np.void, lines: NodeLines, line: NodeLine, reached: list[tuple[int, int]], no_cutoff: np.ndarray
 ) -> dict[str, Any]:
-    """Describe a node for JSON."""
     kind, inside, handed_out = (int(record[name]) for name in ("split_type", "inside", "moves_done"))
     finished = max(0, handed_out - inside)
     bound = BOUND_NONE if record["tt_bound"] == BOUND_EXACT else int(record["tt_bound"])

@@ -1,10 +1,9 @@
-"""What each worker has done since the last look, as segments of time, from the rings of events that the workers write.
+"""Segments of time that say what each worker did since the last look, from the ring of events that it writes.
 
-A worker's segments fill the time from look to look without gap or overlap. Of work that was thrown away only the nodes
-and the end are known: it is drawn over the time before, while the worker searched, as long as so many nodes take it. So
-it may reach back beyond the last look, and its share of the searched time is its share of the nodes. What was
-overwritten before it was read is `lost`. Tracks that are too long to be sent are put in cells of equal length, each of
-one kind.
+A worker's segments cover the time between two looks without gap or overlap. Work thrown away is known only by its nodes
+and its end, so it is drawn over the preceding search time, as long as that many nodes take; it may reach back beyond
+the last look. Events overwritten before they were read leave a `LOST` segment. Long tracks are sampled in cells of
+equal length, each of one kind.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ from psearch.trace.recorder import Event, each, split_name
 from psearch_core.records import TRACE_ABORT, TRACE_IDLE, TRACE_JOIN, TRACE_TAKE
 
 SEARCH, JOIN, IDLE, ABORTED, LOST = range(5)
-"""What a worker does: searches, joins, has no work, did work that was thrown away, is not known."""
+"""Kinds of segments: searching, joining, idle, work thrown away, unknown."""
 _PLAIN = (SEARCH, JOIN, IDLE, LOST)
-"""One of these at any moment."""
+"""Kinds of which exactly one holds at any moment."""
 MOST_SEGMENTS = 48
-"""Most segments of one worker in one look; of more, what filled most of each 48th of the time."""
+"""Most segments of one worker in one look; more are sampled in this many cells."""
 _MOST_READ = 2048
-"""Events of one worker in one look: as many as a look should take time for. Of more the oldest are lost."""
+"""Most events of one worker in one look, to limit its time. Older events are lost."""
 _MOST_KEPT = 1024
-"""Stretches of searching that work thrown away may be drawn over, the latest: some seconds of a busy search."""
+"""Latest search segments that work thrown away may be drawn over: some seconds of a busy search."""
 
 
 class Segment(NamedTuple):
-    """Says what a worker does for a while, in microseconds from the start of the search."""
+    """Segment of a worker's time; `begin` and `end` are in microseconds since the start of the search."""
 
     kind: int
     begin: int
     end: int
     split: str = ""
-    """the open node it helps at, as in traces; empty: none, or several"""
+    """Open node at which it helps, as named in traces; empty for none or several."""
 
 
 class Clock(NamedTuple):
@@ -46,7 +45,7 @@ class Clock(NamedTuple):
     us_per_tick: float
 
     def microseconds(self, ticks: int) -> int:
-        """Return microseconds, never less than zero: counters of two sockets may disagree."""
+        """Return microseconds, at least 0, since the counters of two sockets may disagree."""
         return max(0, int((ticks - self.start) * self.us_per_tick))
 
 
@@ -54,28 +53,26 @@ class Track:
     """Follows one worker from look to look."""
 
     def __init__(self, count: int = 0, kind: int = IDLE, since: int = 0, nodes: int = 0) -> None:
-        """count, kind, since, nodes: events so far, what the worker does, since when (microseconds), nodes so far."""
+        """Start with a worker in a known state. count, nodes: its events and nodes so far; kind, since: what it does,
+        and since when in microseconds."""
         self._seen = count
         self._kind = kind
         self._split = ""
         self._since = since
         self._nodes = nodes
         self._searched = 0
-        """microseconds, as drawn"""
+        """Search time drawn so far, in microseconds."""
         self._lost_nodes = 0
         self._lost = 0
-        """microseconds of these, as drawn"""
+        """Time drawn for these nodes so far, in microseconds."""
         self._is_behind = False
-        """whether more was thrown away than could be drawn in the last look: the rest is drawn in the next"""
+        """Whether the last look could not draw all work thrown away; the next one draws the rest."""
         self._kept: list[tuple[int, int]] = []
-        """begin and end of what was searched and not thrown away, as drawn; the latest last"""
+        """Begin and end of drawn search time that was not thrown away, latest last."""
 
     def look(self, log: np.ndarray, clock: Clock, now: int, nodes: int = 0) -> list[Segment]:
-        """Return what has been done since the last look, until `now`, microseconds.
-
-        log: a record of head and events, in an array; events come in the order of their times. nodes: that the worker
-        has searched.
-        """
+        """Return the segments from the last look until `now` (microseconds). log: an array with the record of head and
+        events, which are in order of time. nodes: nodes of the worker so far."""
         ring = log["events"][0]
         count = int(log["head"]["count"][0])
         first = max(self._seen, count - min(len(ring), _MOST_READ))
@@ -86,23 +83,23 @@ class Track:
         begin = self._since
         if events and first + torn > self._seen:
             self._kind, self._split = LOST, ""
-            self._go_on(found, clock.microseconds(events[0].time))
+            self._add_until(found, clock.microseconds(events[0].time))
         self._seen = count
         for event in events:
             if event.kind == TRACE_JOIN:
-                self._go_on(found, clock.microseconds(event.begin))
+                self._add_until(found, clock.microseconds(event.begin))
                 self._kind, self._split = JOIN, ""
             if event.kind in (TRACE_TAKE, TRACE_JOIN, TRACE_IDLE):
-                self._go_on(found, clock.microseconds(event.time))
+                self._add_until(found, clock.microseconds(event.time))
                 self._kind = IDLE if event.kind == TRACE_IDLE else SEARCH
                 self._split = split_name(event.split) if self._kind == SEARCH and event.frame >= 0 else ""
-        self._go_on(found, now)
+        self._add_until(found, now)
         segments = in_cells([one for one in found if one.end > one.begin], begin, self._since, MOST_SEGMENTS)
         for one in segments:
             if one.kind == SEARCH:
                 self._searched += one.end - one.begin
-                goes_on = bool(self._kept) and self._kept[-1][1] == one.begin
-                self._kept.append((self._kept.pop()[0] if goes_on else one.begin, one.end))
+                is_continued = bool(self._kept) and self._kept[-1][1] == one.begin
+                self._kept.append((self._kept.pop()[0] if is_continued else one.begin, one.end))
         del self._kept[:-_MOST_KEPT]
         us_per_node = self._searched / max(nodes - self._nodes, 1)
         wasted = list(self._throw_away(0, begin, "", us_per_node)) if self._is_behind else []
@@ -114,16 +111,14 @@ class Track:
         self._is_behind = len(wasted) > MOST_SEGMENTS
         return segments + wasted[-MOST_SEGMENTS:]
 
-    def _go_on(self, found: list[Segment], at: int) -> None:
-        """Add what the worker did until `at`."""
+    def _add_until(self, found: list[Segment], at: int) -> None:
+        """Add a segment of the present kind that ends at `at`."""
         found.append(Segment(self._kind, self._since, max(at, self._since), self._split))
         self._since = found[-1].end
 
     def _throw_away(self, nodes: int, at: int, split: str, us_per_node: float) -> Iterator[Segment]:
-        """Take the worker's latest searching before `at` for nodes that were thrown away then.
-
-        What was drawn too long or too short before, at another speed, is made up for.
-        """
+        """Yield segments for nodes thrown away at `at`, over the latest search time before it. They also correct
+        earlier segments that were too long or too short because the speed has changed since."""
         self._lost_nodes += nodes
         left = round(self._lost_nodes * us_per_node) - self._lost
         later: list[tuple[int, int]] = []
@@ -143,7 +138,6 @@ class Track:
 
 
 def _copied(ring: np.ndarray, first: int, count: int) -> list[Event]:
-    """Return events `first` to `count` of a ring."""
     if count <= first:
         return []
     begin, end = first % len(ring), (count - 1) % len(ring) + 1
@@ -152,11 +146,10 @@ def _copied(ring: np.ndarray, first: int, count: int) -> list[Event]:
 
 
 def in_cells(segments: Sequence[Segment], begin: int, end: int, count: int) -> list[Segment]:
-    """Return the same time in at most `count` segments, and at most as many of work thrown away.
+    """Return a track in at most `count` segments, plus at most `count` of work thrown away. Short tracks do not change.
 
-    Segments follow each other without gap or overlap, but for those of work thrown away, which lie over searching. A
-    cell has one kind; what is too short to fill one is counted on, so that each kind has as many cells as it has time.
-    Short tracks stay as they are.
+    Segments follow each other without gap or overlap, except for work thrown away, which lies over search time. Each
+    cell gets one kind; time that does not fill a cell is carried over, so that the cells are in proportion to the time.
 
     >>> in_cells([Segment(SEARCH, 0, 70), Segment(IDLE, 70, 100)], 0, 100, 4)
     [Segment(kind=0, begin=0, end=70, split=''), Segment(kind=2, begin=70, end=100, split='')]
@@ -174,7 +167,7 @@ def in_cells(segments: Sequence[Segment], begin: int, end: int, count: int) -> l
     plain: list[Segment] = []
     over: list[Segment] = []
     owed = [0.0] * (LOST + 1)
-    """time of each kind so far, less the cells that it has"""
+    """Time of each kind so far, minus the cells that it has got."""
     for cell, shares in enumerate(filled):
         left, right = begin + round(cell * width), begin + round((cell + 1) * width)
         owed = [before + share for before, share in zip(owed, shares, strict=True)]
@@ -188,7 +181,7 @@ def in_cells(segments: Sequence[Segment], begin: int, end: int, count: int) -> l
 
 
 def _extend(track: list[Segment], segment: Segment) -> None:
-    """Add a segment, to the last one if that is of its kind and ends where it begins."""
+    """Append a segment, or extend the last one if that has the same kind and ends where it begins."""
     if track and (track[-1].kind, track[-1].end) == (segment.kind, segment.begin):
         track[-1] = track[-1]._replace(end=segment.end)
     else:
@@ -196,5 +189,5 @@ def _extend(track: list[Segment], segment: Segment) -> None:
 
 
 def packed(segments: Sequence[Segment]) -> list[list[int | str]]:
-    """Pack a segment for JSON: kind, begin, end, and the split node where there is one."""
+    """Pack segments for JSON: kind, begin, end, and the split node if there is one."""
     return [[*segment] if segment.split else [*segment[:3]] for segment in segments]

@@ -1,12 +1,11 @@
-"""Looks at a search as it runs, as often as somebody wants to see it: twenty times a second costs it nothing that can
-be measured (docs/design/processes.md).
+"""Samples a running search. Twenty looks a second do not measurably slow it down (docs/design/processes.md).
 
     with psearch.Engine(threads=2, watched=True) as engine, engine.analysis(board):
         watcher = Watcher(engine)
         while ...:
             snapshot = watcher.look()
 
-A snapshot is plain data, and of bounded size whatever the number of workers.
+A snapshot is plain data of bounded size for any number of workers.
 """
 
 from __future__ import annotations
@@ -26,29 +25,26 @@ from psearch.trace.recorder import Recorder
 from psearch_core.constants import STATE_IDLE
 
 MOST_TRACKS = 64
-"""Workers whose tracks are in one snapshot; of all the others only how busy they were."""
+"""Most workers with a track in a snapshot; of the others it has only the load."""
 _LEAST_CALIBRATION_NS = 1_000_000
-"""How long after its start the two clocks of a search can be compared."""
+"""Least time of a search after which its two clocks are compared, in nanoseconds."""
 _TICKS_PER_US = 1_000_000
-"""Ticks of virtual time in a microsecond."""
+"""Ticks of virtual time per microsecond."""
 _COUNTED = ("splits", "joins", "aborts", "aborted_nodes", "idle_cycles", "search_cycles")
-"""Workers' counters that are in a snapshot, besides `nodes`."""
+"""Counters of the workers that a snapshot sums up, besides `nodes`."""
 LinesOf = Callable[[np.ndarray], NodeLines | None]
-"""Makes the lines from a root, of its record; None while it is not known."""
+"""Makes the lines from the record of a root; None while the root is unknown."""
 
 
 class Watched(Protocol):
-    """Names what can be watched: an engine that is `watched`, or workers that are."""
+    """Describes what can be watched: an engine made with `watched`, or a group of workers."""
 
     def _recorder(self) -> Recorder | None:
-        """Return what the present workers note; None when there are none."""
+        """Return the recorder of the present workers; None without workers."""
 
 
 class Watcher:
-    """Looks at whatever an engine that is `watched` searches. For one thread at a time, beside that of the search.
-
-    lines_of: of the game that is searched.
-    """
+    """Samples the searches of a watched engine, in one thread at a time. lines_of: makes lines of the game."""
 
     def __init__(self, engine: Watched, lines_of: LinesOf = chess_lines) -> None:
         self._engine = engine
@@ -56,10 +52,10 @@ class Watcher:
         self._search: WatchedSearch | None = None
 
     def look(self, first: int = 0, with_nodes: bool = True) -> dict[str, Any] | None:
-        """Return what there is to see; None while there are no workers.
+        """Return a snapshot; None while there are no workers.
 
-        first: number of the first worker whose track is wanted, of 64; with_nodes: with the open nodes, which take most
-        of the time of a look, and change faster than anybody reads.
+        first: first of the 64 workers whose tracks are wanted; with_nodes: include the open nodes, which take most of
+        the time of a look, and change too fast to read.
         """
         recorder = self._engine._recorder()
         if recorder is None:
@@ -69,13 +65,13 @@ class Watcher:
             self._search = WatchedSearch(recorder, self._lines_of)
         try:
             return self._search.look(first, with_nodes)
-        except AttributeError:  # the arena has been closed, or replaced, this moment
+        except AttributeError:  # the arena has just been closed or replaced
             self._search = None
             return None
 
 
 class WatchedSearch:
-    """Follows one search from look to look. Raises AttributeError when its memory is given back meanwhile."""
+    """Follows one search from look to look. Raises AttributeError if its memory is released meanwhile."""
 
     def __init__(self, recorder: Recorder, lines_of: LinesOf = chess_lines) -> None:
         self.recorder = recorder
@@ -89,12 +85,12 @@ class WatchedSearch:
         self._last_us = 0
 
     def look(self, first: int = 0, with_nodes: bool = True, virtual_now: int = 0) -> dict[str, Any]:
-        """Look, as `Watcher.look` does; virtual_now: ticks of virtual time, for searches that have no other clock."""
+        """Return a snapshot, like `Watcher.look`. virtual_now: the time in ticks for searches in virtual time."""
         arena = self.recorder.arena
         worker, header = arena.worker, arena.header[0]
         clock, now = self._clock(virtual_now)
         root = arena.header["root"].copy()
-        if root.tobytes() != self._root:  # it is written after the recording has begun
+        if root.tobytes() != self._root:  # the root is written after the recording has begun
             self._lines, self._tree, self._root = self._lines_of(root), OpenNodeTree(), root.tobytes()
         counters = {name: worker["counters"][name].astype(np.int64) for name in _COUNTED}
         counters["nodes"] = worker["nodes"].astype(np.int64)
@@ -125,7 +121,6 @@ class WatchedSearch:
         return snapshot
 
     def _clock(self, virtual_now: int) -> tuple[Clock, int]:
-        """Return the workers' clock, and what it shows now."""
         if self.recorder.is_virtual:
             return Clock(0, 1 / _TICKS_PER_US), virtual_now // _TICKS_PER_US
         ns = max(time.perf_counter_ns() - self.start.ns, _LEAST_CALIBRATION_NS)
@@ -136,12 +131,12 @@ class WatchedSearch:
         self, arena: Arena, clock: Clock, now: int, busy: np.ndarray, nodes: np.ndarray, first: int
     ) -> list[list[list[int | str]]]:
         logs = arena.trace_logs
-        assert logs is not None  # where there is a recorder
+        assert logs is not None  # a recorder implies logs
         tracks, found = {}, []
         for worker in range(first, min(first + MOST_TRACKS, len(logs))):
             log, searched = logs[worker : worker + 1], int(nodes[worker])
             track = self._tracks.get(worker)
-            if track is None and self._last_us == 0:  # the first look: from the beginning
+            if track is None and self._last_us == 0:  # the first look starts at the beginning
                 track = Track()
             elif track is None:
                 kind = SEARCH if busy[worker] else IDLE
@@ -152,7 +147,7 @@ class WatchedSearch:
         return found
 
     def _load(self, counters: dict[str, np.ndarray], busy: np.ndarray) -> str:
-        """Return a digit a worker: how busy it was since the last look, as far as its own clock tells, 0 to f."""
+        """Return a hexadecimal digit per worker: its load since the last look, where its own counters tell."""
         shares = busy.astype(float)
         if self._before and len(self._before["search_cycles"]) == len(busy):
             spent = counters["search_cycles"] - self._before["search_cycles"]

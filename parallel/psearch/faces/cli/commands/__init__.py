@@ -1,6 +1,6 @@
-"""The commands: each module is one.
+"""The commands, one per module.
 
-`search_command` is `psearch FEN`; then `game_command`, `analyse_command`, `perft_command`,
+`search_command` is `psearch FEN`. The others are `game_command`, `analyse_command`, `perft_command`,
 `bench_command`, `uci_command`, `serve_command`, `version_command`, `completion_command`, `verify_sound_command`,
-`leaves_command`; and those that measure: `speedup_command`, `simulate_command`, `predict_command`.
+`leaves_command`, and the commands that measure: `speedup_command`, `simulate_command`, `predict_command`.
 """

@@ -1,7 +1,4 @@
-"""`psearch analyse`: test suites or games, from files to a file.
-
-numba is imported only once the input is known to be good.
-"""
+"""`psearch analyse`: search the positions of test suites, games or JSON lines."""
 
 from __future__ import annotations
 
@@ -21,20 +18,23 @@ if TYPE_CHECKING:
     from psearch.faces.cli.analyses import Input
 
 DESCRIPTION = """\
-Search every position of some files, 1 second each if no limit is given.
+Search every position in the given files, for 1 second each if no limit is given. Several
+files give one result and must be of the same kind:
 
-EPD or FEN: a table of what was found, scored by `bm`, `am` and the points of the Strategic
-Test Suite, with the time from which the right move was preferred for good. PGN: the games
-with [%eval] comments, and ?!, ? or ?? and a better line where a move cost much, and the
-accuracy of each player. JSON lines, an object with id, fen, moves, limits and multipv for each
-position: a line with the result for each. Several files make one result, and are all of a kind.
+  EPD or FEN   prints a table of the moves found, scored by `bm`, `am` and the points of the
+               Strategic Test Suite, and the time after which the right move stayed best
+  PGN          writes the games with [%eval] comments; moves that lose much get ?!, ? or ??
+               and a better line, and each player gets an accuracy
+  JSON lines   writes a line with the result for each object with id, fen, moves, limits
+               and multipv
 
-As many positions or games as there are cores are searched at a time, each by one thread, and
-the rest by all when fewer are left; with --threads each by so many, and so the same each time.
+As many positions or games as there are cores are searched at a time, with one worker each;
+when fewer are left, they share all cores. With --threads every position gets exactly that
+number of workers.
 
-The result goes to stdout as it comes, or with --out to FILE once it is complete. Until
-then FILE.journal holds every finished position: after Ctrl-C or a crash the same command
-goes on from there. `-` is stdin or stdout."""
+Results go to stdout as they come. With --out they go to FILE once all are complete; until
+then FILE.journal keeps every finished position, and after Ctrl-C or a crash the same
+command continues from there. `-` means stdin or stdout."""
 
 EXAMPLES = """\
 examples:
@@ -51,36 +51,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch analyse`."""
     parser.add_argument("file", nargs="*", metavar="FILE", help="EPD, FEN, PGN or JSON lines; `-` reads standard input")
     parser.add_argument("--out", metavar="FILE", help="write the result here when it is complete")
-    words = "positions, or games, at a time (default: the usable cores, divided by --threads)"
+    words = "positions or games searched at a time (default: the usable cores divided by --threads)"
     parser.add_argument("--jobs", type=THREADS.of_argument, metavar="N", help=words)
     THREADS.add_to(
         parser,
-        "worker processes for each position (default: 1, and others when fewer positions than jobs are left)",
+        "worker processes for each position (default: 1, and more when fewer positions than jobs are left)",
     )
     add_limits(parser, "for each position")
-    HASH.add_to(parser, f"table of each job in MiB (default {JOB_HASH_MB}, or less if --nodes cannot use it)")
+    HASH.add_to(
+        parser, f"transposition table of each job in MiB (default {JOB_HASH_MB}, or less if --nodes needs less)"
+    )
     add_settings(parser)
     SYZYGY.add_to(parser)
     parser.add_argument(
         "--merge",
         metavar="FILE",
-        help="older results, of JSON lines or --json: where one is deeper than what is found, it is kept",
+        help="older results, from JSON lines or --json: keep an older result that is deeper than the new one",
     )
     add_on(parser, "search on a Ray cluster")
     parser.add_argument(
         "--json",
         action="store_true",
-        help="one JSON object a line for each position of a suite, or each game; the summary last",
+        help="print one JSON object per line for each position or game, then the summary",
     )
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Read everything, refuse what is wrong, then search."""
+    """Read and check all input, then search it."""
     from psearch.text.source import STANDARD_STREAM, Stream, open_source, read_source
 
     files = options.file
     if not files:
-        refuse("no file given: EPD or PGN files, or - (see psearch analyse --help)")
+        refuse("no file given: give EPD or PGN files, or - (see psearch analyse --help)")
     if [*files, options.merge].count(STANDARD_STREAM) > 1:
         refuse("standard input can be read only once: give - once")
     is_to_file = options.out is not None and options.out != STANDARD_STREAM
@@ -110,7 +112,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
 
 class Kind(Enum):
-    """What a file holds, in words."""
+    """Kind of a file; the value is a phrase for messages."""
 
     SUITE = "is a test suite"
     GAMES = "has games"
@@ -125,7 +127,7 @@ _KINDS = {
 
 
 def kind_of(inputs: Sequence[Input]) -> Kind:
-    """Return what all files are. Raises PsearchError where they differ: one result cannot hold them."""
+    """Return the kind of all files. Raises PsearchError if they differ, since one result cannot hold both."""
     from psearch.results import PsearchError
 
     kinds = [file_kind(one.name, (line.text for line in one.source.lines())) for one in inputs]
@@ -137,8 +139,7 @@ def kind_of(inputs: Sequence[Input]) -> Kind:
 
 
 def file_kind(file: str, lines: Iterable[str]) -> Kind:
-    """Tell what a file is by the name, else by the first line that says something: a position has eight ranks, or is
-    `startpos`."""
+    """Return the kind of a file by its name, else by its first line: a position is `startpos` or has eight ranks."""
     named = _KINDS.get(Path(file).suffix.lower())
     if named is not None:
         return named
@@ -152,7 +153,7 @@ def file_kind(file: str, lines: Iterable[str]) -> Kind:
 
 
 def _check_out(file: str, out: str) -> None:
-    """Raise PsearchError for an output that is the input: a journal is only good for the input it was made from."""
+    """Raise PsearchError for an output that cannot be written, or that is an input: the journal needs it unchanged."""
     from psearch.batch.analysis.analysis_files import place_of
     from psearch.results import PsearchError
 

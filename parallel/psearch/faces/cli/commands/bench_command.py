@@ -1,4 +1,4 @@
-"""`psearch bench`: the fingerprint of the search."""
+"""`psearch bench`: search fixed positions; the number of nodes is a fingerprint of the search."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.signals import Signals
 
 DESCRIPTION = """\
-Search a fixed set of positions on one worker, from an empty table each. The last line is
-`N nodes M nps`; N is the same every time and everywhere, and changes only when the search
-does; the line before it says whether it is the known one. With --pruning or --with it is the
-number of another search: that of a technique switched on or off, or of a rule of your own."""
+Search a fixed set of positions on one worker, each with an empty table. The last line is
+`N nodes M nps`. N is the same on every machine and changes only when the search changes;
+the line before it says whether N is the known number. With --pruning or --with N shows the
+effect of a technique that is switched off, or of your own rule."""
 
 EXAMPLES = """\
 examples:
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Search and print the line."""
+    """Run the benchmark and print its result."""
     from psearch.bench import BENCH_DEPTH, BENCH_NODES, BENCH_POSITIONS, run_bench
     from psearch.lab.studies.tree_sizes import scale_line
     from psearch.scheduler.scheduler_entries import SEARCH
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     )
     if how.rules == MODES[DEFAULT_PRUNING] and not options.net and not options.with_:
         is_known = nodes == BENCH_NODES
-        print("the known number" if is_known else f"not the known number, {BENCH_NODES}: this is another search")
+        print("the known number" if is_known else f"not the known number, {BENCH_NODES}: the search has changed")
     if how.rules.network:
         print(f"network {how.read_network().name}")
     print(f"{nodes} nodes {round(nodes / seconds)} nps")

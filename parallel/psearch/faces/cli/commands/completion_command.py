@@ -1,7 +1,6 @@
-"""`psearch completion SHELL`: a script that completes the command line in bash, zsh or fish.
+"""`psearch completion SHELL`: print a script that completes the command line in bash, zsh or fish.
 
-The scripts are made by shtab from the arguments that the commands declare, so that an option is completed as soon as it
-exists.
+shtab makes the script from the arguments that the commands declare, so a new option needs no change here.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ Print a script that lets the shell complete psearch's commands, options and file
 
 EXAMPLES = """\
 examples:
-  eval "$(psearch completion bash)"            in ~/.bashrc
-  psearch completion zsh > ~/.zfunc/_psearch   a folder of $fpath
+  eval "$(psearch completion bash)"            put this line into ~/.bashrc
+  psearch completion zsh > ~/.zfunc/_psearch   a folder in $fpath
   psearch completion fish > ~/.config/fish/completions/psearch.fish"""
 
 
@@ -32,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class _Tree(argparse.ArgumentParser):
-    """Tells shtab which values are names of files; by the metavar, which says so to people."""
+    """Parser that tells shtab which values are file names, judging by the metavar."""
 
     def add_argument(self, *names: Any, **details: Any) -> argparse.Action:
         import shtab
@@ -43,7 +42,7 @@ class _Tree(argparse.ArgumentParser):
         elif action.metavar == "PATH":
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # shtab's own convention
         declared = getattr(action.type, "__self__", None)
-        if isinstance(declared, Option) and declared.choices:  # it takes more than these
+        if isinstance(declared, Option) and declared.choices:  # other values are allowed, too
             action.choices = declared.choices
         return action
 

@@ -1,4 +1,4 @@
-"""`psearch game FILE [POSITION]`: one search of a game from a user's file."""
+"""`psearch game FILE [POSITION]`: search a game that a user's file defines."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from psearch.games.searching import GameResult
 
 DESCRIPTION = f"""\
-Search a position of a game of your own with several worker processes and print the best
-move. FILE says what the game is, in some functions that are compiled when it is used
-first; it runs as you. POSITION is the moves played so far, one after the other as the
-game writes them; without it the search is of the beginning.
+Search your own game with several worker processes and print the best move. FILE is a
+Python file whose functions define the game (docs/guides/own-game.md). They are compiled on
+first use and run with your rights. POSITION lists the moves played so far, as the game
+writes them; without it the search starts from the initial position.
 
-A game is two players, zero sum, full information, at most 256 moves in a position.
-Scores are in its own unit, from the side to move's point of view: the minimax value of
-so many moves, exactly. Without a limit the search takes {DEFAULT_MOVETIME_MS // 1000} seconds; it ends by itself
-when it has seen the whole game."""
+The game must have two players, zero sum, full information and at most 256 moves in a
+position. The score is the exact minimax value at the depth reached, in the game's own
+unit, from the side to move's point of view. Without a limit the search takes {DEFAULT_MOVETIME_MS // 1000} seconds;
+it ends earlier when the game is solved."""
 
 EXAMPLES = """\
 examples:
@@ -39,28 +39,32 @@ examples:
   psearch game docs/examples/tic_tac_toe.py 519 --threads 2 --depth 5
   psearch game my_game.py --movetime 5s --json
   psearch simulate --game my_game.py --workers 1,2,4,...,64 --depth 12
-                                    the same search by many workers in virtual time"""
+                                    estimate the speedup of up to 64 workers"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch game`."""
-    parser.add_argument("words", nargs="+", metavar="FILE [POSITION]", help="the game, and the moves played so far")
+    parser.add_argument(
+        "words", nargs="+", metavar="FILE [POSITION]", help="file of the game, and the moves played so far"
+    )
     add_threads(parser)
     add_limits(parser)
     add_hash(parser)
     add_settings(parser, "policy")
     add_json(parser)
     add_trace(parser)
-    parser.add_argument("--board", action="store_true", help="print the board first, if the game draws it")
+    parser.add_argument(
+        "--board", action="store_true", help="draw the board first (needs the function board_text in FILE)"
+    )
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Search, unless the game is over."""
+    """Search the position and print the answer."""
     file, *moves = options.words or [""]
     if not file:
-        refuse("no game given: a file such as my_game.py (see psearch game --help)")
+        refuse("no game given: give a file such as my_game.py (see psearch game --help)")
     if options.board and options.json:
-        refuse("--board draws, --json is for programs: choose one")
+        refuse("--board and --json exclude each other")
     check_hash(options.hash)
     check_trace(options.trace)
     game = loaded_game(file)
@@ -68,7 +72,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.board:
         drawn = game.board_text(position)
         if drawn is None:
-            refuse("the game does not draw its board: its file has no function board_text")
+            refuse("the game cannot draw its board: its file has no function board_text")
         print(drawn)
     from psearch.games.searching import (
         final_text,
@@ -86,7 +90,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     trace = options.trace
     if trace is not None and position.is_over:
-        complain("the game is over: nothing is searched, and no trace written")
+        complain("the game is over: nothing to search, no trace written")
         trace = None
     facts = {"game": game.name, "position": " ".join(moves), "policy": options.policy}
     how = options_for(game, options.policy)

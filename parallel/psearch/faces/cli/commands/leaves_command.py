@@ -1,4 +1,4 @@
-"""`psearch leaves B N`: the leaves that alpha-beta must visit, by formula and counted."""
+"""`psearch leaves B N`: compute the leaves that alpha-beta must visit, and count them in small trees."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ MAX_BREADTH = 1000
 DEFAULT_COUNT = 10_000_000
 
 DESCRIPTION = f"""\
-Print how many leaves alpha-beta visits in a tree of B moves everywhere, the best one
-always first, for 0 to N plies; in total, and as PV, CUT and ALL nodes (Knuth and Moore's
-types 1, 2 and 3; their and Levin's formulas, exact at any size).
+Print how many leaves alpha-beta visits in a tree with B moves in every position, the best
+always searched first, for depths of 0 to N plies: in total, and by type (PV, CUT and ALL
+nodes are types 1, 2 and 3 of Knuth and Moore). The formulas, by them and by Levin, are
+exact at any size.
 
-Trees of no more than {DEFAULT_COUNT:,} such leaves (--count) are searched as well, by plain
-alpha-beta, and every rule that predicts node types is asked about every node on the way.
-The exit status is 1 when a count or a type of Knuth's rule is not as predicted."""
+Trees of at most {DEFAULT_COUNT:,} such leaves (see --count) are also searched by plain
+alpha-beta, and every rule that predicts node types is tested at every node. The exit
+status is 1 if a count differs from the formula, or Knuth's rule predicts a wrong type."""
 
 EXAMPLES = """\
 examples:
@@ -32,24 +33,23 @@ examples:
   psearch leaves --count 200000000 40 10
   psearch leaves --count 0 --json 35 100"""
 
-
 _LEGEND = """\
-Leaves that alpha-beta visits in one tree of so many plies, in total and by the type of
-the leaf; counted: whether a search of such a tree, where it is small enough, found the same"""
+Leaves that alpha-beta visits in a tree of this many plies, in total and by type.
+counted: whether a search of that tree found the same numbers (only small trees are searched)"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch leaves`."""
     parser.add_argument("breadth", type=whole_number(1, MAX_BREADTH), metavar="B", help="moves in every position")
     parser.add_argument("plies", type=whole_number(0, MAX_DEPTH), metavar="N", help="depth of the largest tree")
-    words = f"search the trees of no more leaves than that (default {DEFAULT_COUNT:,}; 0: none)"
+    words = f"search only trees with at most this many leaves (default {DEFAULT_COUNT:,}; 0: none)"
     add_number(parser, "--count", 0, 10**9, words, "LEAVES", default=DEFAULT_COUNT)
-    add_seed(parser, "of the values of the trees that are searched", 1, "N")
+    add_seed(parser, "seed of the random leaf values", 1, "N")
     add_json(parser)
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Print the table, counted as far as `--count` says."""
+    """Print the table; search the trees that `--count` allows."""
     from psearch.lab.studies.uniform_tree import least_leaves
 
     table = [least_leaves(options.breadth, depth) for depth in range(options.plies + 1)]
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
 
 def _count(table: list[Leaves], options: argparse.Namespace) -> dict[int, Count]:
-    """Count the trees that are small enough; returns the counts by depth."""
+    """Search the trees that are small enough; return the counts by depth."""
     chosen = [row.depth for row in table if row.total <= options.count]
     if not chosen:
         return {}
@@ -84,14 +84,13 @@ def _count(table: list[Leaves], options: argparse.Namespace) -> dict[int, Count]
 
 
 def _problems(row: Leaves, count: Count) -> list[str]:
-    """Return what is not as predicted."""
     problems = []
     if count.leaves != row:
         problems.append(f"{row.depth} plies: {count.leaves} counted, {row} by formula")
     if count.wrong["knuth"]:
-        problems.append(f"{row.depth} plies: {count.wrong['knuth']} nodes of another type than Knuth's rule expects")
+        problems.append(f"{row.depth} plies: {count.wrong['knuth']} nodes whose type Knuth's rule predicted wrongly")
     if count.misvalued:
-        problems.append(f"{row.depth} plies: {count.misvalued} nodes of a wrong value")
+        problems.append(f"{row.depth} plies: {count.misvalued} nodes with a wrong value")
     return problems
 
 
@@ -113,12 +112,12 @@ def _lines(table: list[Leaves], counts: dict[int, Count]) -> list[str]:
     for rule in counts[table[0].depth].wrong:
         wrong = sum(count.wrong[rule] for count in counts.values())
         unlike = sum(count.unlike_knuth[rule] for count in counts.values())
-        text = f"{wrong:,} nodes of another type" if wrong else "every node right"
+        text = f"{wrong:,} nodes predicted wrongly" if wrong else "every node predicted correctly"
         if unlike:
-            text += f"; {unlike:,} of the children left out expected to be CUT, by Knuth's rule ALL"
+            text += f"; {unlike:,} of the children not visited expected to be CUT, ALL by Knuth's rule"
         rules.append((f"  {rule}", text))
     visited = f"{nodes:,} nodes visited in {counted(len(counts), 'tree')}"
-    lines += ["", f"{visited}; cutoffs left out {skipped:,} of their children", "node types predicted:"]
+    lines += ["", f"{visited}; cutoffs skipped {skipped:,} of their children", "predictions of node types:"]
     return [*lines, text_table(("", ""), rules, left=2)]
 
 

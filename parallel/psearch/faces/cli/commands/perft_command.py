@@ -1,4 +1,4 @@
-"""`psearch perft`: move path counts of a position, or a check of a suite's."""
+"""`psearch perft`: count the move paths from a position, or check the counts of a suite."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 DEFAULT_MAX_NODES = 10_000_000
 
 DESCRIPTION = """\
-Count the move paths of DEPTH plies from a position, for each root move; or with --epd check
-the expected counts of a suite, one position per line: FEN ;D1 20 ;D2 400 ...
-The exit status is 1 when a count differs."""
+Count the move paths of DEPTH plies from a position, for each root move. With --epd, check
+the expected counts of a suite instead, with one position per line: FEN ;D1 20 ;D2 400 ...
+The exit status is 1 if a count differs."""
 
 EXAMPLES = """\
 examples:
@@ -36,22 +36,22 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch perft`."""
-    parser.add_argument("words", nargs="*", metavar="DEPTH FEN", help="depth in plies, then the position")
+    parser.add_argument("words", nargs="*", metavar="DEPTH FEN", help="the depth in plies, then the position")
     add_threads(parser)
-    parser.add_argument("--epd", metavar="FILE", help="check the counts in a file; `-` reads standard input")
+    parser.add_argument("--epd", metavar="FILE", help="check the counts in this file; `-` reads standard input")
     words = f"with --epd: skip expected counts above M (default {DEFAULT_MAX_NODES:,})"
     add_number(parser, "--max-nodes", 1, MAX_NODES, words, "M")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Count for one position, or for a suite."""
+    """Count the move paths of a position, or check a suite."""
     words = options.words
     if options.epd is not None:
         if words:
-            refuse("--epd takes its positions from the file: leave out DEPTH and FEN")
+            refuse("--epd reads the positions from the file: leave out DEPTH and FEN")
         return _check_suite(options)
     if options.max_nodes is not None:
-        refuse("--max-nodes goes with --epd")
+        refuse("--max-nodes needs --epd")
     if len(words) < 2:
         refuse("perft needs DEPTH and FEN, or --epd FILE")
     try:

@@ -1,4 +1,4 @@
-"""`psearch predict`: how often the rules that predict node types are right, and what it costs when they are not."""
+"""`psearch predict`: measure how often the rules that predict node types are right, and what mistakes cost."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from psearch.lab.studies.prediction_study import RuleReport
 
 DESCRIPTION = """\
-Judge the rules that predict node types: how often nodes expected to be PV, CUT or ALL
-turned out so, the share of CUT nodes settled by their first move, Brier scores of the
-class and of the calibrated P(no cutoff), and, from searches with 8 workers in virtual
-time, whether moves were needed as often as predicted and what mispredictions wasted.
-All rules are judged on the same nodes.
---suite and --depth are needed."""
+Measure the rules that predict node types: how often nodes expected to be PV, CUT or ALL
+turned out so, how many CUT nodes the first move cut off, and the Brier scores of the
+predicted type and of the calibrated P(no cutoff). Searches with 8 workers in virtual time
+add whether moves were needed as often as predicted, and how many nodes mispredictions
+wasted. All rules are measured on the same nodes. --suite and --depth are required."""
 
 EXAMPLES = """\
 examples:
@@ -36,13 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
         metavar="FILE",
-        help="judge a policy of your own, too; several with commas between them",
+        help="measure your own policy, too (several with commas between them)",
     )
     add_settings(parser, "pruning", "evaluation", "with_")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Judge the rules and print the table."""
+    """Measure the rules and print the table."""
     if options.suite is None or options.depth is None:
         refuse("predict needs --suite FILE and --depth D")
     study.check_plot(options)

@@ -1,4 +1,4 @@
-"""`psearch FEN`: one search, watched while it runs, and its answer."""
+"""`psearch FEN`: search one position, show the progress and print the best move."""
 
 from __future__ import annotations
 
@@ -47,17 +47,20 @@ _MOST_TABLE_MOVES = 8
 DESCRIPTION = f"""\
 Search a chess position with several worker processes and print the best move.
 
-FEN may be quoted or given as bare words; `startpos` is the initial position. Chess960
-castling rights may be written as X-FEN or Shredder-FEN. Scores are in pawns from the
-side to move's point of view; #5 is mate in 5 moves, #-3 is being mated in 3, won is a
-mate in nobody knows how many (in JSON "cp": 20000), and after >= or <= stands a bound
-(in JSON "bound": "lower" or "upper"). Without a limit the search takes {DEFAULT_MOVETIME_MS // 1000} seconds.
-Ctrl-C ends it with the best line so far."""
+FEN may be quoted or given as separate words; `startpos` is the initial position.
+Chess960 castling rights may be written as X-FEN or Shredder-FEN.
+
+Scores are in pawns from the side to move's point of view. #5 means mate in 5 moves, #-3
+means being mated in 3, and `won` means a mate whose length is unknown ("cp": 20000 in
+JSON). >= or <= marks a bound ("bound": "lower" or "upper" in JSON).
+
+Without a limit the search takes {DEFAULT_MOVETIME_MS // 1000} seconds. Ctrl-C stops it and prints the best line
+found so far."""
 
 _COMMAND_LINES = "\n".join(f"  psearch {name:<14}{summary}" for name, summary in COMMANDS.items())
 
 EXAMPLES = f"""\
-commands, each with a --help of its own:
+commands (`psearch help COMMAND` describes each of them):
 {_COMMAND_LINES}
 
 examples:
@@ -65,18 +68,18 @@ examples:
   psearch --threads 2 --movetime 10000 "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
   psearch --depth 12 --json r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3
   psearch --depth 20 --trace trace.json startpos
-                                    a picture of the search for https://ui.perfetto.dev
+                                    record the search, to view on https://ui.perfetto.dev
   psearch --stats --depth 12 --threads 1 --pruning modern,lmr=0 startpos
-                                    what selective search left out, technique by technique
+                                    show what each pruning technique left out
   psearch --multipv 3 --board --moves "1. e4 e5 2. Nf3"
   psearch --syzygy ~/tables "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
   psearch analyse --movetime 1000 --out annotated.pgn games.pgn
-  psearch analyse --depth 10 wac.epd    how many of a suite's best moves are found, and how soon
-  psearch perft 5 startpos          move path counts, one line per root move
+  psearch analyse --depth 10 wac.epd    count the best moves found, and how soon
+  psearch perft 5 startpos          count move paths, one line per root move
   psearch perft --epd suite.epd     check the counts of a suite
   psearch simulate --workers 1,2,4,...,1024 --suite FILE --depth 10
-                                    speedup in virtual time, with any number of workers
-  psearch leaves 40 8               the leaves alpha-beta must visit, by formula and counted"""
+                                    estimate the speedup of up to 1,024 workers
+  psearch leaves 40 8               compute and count the leaves that alpha-beta must visit"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments with a name."""
+    """Add every argument except the position."""
     add_threads(parser)
     add_limits(parser)
     add_hash(parser)
@@ -94,28 +97,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--moves",
         metavar='"M M"',
-        help="moves played first (from startpos without a FEN), UCI, SAN or as in a PGN; they count as history",
+        help="moves to play before the search, in UCI, SAN or PGN notation (from startpos if no FEN is given); "
+        "repetitions count from here",
     )
-    parser.add_argument("--searchmoves", metavar='"M M"', help="choose among these moves only")
+    parser.add_argument("--searchmoves", metavar='"M M"', help="consider only these moves")
     MULTIPV.add_to(parser, default=1)
     SYZYGY.add_to(parser)
-    parser.add_argument("--board", action="store_true", help="draw the position, White below")
-    parser.add_argument("--on", help=argparse.SUPPRESS)  # of `psearch analyse`, which a file as FEN means
+    parser.add_argument("--board", action="store_true", help="draw the position first, with White at the bottom")
+    parser.add_argument("--on", help=argparse.SUPPRESS)  # belongs to `psearch analyse`, which runs if FEN is a file
     add_json(parser)
     parser.add_argument(
         "--stats",
         action="store_true",
-        help="also how often each technique of selective search was tried and pruned, and which nodes were as expected",
+        help="also print how often each pruning technique was tried and succeeded, and how often node types were "
+        "predicted correctly",
     )
     parser.add_argument(
-        "--parameters", action="store_true", help="search nothing: list what --pruning can change, in each mode"
+        "--parameters",
+        action="store_true",
+        help="do not search: list the parameters that --pruning can change, in each mode",
     )
     add_trace(parser)
     parser.add_argument("-v", "-V", "--version", action="version", version=f"psearch {__version__}")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Search, unless the game is over on the board."""
+    """Search the position and print the answer, unless the game is over."""
     words = options.fen or ([] if options.moves is None else ["startpos"])
     if options.parameters:
         if words:
@@ -125,12 +132,12 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         print_answer(options.json, {"parameters": parameters_object()}, parameters_table())
         return 0
     if not words:
-        refuse("no position given: a FEN or startpos (see psearch --help)")
+        refuse("no position given: give a FEN or startpos (see psearch --help)")
     check_moves(words)
     if options.board and options.json:
-        refuse("--board draws, --json is for programs: choose one")
+        refuse("--board and --json exclude each other")
     if options.on is not None:
-        refuse("one position is searched on this machine: psearch analyse --on CLUSTER FILE shares out many")
+        refuse("--on needs many positions: use psearch analyse --on CLUSTER FILE")
     from psearch.text.fen import parse_position
     from psearch.text.report import finished_result, json_object, terminal_line
 
@@ -156,7 +163,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         _search(board, options, signals, only, found)
         return signals.exit_status
     if options.trace is not None:
-        complain("the game is over: nothing is searched, and no trace written")
+        complain("the game is over: nothing to search, no trace written")
     print_answer(options.json, json_object(board, finished, options.threads), terminal_line(board))
     return 0
 
@@ -168,8 +175,8 @@ def _search(
     only: list[chess.Move] | None,
     found: RootProbe | None,
 ) -> None:
-    """Search and print the answer. only: the moves that the user named, if any; found: what the endgame tables say, if
-    anything. Raises PsearchError for what cannot be searched, WorkerDied."""
+    """Search and print the answer. only: the root moves to consider, None for all; found: the result of the endgame
+    tables, if any. Raises PsearchError for options that cannot be used, and WorkerDied."""
     check_hash(options.hash)
     how = search_options(options)
     if found is not None:
@@ -187,7 +194,7 @@ def _search(
     from psearch.searcher.notices import Notices
     from psearch.searcher.searcher import Searcher, Size
 
-    # the memory of the workers may take seconds: the clock of the search begins when they wait for it
+    # preparing the workers' memory may take seconds: the clock starts only when they are ready
     size = Size(options.threads, options.hash, options.trace is not None, kernels=how.kernels)
     with Searcher(Notices(complain)).start(size) as searcher:
         engine = searcher.supervisor

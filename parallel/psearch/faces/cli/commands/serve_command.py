@@ -1,4 +1,4 @@
-"""`psearch serve`: a page on this machine, with a board, that shows the search."""
+"""`psearch serve`: serve a page with a board that shows the search."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from psearch.faces.cli.signals import Signals
 DEFAULT_PORT = 8960
 
 DESCRIPTION = """\
-Serve a page on this machine, and open it in a browser: a board to analyse and to play on,
-with the lines, the evaluation and the workers of the search, live. It listens on 127.0.0.1
-only, and the address has a token without which it answers nobody. Ctrl-C ends it. Files are
-what you name here: a page never does.
-It needs what `pip install starlette uvicorn websockets` installs."""
+Serve a page on this machine and open it in a browser: a board to analyse and play on, with
+the lines, the evaluation and the workers of the search, live. Ctrl-C ends it.
+
+The server listens on 127.0.0.1 only, and answers only requests with the secret token in
+the printed address. It reads no files but those named on the command line.
+Requires `pip install starlette uvicorn websockets`."""
 
 EXAMPLES = """\
 examples:
@@ -32,30 +33,29 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch serve`."""
-    words = f"port on 127.0.0.1 (default {DEFAULT_PORT}); 0: any that is free"
+    words = f"port on 127.0.0.1 (default {DEFAULT_PORT}; 0: any free port)"
     add_number(parser, "--port", 0, 65_535, words, default=DEFAULT_PORT)
-    parser.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
+    parser.add_argument("--no-browser", action="store_true", help="print the address, but open no browser")
     add_threads(parser)
     add_hash(parser)
-    parser.add_argument("--game", metavar="FILE", default="", help="a game of your own, for the tab of the workers")
+    parser.add_argument("--game", metavar="FILE", default="", help="your own game, to be searched in the tab Workers")
     parser.add_argument(
         "--policy",
         metavar="FILE",
         action="append",
         default=[],
-        help="a policy of your own, which the laboratory offers beside the package's; may be given again",
+        help="your own policy, added to the choices of the tab Laboratory (may be repeated)",
     )
     add_settings(parser, "with_")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Serve until a signal comes. Raises PsearchError when the extra is not installed, when the port is taken, and for
-    a file that cannot be used."""
+    """Serve until a signal arrives. Raises PsearchError for a missing library, a taken port or an unusable file."""
     from psearch.results import PsearchError
 
     check_hash(options.hash)
     try:
-        import websockets  # noqa: F401  # which uvicorn takes
+        import websockets  # noqa: F401  # uvicorn needs it
 
         from psearch.faces.web.server import Access, listen
         from psearch.faces.web.server import run as serve
@@ -87,12 +87,12 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
         def began() -> None:
             say("psearch: serving on this machine only; Ctrl-C ends it")
-            # in a terminal a browser would take the terminal
+            # a text browser would take over the terminal
             has_screen = sys.platform == "darwin" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
             if has_screen and not options.no_browser:
                 threading.Thread(target=_open, args=(access.address_for_once(),), daemon=True).start()
 
-        signals.searching = True  # a signal ends the server in good order
+        signals.searching = True  # a signal now stops the server cleanly
         serve(listener, access, open_pages, signals.control, began)
         signals.searching = False
     return signals.exit_status
@@ -106,4 +106,4 @@ def _open(address: str) -> None:
     except (webbrowser.Error, OSError):
         opened = False
     if not opened:
-        complain("no browser could be opened: open the address yourself")
+        complain("cannot open a browser: open the address yourself")

@@ -1,7 +1,4 @@
-"""`psearch simulate`: the speedup study in virtual time.
-
-Ctrl-C ends the study with a table of what is finished; a log, if one was asked for, holds those searches.
-"""
+"""`psearch simulate`: estimate speedups in virtual time."""
 
 from __future__ import annotations
 
@@ -24,17 +21,20 @@ if TYPE_CHECKING:
     from psearch.trace.recorder import Recorder
 
 _BESIDE_MB = 400
-"""MiB that a process needs beside the table, with 1,024 workers' records"""
+"""Memory that a process needs besides the table, with the records of 1,024 workers, in MiB."""
 _SCHEDULING = ("wait", "open_busy", "open_idle", "defer_depth")
-"""Arguments that are fields of `SearchOptions`, with its defaults."""
+"""Arguments that are fields of `SearchOptions`, which has their defaults."""
 
 DESCRIPTION = """\
-Speedup in virtual time: the real scheduler with up to 1,024 workers in one process, in the
-order of clocks that advance by measured costs. `1,2,4,...,1024` is taken literally: the dots
-mean doubling. Speedups are against one serial worker, geometric means over the positions. The
-same arguments give the same node counts to the last digit. The tree comes from the search of
-this very position, so give a depth that one worker needs some seconds for. --workers, --suite
-(or --game) and --depth or --tree-nodes are needed; or --from-log, which makes the table of a log again."""
+Estimate speedups in virtual time: the real scheduler runs up to 1,024 workers in one
+process. Each worker has its own clock, which advances by measured costs, and the worker
+whose clock is furthest behind runs next. Speedups are over one serial worker, as geometric
+means over the positions. The same arguments always give the same node counts.
+
+Small trees offer little work to share, so choose a depth that takes one worker some
+seconds. Type `1,2,4,...,1024` as it stands: the dots mean doubling. Required are --workers,
+--suite (or --game) and --depth (or --tree-nodes); or --from-log, which prints the table of
+a log again."""
 
 EXAMPLES = """\
 examples:
@@ -49,37 +49,48 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch simulate`."""
     parser.add_argument(
-        "--workers", type=worker_counts, metavar="1,2,...,N", help=f"virtual workers, 1 to {MAX_THREADS}"
+        "--workers", type=worker_counts, metavar="1,2,...,N", help=f"numbers of virtual workers, 1 to {MAX_THREADS}"
     )
-    study.add_options(parser, 1, "searches of each position with each count, each with luck of its own")
+    study.add_options(
+        parser, 1, "searches of each position with each worker count, each with other random history values"
+    )
     size = parser.add_mutually_exclusive_group()
-    DEPTH.add_to(size, "plies, the same for all")
-    words = "each position to the depth that takes one worker about N nodes in a search apart"
+    DEPTH.add_to(size, "the same depth for every position, in plies")
+    words = "search each position to the depth at which one worker needs about N nodes"
     add_number(size, "--tree-nodes", 1000, 10**12, words)
     parser.add_argument(
         "--jitter",
         type=decimal_number(0, 1),
         metavar="J",
-        help="every cost is longer by a random part of this share (default: as in the costs, there 0)",
+        help="lengthen every cost by a random share, J at most (default: that of --costs, else 0)",
     )
-    parser.add_argument("--costs", type=Path, metavar="FILE", help="of this machine, by bench/study/calibrate.py")
+    parser.add_argument("--costs", type=Path, metavar="FILE", help="costs measured by bench/study/calibrate.py")
     add_settings(parser, "split_depth")
     parser.add_argument(
-        "--wait", action="store_true", help="open nothing before its first move is done (young brothers wait)"
+        "--wait", action="store_true", help="open a node only after its first move (young brothers wait)"
     )
-    add_number(parser, "--open-busy", 0, 100, "calibrated: percent P(needed) to open a node, all being busy", "P")
-    add_number(parser, "--open-idle", 0, 100, "calibrated: the same while somebody is idle", "P")
-    words = "least depth to defer moves to positions that another worker is searching; 0 never "
+    add_number(
+        parser,
+        "--open-busy",
+        0,
+        100,
+        "policy calibrated: percent P(needed) to open a node while all workers are busy",
+        "P",
+    )
+    add_number(
+        parser, "--open-idle", 0, 100, "policy calibrated: percent P(needed) to open a node while a worker is idle", "P"
+    )
+    words = "least depth at which moves to positions that another worker is searching are deferred; 0: never "
     add_number(parser, "--defer-depth", 0, MAX_DEPTH, words + "(default: 3 with abdada, else never)")
-    words = "processes to run the searches in; the results are the same (default 1)"
+    words = "processes that run the searches; the results do not depend on it (default 1)"
     add_number(parser, "--jobs", 1, 256, words, default=1)
     add_on(parser, "run the searches on a Ray cluster")
     parser.add_argument("--validate", action="store_true", help="check every invariant after every event (very slow)")
-    add_trace(parser, "; of one position, worker count and policy")
+    add_trace(parser, "; for one position, worker count and policy")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Simulate, or read a log, and print the table."""
+    """Simulate or read a log, then print the table."""
     study.check("simulate", options, "workers")
     if options.from_log is None and options.depth is None and options.tree_nodes is None:
         refuse("--depth or --tree-nodes is missing (see psearch simulate --help)")
@@ -108,7 +119,6 @@ def _read(path: Path) -> study.StudyFound:
 
 
 def _simulate(options: argparse.Namespace) -> study.StudyFound:
-    """Search everything, each search in the log when it is finished, if there is one."""
     from psearch.files.raw_log import machine, machine_name
     from psearch.games.own_game import GamePosition
     from psearch.lab.studies.virtual_study import run_study
@@ -150,7 +160,7 @@ def _simulate(options: argparse.Namespace) -> study.StudyFound:
 
 
 def _study(options: argparse.Namespace) -> Study:
-    """Return what to search. Raises PsearchError for a suite, a policy, pruning or costs that are none."""
+    """Return the study to run. Raises PsearchError for a bad suite, policy, pruning mode or file of costs."""
     names = study.policies(options.policy)
     suite, kernels = study.positions_and_kernels(options, names)
     counts = {count for count in options.workers if count > 1} or {1}
@@ -164,9 +174,9 @@ def _study(options: argparse.Namespace) -> Study:
 
     costs = Costs.load(options.costs) if options.costs is not None else Costs()
     if far := costs.far_off():
-        complain(f"{options.costs.name}: {', '.join(far)}: was the machine busy when it was measured?")
+        complain(f"{options.costs.name}: {', '.join(far)}: was the machine busy during the measurement?")
     how = study.options_of(options, **{name: getattr(options, name) for name in _SCHEDULING})
-    vars(options).update({name: getattr(how, name) for name in _SCHEDULING})  # what was left open, for the log
+    vars(options).update({name: getattr(how, name) for name in _SCHEDULING})  # the log records the defaults, too
     return Study(
         suite=suite,
         depth=options.depth,

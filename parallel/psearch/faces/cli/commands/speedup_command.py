@@ -1,7 +1,4 @@
-"""`psearch speedup`: time to depth with real worker processes.
-
-Ctrl-C ends the study with a table of what is finished; a log, if one was asked for, holds those searches.
-"""
+"""`psearch speedup`: measure the time to depth with real worker processes."""
 
 from __future__ import annotations
 
@@ -20,16 +17,18 @@ DEFAULT_SECONDS = 5.0
 DEFAULT_REPEATS = 3
 _CEILING_ROUNDS = 7
 _CEILING_S = (0.2, 2.0)
-"""Least and most seconds of a search that measures the hardware."""
+"""Shortest and longest search that measures the hardware, in seconds."""
 
 DESCRIPTION = """\
-Time to depth of real worker processes against one worker. Each position is searched to
-the depth that takes one worker about S seconds in a search apart (or to depth D), from an
-empty table and a history of small random numbers, another one for each search, with the
-worker counts alternating. The table gives geometric means over the positions with a
-95% bootstrap interval, and the ceiling: what independent searches side by side reach on
-this machine. --log keeps every search; --from-log makes the table of a log again.
-Either --suite, --game or --from-log is needed."""
+Measure the speedup in time to depth of several worker processes over one. A separate
+search finds the depth that takes one worker about S seconds (or give --depth D). Each
+search starts with an empty table and its own small random history values, and the worker
+counts alternate.
+
+The table shows geometric means over the positions with 95% bootstrap intervals, and the
+ceiling: the throughput of independent searches run side by side on this machine. --log
+keeps every search; --from-log prints the table of a log again. One of --suite, --game and
+--from-log is required."""
 
 EXAMPLES = """\
 examples:
@@ -45,20 +44,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", type=worker_counts, default=[1, 2], metavar="1,2", help="worker processes (default 1,2)"
     )
-    study.add_options(parser, DEFAULT_REPEATS, "searches with each count")
+    study.add_options(parser, DEFAULT_REPEATS, "searches of each position with each worker count")
     length = parser.add_mutually_exclusive_group()
     length.add_argument(
         "--seconds",
         type=seconds(0.01, 3600),
         default=DEFAULT_SECONDS,
         metavar="S",
-        help=f"what one worker takes, about (default {DEFAULT_SECONDS:g})",
+        help=f"approximate time of one worker in seconds (default {DEFAULT_SECONDS:g})",
     )
-    DEPTH.add_to(length, "the same depth for all")
+    DEPTH.add_to(length, "the same depth for every position, in plies")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Measure, or read a log, and print the table."""
+    """Measure or read a log, then print the table."""
     study.check("speedup", options)
     most = study.show(options, _measure(options) if options.from_log is None else _read(options))
     if most > usable_cores() and options.from_log is None:
@@ -79,8 +78,7 @@ def _read(options: argparse.Namespace) -> study.StudyFound:
 
 
 def _measure(options: argparse.Namespace) -> study.StudyFound:
-    """Search everything, each search in the log when it is finished, if there is one; then measure the ceilings, by
-    searches about as long."""
+    """Run all searches, each logged when it is finished, then measure the ceilings with searches of similar length."""
     chosen = study.policies(options.policy)
     suite, own = study.positions_and_kernels(options, chosen)
     from psearch.lab.studies.speedup_study import hardware_ceiling, measure

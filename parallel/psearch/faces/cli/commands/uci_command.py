@@ -1,4 +1,4 @@
-"""`psearch uci`, and `psearch` without arguments: the engine for chess programs."""
+"""`psearch uci`, or `psearch` without arguments: run the engine for a chess program."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from psearch.faces.cli.output import complain
 from psearch.faces.cli.signals import Signals
 
 DESCRIPTION = """\
-Talk UCI on standard input and output, as chess programs with a board expect an engine to.
-`psearch` without arguments does the same."""
+Speak UCI on standard input and output: the protocol by which chess programs use an engine.
+`psearch` without arguments does the same. `help` lists the commands."""
 
 EXAMPLES = """\
 examples:
@@ -24,15 +24,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Talk until `quit`, the end of the input or a signal; does not return. Raises OSError when nobody reads."""
+    """Speak UCI until `quit`, the end of the input or a signal, then exit. Raises OSError if the output is closed."""
     from psearch.faces.uci.uci_conversation import run_uci
 
-    signals.searching = True  # a signal is noted and ends the conversation, wherever it is
+    signals.searching = True  # a signal now ends the conversation instead of raising
     with contextlib.suppress(KeyboardInterrupt):  # a second signal: the workers end with this process
         run_uci(is_over=lambda: signals.received is not None)
     if signals.received is not None:
         with contextlib.suppress(OSError):
             complain("interrupted")
-    # Workers are gone by now. Taking the interpreter down costs some 200 ms, and clients kill an engine that is slow to
-    # leave; nor could a thread that is inside the compiler be told to stop. The fork server ends with this process.
+    # The workers have ended. Finalizing the interpreter takes about 200 ms, and clients kill an engine that exits
+    # slowly; a thread inside the compiler could not be stopped either. The fork server ends with this process.
     os._exit(signals.exit_status)

@@ -1,4 +1,4 @@
-"""`psearch verify-sound`: is sound futility sound?"""
+"""`psearch verify-sound`: check that sound futility pruning never changes a value."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ _DEFAULT_SHOWN = 10
 
 DESCRIPTION = f"""\
 Check that `--pruning sound` is sound, on one worker and without a table. Every position is
-searched in plain and in sound mode, which must agree on the value and on all moves that reach
-it. While plain mode searches, every move that sound mode would skip is compared with the bound
-it would be skipped for: value <= bound <= alpha. The exit status is 1 if anything is wrong.
-Plain mode leaves nothing out: depth {_DEFAULT_DEPTH} takes about a second a position, each ply ten times as long."""
+searched in plain and in sound mode, which must agree on the value and on the set of best
+moves. During the plain search, every move that sound mode would skip is compared with the
+bound that justifies the skip: value <= bound <= alpha. The exit status is 1 if a check
+fails. Plain mode prunes nothing: depth {_DEFAULT_DEPTH} takes about a second per position, and each
+further ply takes ten times as long."""
 
 EXAMPLES = """\
 examples:
   psearch verify-sound --epd suite.epd
   psearch verify-sound --epd suite.epd --depth 3 --positions 100 --json"""
 
-
 _LEGEND = """\
-moves checked: moves that sound mode would skip, searched by plain mode; violations: those
-whose value was above the bound they would be skipped for; roots that differ: positions
-where the modes disagree on the value or the best moves. B, in centipawns, is the most that
-the evaluation may add to material and piece-square sum."""
+moves checked: moves that sound mode would skip and plain mode searched; violations: moves
+whose value was above the bound that justified the skip; roots that differ: positions where
+the modes disagree on the value or the best moves. B (centipawns) limits what the
+evaluation may add to material and piece-square tables."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch verify-sound`."""
     parser.add_argument(
-        "--epd", metavar="FILE", help="needed: EPD or FEN positions, one a line; `-` reads standard input"
+        "--epd", metavar="FILE", help="EPD or FEN positions, one per line (required); `-` reads standard input"
     )
     DEPTH.add_to(parser, f"plies to search (default {_DEFAULT_DEPTH})", default=_DEFAULT_DEPTH)
     add_number(parser, "--positions", 1, 10**6, "only the first K positions", "K")
-    words = "centipawns that the evaluation may add to material and piece-square sum, the rest cut off; the smaller, "
-    words += "the more moves are skipped (default: as in all searches)"
+    words = "limit what the evaluation may add to material and piece-square tables to B centipawns; a smaller B skips "
+    words += "more moves (default: as in every search)"
     add_number(parser, "--bound", 0, 5000, words, "B")
-    words = f"give a position up when one of its searches takes more (default {_DEFAULT_MAX_NODES:,})"
+    words = f"give up a position when a search needs more than M nodes (default {_DEFAULT_MAX_NODES:,})"
     add_number(parser, "--max-nodes", 1, MAX_NODES, words, "M", default=_DEFAULT_MAX_NODES)
-    words = f"violations and differences to show, at most (default {_DEFAULT_SHOWN})"
+    words = f"show at most N violations and differences (default {_DEFAULT_SHOWN})"
     add_number(parser, "--show", 0, 10**6, words, default=_DEFAULT_SHOWN)
     add_json(parser, instead_of="the lines")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Verify and print; what was found so far after Ctrl-C."""
+    """Verify the suite and print the figures; after Ctrl-C, those so far."""
     if options.epd is None:
         refuse("--epd FILE is missing (see psearch verify-sound --help)")
     from psearch.text.epd_text import read_suite
@@ -91,14 +91,13 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     }
     print_answer(options.json, facts, _lines(summary, options.depth, len(suite)))
     if summary.sound and not summary.checked:
-        complain("no move was checked: nothing would have been skipped in trees this small; search deeper")
+        complain("no move was checked: sound mode skips nothing in trees this small; use a larger --depth")
     if interrupted:
-        complain(f"interrupted; the figures are of the {summary.positions} positions that were finished")
+        complain(f"interrupted; the figures cover the {summary.positions} positions that were finished")
     return signals.exit_status if summary.sound else EXIT_WRONG
 
 
 def _lines(summary: SoundnessSummary, depth: int, given: int) -> str:
-    """The summary as text."""
     from psearch.lab.studies.tree_sizes import size_text
 
     whole = summary.positions - summary.too_big

@@ -1,4 +1,4 @@
-"""`psearch version`: what a report of a problem, or of a figure, has to say of the program and the machine."""
+"""`psearch version`: print what a bug report needs about the program and the machine."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from psearch.faces.cli.output import print_answer
 from psearch.faces.cli.signals import Signals
 
 DESCRIPTION = """\
-Print what a report of a problem should contain: psearch with its commit and its
-network, Python, the libraries that compile and run it, the system, processor, usable cores
-and memory. Nothing is compiled or sent."""
+Print what a bug report should contain: the versions of psearch (with commit and network),
+Python and the libraries, the system, the processor, the usable cores and the memory.
+Nothing is compiled or sent."""
 
 EXAMPLES = """\
 examples:
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Print one fact a line, or all as one object."""
+    """Print one fact per line, or all facts as one JSON object."""
     from psearch.files.raw_log import machine, source_commit
     from psearch_core.chess.evaluation.network_file import NetworkError, default_network
 

@@ -1,4 +1,4 @@
-// The page: its parts, put together.
+// Puts the parts of the page together.
 
 import { Board } from "./board.js";
 import { Channel, OPENED_ELSEWHERE } from "./channel.js";
@@ -11,7 +11,7 @@ import { Play } from "./play.js";
 import { Editor, Positions } from "./position.js";
 
 const NOTE_MS = 8000;
-// Parts that are loaded when their tabs are first opened: classes, made with an empty element and the channel. Their
+// Tabs that are loaded when first opened: classes, constructed with an empty element and the channel. Their
 // show() and hide() are called as the tab comes and goes. The content security policy is strict: no inline script, no
 // style="..." in markup (element.style is fine), nothing from elsewhere.
 const TABS = {
@@ -19,10 +19,10 @@ const TABS = {
   laboratory: { label: "Laboratory", load: async () => (await import("./laboratory.js")).Laboratory },
 };
 
-// The address has the token, which is in a cookie now: it shall not stay in the history.
+// The token is in a cookie now; remove it from the address, so that it does not stay in the history.
 history.replaceState(null, "", location.pathname);
 
-// A name that survives a reload, and is another in another tab.
+// A name that survives a reload and differs from tab to tab.
 function pageName() {
   let name = sessionStorage.getItem("psearch-page");
   if (!name) {
@@ -43,7 +43,7 @@ new Review(channel, game);
 new Positions(channel, game);
 new Editor(channel, game, board);
 
-// -- what went wrong
+// -- notes
 
 function note(text, kind = "note") {
   const line = el("p", { class: kind, role: kind === "error" ? "alert" : "status" }, text);
@@ -62,7 +62,7 @@ channel.on("engine.state", (engine) => {
   const words = {
     starting: "The engine is starting",
     compiling: `The engine is not ready yet: ${engine.text}`,
-    failed: `No engine: ${engine.text}`,
+    failed: `The engine failed: ${engine.text}`,
   };
   setText(byId("engine-state"), words[engine.state] ?? "");
   byId("engine-state").classList.toggle("error", engine.state === "failed");
@@ -74,7 +74,7 @@ channel.on("channel.open", () => {
   byId("main").inert = false;
 });
 channel.on("channel.closed", ({ reason, code, final }) => {
-  setText(byId("connection-text"), final ? reason : "The server does not answer; it is tried again.");
+  setText(byId("connection-text"), final ? reason : "The server does not answer. Trying again …");
   byId("reconnect").hidden = code !== OPENED_ELSEWHERE;
   byId("kept").hidden = game.isBlank;
   byId("connection").hidden = false;
@@ -83,7 +83,7 @@ channel.on("channel.closed", ({ reason, code, final }) => {
 channel.on("page.open", ({ tab }) => openTab(tab));
 byId("reconnect").addEventListener("click", () => channel.open());
 
-// -- the board's own buttons
+// -- buttons of the board
 
 byId("flip").addEventListener("click", () => board.flip());
 byId("arrows").addEventListener("click", () => {
@@ -98,7 +98,7 @@ onSubmit(byId("say-form"), () => {
   byId("say").blur();
 });
 
-// -- the keys, which are for the board: no field or button keeps them that was left, or clicked
+// -- keys: they go to the board, unless a field or button has the focus
 
 document.addEventListener("click", (event) => {
   if (event.detail && event.target.closest("button")) document.activeElement.blur();
@@ -107,7 +107,7 @@ byId("board").addEventListener("pointerdown", () => document.activeElement.blur(
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && event.target.matches?.("input, select, textarea")) event.target.blur();
 });
-// nothing can be done without the server, and nothing shall be lost
+// the page is useless without the server, but the game must not be lost
 window.addEventListener("keydown", (event) => byId("main").inert && event.stopImmediatePropagation(), { capture: true });
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !event.target.closest?.("input, textarea")) {
@@ -116,7 +116,7 @@ document.addEventListener("keydown", (event) => {
   if (isTyped(event)) return;
   if (event.key === "f") board.flip();
   if (event.key === "m") {
-    board.hideLine(); // the field lies under its title
+    board.hideLine(); // the title of a shown line covers the field
     byId("say").focus();
     event.preventDefault();
   }
@@ -175,6 +175,6 @@ tablist.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 const before = sessionStorage.getItem("psearch-tab");
-openTab(byId(`tab-${before}`) ? before : "analysis"); // a reload finds the page as it was
+openTab(byId(`tab-${before}`) ? before : "analysis"); // a reload opens the same tab
 
 channel.open();

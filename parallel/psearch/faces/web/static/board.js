@@ -1,4 +1,4 @@
-// The board: chessground, moved by dragging, clicking or the keyboard. The server says which moves there are.
+// The board: chessground, operated by dragging, clicking or the keyboard. The server sends the legal moves.
 
 import { Chessground } from "./vendor/chessground/chessground.min.js";
 import { byId, el } from "./dom.js";
@@ -12,11 +12,11 @@ export class Board {
     this.channel = channel;
     this.game = game;
     this.root = byId("board");
-    this.isMine = null; // the colour that may be moved in a game; null: both
+    this.isMine = null; // colour of the user in a game; null: both
     this.lines = null; // the latest analysis
     this.shown = null; // a line that is not in the game
-    this.isEdited = false; // any piece may go anywhere
-    this.cursor = null; // the square of the keyboard
+    this.isEdited = false; // while the board is edited
+    this.cursor = null; // square of the keyboard cursor
     this.showArrows = true;
     this.ground = Chessground(this.root, {
       orientation: "white",
@@ -35,7 +35,7 @@ export class Board {
     channel.on("play.state", (state) => this.takePlay(state));
     channel.on("board.show", (line) => this.showLine(line));
     channel.on("board.hide", () => this.hideLine());
-    // chessground remembers where the board is on the page; whatever has moved it since, a press looks again
+    // chessground caches the place of the board on the page, so clear the cache at each press
     for (const press of ["mousedown", "touchstart"]) {
       this.root.addEventListener(press, () => this.ground.state.dom.bounds.clear(), { capture: true, passive: true });
     }
@@ -44,17 +44,15 @@ export class Board {
     this.root.addEventListener("blur", () => this.setCursor(null));
   }
 
-  // -- what is drawn
-
   takePosition() {
-    if (this.shown && this.shownAt !== this.game.here) this.hideLine(false); // it belongs to what stood there before
+    if (this.shown && this.shownAt !== this.game.here) this.hideLine(false); // the line belongs to another position
     this.draw();
   }
 
   draw() {
     const position = this.game.position;
     if (!position || this.shown || this.isEdited) return;
-    // in a game: where it stands, not where it stood
+    // in a game go to the latest position
     const isMyMove = this.isMine === position.turn && !this.game.node?.children.length;
     const mayMove = !position.over && (this.isMine === null || isMyMove);
     this.ground.set({
@@ -108,8 +106,8 @@ export class Board {
     this.ground.setAutoShapes(shapes.reverse());
   }
 
-  // Pieces go where they are put, whatever the rules are, `press` takes each square that is pressed (null ends
-  // it), `change` is called when there are other pieces.
+  // Edit the board without rules. `press` takes each square that is pressed (null ends editing); `change` is called when
+  // the pieces change.
   edit(press, change = undefined) {
     this.hideLine();
     this.isEdited = press !== null;
@@ -121,7 +119,7 @@ export class Board {
     this.draw();
   }
 
-  // A line that is not in the game: its last position, and the moves that led there as arrows.
+  // Show a line that is not in the game: its last position, with arrows for its moves.
   showLine({ fen, last = [], title = "" }) {
     if (this.isEdited) return;
     this.shown = true;
@@ -151,13 +149,11 @@ export class Board {
   takePlay(state) {
     this.isMine = state.running ? state.color : null;
     if (state.running && this.began !== state.began) {
-      this.began = state.began; // a new game, also right after another
+      this.began = state.began; // a new game
       if (this.orientation !== state.color) this.flip();
     }
     this.draw();
   }
-
-  // -- moves
 
   async moved(from, to) {
     if (this.isEdited) return;
@@ -173,7 +169,7 @@ export class Board {
     this.channel.send("board.move", { from, to, promotion, at: this.game.position.id });
   }
 
-  // Four pieces over the board, the queen on the square to which the pawn goes; a click beside them takes the move back.
+  // Offer four pieces over the board, the queen on the promotion square; a click elsewhere takes the move back.
   askPromotion(color, square) {
     return new Promise((resolve) => {
       const choices = Object.entries(PROMOTIONS).map(([letter, name]) =>
@@ -195,7 +191,7 @@ export class Board {
         dialog.style.height = `${box.height / 2}px`;
       };
       place();
-      // it stays on its squares when the page is scrolled or a telephone turned
+      // keep it on its squares when the page is scrolled or the phone is turned
       const resized = new ResizeObserver(place);
       resized.observe(squares);
       for (const event of ["scroll", "resize"]) window.addEventListener(event, place);
@@ -209,8 +205,6 @@ export class Board {
       dialog.showModal();
     });
   }
-
-  // -- the keyboard
 
   key(event) {
     const step = STEPS[event.key];
@@ -237,7 +231,7 @@ export class Board {
     if (square) this.describe();
   }
 
-  // What stands at the keyboard's square, for screen readers.
+  // Describe the square of the keyboard cursor for screen readers.
   describe() {
     if (document.activeElement !== this.root || !this.cursor) return;
     const piece = this.ground.state.pieces.get(this.cursor);

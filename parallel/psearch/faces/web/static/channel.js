@@ -1,27 +1,27 @@
-// The page's end of the WebSocket. Everything on the page talks to the server, and to other parts of the page, by it.
+// The page's end of the WebSocket, through which its parts talk to the server and to each other.
 //
 //   channel.send(type, payload)            to the server; waits for the connection if there is none yet
-//   channel.on(type, handler)              handler(payload, type) for each message of that type, or of all: "*"; gives a
-//                                          function that ends it
-//   channel.announce(type, payload)        the same handlers, without the server: from one part of the page to another
+//   channel.on(type, handler)              calls handler(payload, type) for each message of a type, or of all ("*");
+//                                          returns a function that ends this
+//   channel.announce(type, payload)        to the handlers on this page, without the server
 //
-// What the page announces itself: "channel.open"; "channel.closed" {reason, code, final}; "page.open" {tab} to open a
-// tab, "page.opened" {tab} when one is open; "board.show" {fen, last, title} to see a position on the board that is not
-// in the game, the moves before it in UCI notation, what it is; "board.hide" ends that. What stands on the board comes
-// from the server as "board.position" {id, fen, turn, ...}.
+// Announcements within the page: "channel.open"; "channel.closed" {reason, code, final}; "page.open" {tab} to open a tab,
+// "page.opened" {tab} when it is open; "board.show" {fen, last, title} to show a position that is not in the game, with
+// its last moves in UCI notation and a title; "board.hide" to end that. The server sends the position on the board as
+// "board.position" {id, fen, turn, ...}.
 
 const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 5000;
 export const OPENED_ELSEWHERE = 4001; // another tab has taken over this board
-const FINAL = [1008, OPENED_ELSEWHERE]; // 1008: the token is not that of this server, or there are too many tabs: both
-// may change, as soon as the server's address has been opened in another tab of this browser
+// 1008: wrong token, or too many tabs. It is retried slowly, since the user may open the server's address in another tab.
+const FINAL = [1008, OPENED_ELSEWHERE];
 const MOST_WAITING = 100;
 
 export class Channel {
   constructor(address) {
     this.address = address;
     this.handlers = new Map();
-    this.waiting = []; // what was said before there was a connection
+    this.waiting = []; // messages sent before there was a connection
     this.retryMs = FIRST_RETRY_MS;
     this.socket = null;
     this.isOpen = false;

@@ -1,4 +1,4 @@
-// Everything that is drawn as a curve: rates over time, reliability, and the evaluation of a game.
+// Curves: rates over time, reliability, and the evaluation of a game.
 //
 //   const curve = new Curve(root, { label: "Speed", unit: "nodes/s", format });   a figure with its last value
 //   curve.show(values);                                                            numbers or null, oldest first
@@ -7,7 +7,7 @@
 import { byId, el, grouped, setText, svg } from "./dom.js";
 import { MISTAKES, moveNumber } from "./game.js";
 
-const LEAST_COUNT = 20; // a bin of fewer says nothing
+const LEAST_COUNT = 20; // smaller bins are too noisy
 const HEIGHT = 100;
 const WIDTH = 600;
 
@@ -31,7 +31,7 @@ export class Curve {
     this.value.textContent = last === null ? "–" : `${this.format(last)} ${this.unit}`.trim();
     if (known.length) {
       const [low, high] = [Math.min(...known), Math.max(...known)].map(this.format);
-      this.plot.setAttribute("aria-label", `${this.label}: ${this.value.textContent}, from ${low} to ${high} of late`);
+      this.plot.setAttribute("aria-label", `${this.label}: ${this.value.textContent}, recently ${low} to ${high}`);
     }
     const most = Math.max(...known, 1e-9);
     const step = WIDTH / Math.max(values.length - 1, 1);
@@ -44,7 +44,7 @@ export class Curve {
   }
 }
 
-/** A plot of what was observed over what was predicted; the diagonal is a prediction that is always right. */
+/** A plot of observed over predicted frequencies; the diagonal is a perfect prediction. */
 export function reliability({ title, series }) {
   const size = 260, left = 38, floor = 226, side = 214;
   const x = (value) => left + value * side;
@@ -59,29 +59,29 @@ export function reliability({ title, series }) {
   plot.append(text("predicted", { x: x(0.5), y: floor + 29 }));
   plot.append(text("observed", { transform: `translate(10 ${y(0.5)}) rotate(-90)` }));
   plot.append(line("ideal", x(0), y(0), x(1), y(1)));
-  const told = series.map(({ label, bins }, number) => {
+  const descriptions = series.map(({ label, bins }, number) => {
     const solid = bins.filter((bin) => bin.count >= LEAST_COUNT);
     const name = `curve-${number + 1}`;
     plot.append(svg("polyline", { class: `line ${name}`, points: pointsOf(solid.map((bin) => [x(bin.predicted), y(bin.observed)])) }));
     for (const { count, predicted, observed } of solid) {
-      const words = `${label}: ${grouped(count)} with ${predicted.toFixed(3)}, ${observed.toFixed(3)} were so`;
+      const words = `${label}: predicted ${predicted.toFixed(3)}, observed ${observed.toFixed(3)} (${grouped(count)})`;
       plot.append(svg("circle", { class: `mark ${name}`, cx: x(predicted), cy: y(observed), r: 3 }, svg("title", {}, words)));
     }
     const pairs = solid.map((bin) => `${bin.predicted.toFixed(2)} gave ${bin.observed.toFixed(2)}`);
-    return `${label}: ${pairs.join(", ") || "too few"}`;
+    return `${label}: ${pairs.join(", ") || "too few predictions"}`;
   });
-  plot.setAttribute("aria-label", `${title}. ${told.join(". ")}`);
+  plot.setAttribute("aria-label", `${title}. ${descriptions.join(". ")}`);
   const keys = series.map(({ label }, number) => el("li", {}, el("span", { class: `key curve-${number + 1}` }), label));
   return el("figure", { class: "reliability" }, el("figcaption", {}, title), plot, el("ul", { class: "keys" }, keys));
 }
 
-// As short as the bar is narrow.
+// A short text, since the bar is narrow.
 function brief({ text, cp }) {
   return text.includes("#") ? text : (cp / 100).toFixed(Math.abs(cp) < 995 ? 1 : 0).replace("-0.0", "0.0");
 }
 
-// The bar beside the board, and the graph over the main line with the mistakes marked. What they show is what the server
-// sends of a score: the points that White may expect, of which the marks are made, too.
+// The bar beside the board, and the graph of the main line with marked mistakes. Both show the expected points of White
+// that the server sends with a score, on which the marks are based, too.
 export class Evaluation {
   constructor(channel, game) {
     this.game = game;
@@ -92,7 +92,7 @@ export class Evaluation {
     this.graph.addEventListener("click", (event) => this.follow(event));
   }
 
-  // Once for each picture of the screen.
+  // Draw once per frame of the screen.
   later() {
     this.waiting ??= requestAnimationFrame(() => {
       this.waiting = undefined;
@@ -108,7 +108,7 @@ export class Evaluation {
     setText(byId("bar-text"), found ? brief(found) : "");
     byId("bar-text").classList.toggle("at-top", found && found.cp < 0);
     this.bar.setAttribute("aria-valuenow", String(Math.round(100 * white)));
-    this.bar.setAttribute("aria-valuetext", found ? `${found.text} for White` : "not known");
+    this.bar.setAttribute("aria-valuetext", found ? `${found.text} for White` : "unknown");
   }
 
   drawGraph() {
@@ -125,7 +125,7 @@ export class Evaluation {
     const step = WIDTH / Math.max(1, nodes.length - 1);
     const y = (value) => HEIGHT * (1 - value);
     const parts = [];
-    // areas for each run of positions that are known; the others stay empty
+    // an area for each run of evaluated positions; the others stay empty
     for (let from = 0; from < known.length; from++) {
       if (known[from] === null) continue;
       let to = from;
@@ -143,7 +143,7 @@ export class Evaluation {
     const bad = nodes.filter((node) => MISTAKES[node.mark]);
     nodes.forEach((node, ply) => {
       if (!MISTAKES[node.mark] || known[ply] === null) return;
-      // a line of no length with round ends: a dot that stays round
+      // a line of length 0 with round ends: a dot that stays round
       parts.push(line(`dot ${MISTAKES[node.mark]}`, ply * step, y(known[ply]), ply * step, y(known[ply])));
     });
     this.graph.replaceChildren(...parts);

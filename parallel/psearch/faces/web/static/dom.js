@@ -1,6 +1,6 @@
-// Small helpers for making and finding elements. Text is always set as text, never as markup.
+// Helpers that create and find elements. Text is always set as text, never as markup.
 
-// An element with attributes (onclick and the like are listeners; false and null leave one out) and children.
+// Create an element with children and attributes: onclick etc. are listeners; false and null leave an attribute out.
 export const el = (tag, attributes, ...children) => filled(document.createElement(tag), attributes, children);
 
 export const svg = (tag, attributes, ...children) =>
@@ -16,7 +16,7 @@ function filled(element, attributes = {}, children = []) {
   return element;
 }
 
-// What a form does, instead of loading another page.
+// Handle the submission of a form without loading another page.
 export function onSubmit(form, act) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -24,7 +24,7 @@ export function onSubmit(form, act) {
   });
 }
 
-// Whether a key is for a field or a dialog, or is the browser's.
+// Tell whether a key belongs to a field, a dialog or the browser.
 export function isTyped(event, more = "") {
   const isForIt = event.target.closest?.(`input, select, textarea, dialog${more}`);
   return Boolean(isForIt) || event.ctrlKey || event.altKey || event.metaKey;
@@ -32,12 +32,12 @@ export function isTyped(event, more = "") {
 
 export const byId = (id) => document.getElementById(id);
 
-// Change a text only where it is another: most do not change from one picture to the next.
+// Set a text only if it has changed, since most texts do not change between updates.
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// A canvas of this size in pixels of the page, empty, to paint on.
+// Clear a canvas, set its size in CSS pixels, and return its context.
 export function paintOn(canvas, width, height) {
   const scale = devicePixelRatio || 1;
   const size = [width, height].map((length) => Math.round(length * scale));
@@ -51,15 +51,15 @@ export function paintOn(canvas, width, height) {
   return paint;
 }
 
-// A colour of the page as it is now, as "--text", for a canvas.
+// Return the present value of a colour variable such as "--text".
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
 
 const THIN = "\u2009";
 
-// 1234567 as 1,234,567
+// Format 1234567 as 1,234,567.
 export const grouped = (number) => Math.round(number).toLocaleString("en");
 
-// 1234567 as 1.23 M, 1.234 as 1.2
+// Format 1234567 as 1.23 M, 1.234 as 1.2.
 export function short(number) {
   for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
     if (number >= size) return `${(number / size).toPrecision(3)}${THIN}${unit}`;

@@ -1,20 +1,20 @@
-// The game as the server has told it: a tree of moves, and what stands on the board. Other modules read it from here.
+// The game as sent by the server: a tree of moves and the position on the board. Other modules read it from here.
 
 const FIRST = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR";
-// What the search marks; the name is the class of style sheets, too. Other marks come with a PGN.
+// Marks of the analysis; the names are also CSS classes. A PGN may contain other marks.
 export const MISTAKES = { "?!": "inaccuracy", "?": "mistake", "??": "blunder" };
 
 export class Game {
   constructor(channel) {
     this.channel = channel;
-    this.nodes = new Map(); // by number: what the server says of each, and its children
+    this.nodes = new Map(); // by number: data from the server, and children
     this.root = null;
     this.here = 0;
-    this.asked = null; // where we go; the server has not said so yet
+    this.asked = null; // requested position that the server has not confirmed
     this.position = null;
     this.white = this.black = "";
     this.result = "*";
-    this.pgn = ""; // of the whole game: it is here also when the server has ended
+    this.pgn = ""; // the whole game, kept in case the server ends
     channel.on("board.kept", ({ pgn }) => (this.pgn = pgn));
     channel.on("board.tree", (tree) => this.takeTree(tree));
     channel.on("board.position", (position) => this.takePosition(position));
@@ -40,7 +40,7 @@ export class Game {
   }
 
   takePosition(position) {
-    // of several keys only the last answer counts: the others would take the board back
+    // after several keys only the last answer counts; earlier ones would move the board back
     if (this.asked !== null && this.asked !== position.id && this.nodes.has(this.asked)) return;
     this.asked = null;
     this.position = position;
@@ -71,12 +71,12 @@ export class Game {
     return this.nodes.get(this.here);
   }
 
-  // Whether there is nothing but the first position of chess.
+  // Tell whether there is only the initial position of chess.
   get isBlank() {
     return this.nodes.size < 2 && (this.root?.fen ?? FIRST) === FIRST && this.root?.turn !== "black";
   }
 
-  // The main line from the root, the root included.
+  // Return the main line, including the root.
   mainLine() {
     const line = [];
     for (let node = this.root; node; node = node.children[0]) line.push(node);
@@ -87,7 +87,7 @@ export class Game {
     const node = this.nodes.get(id);
     if (!node || id === this.here) return;
     this.here = this.asked = id;
-    // shown at once; where the pieces may go comes from the server
+    // shown at once; the legal moves come from the server
     this.channel.announce("game.previewed", { node });
     this.channel.send("board.go", { id });
   }
@@ -101,7 +101,7 @@ export class Game {
   }
 }
 
-// "12. " before White's move, "12... " before Black's where it stands alone.
+// Return "12. " for a move by White, "12... " for one by Black without White's before it.
 export function moveNumber(node, alone) {
   const number = Math.ceil(node.ply / 2);
   if (node.ply % 2 === 1) return `${number}. `;

@@ -1,6 +1,6 @@
-// The tab "Laboratory": the position at hand in virtual time under two policies, side by side; and traces from files.
+// The tab "Laboratory": compares two policies on the present position in virtual time, and shows traces from files.
 //
-// What is computed runs in a process of its own on the server, one at a time. A trace is sent as text, in parts.
+// The server computes one experiment at a time, in a separate process. A trace is sent as text, in parts.
 
 import { reliability } from "./curves.js";
 import { el, grouped, onSubmit } from "./dom.js";
@@ -12,7 +12,7 @@ const FIELDS = { workers: "Virtual workers", first: "Policy", second: "against",
   pruning: "Pruning", driver: "Driver", rules: "With" };
 const WORKERS = [1, 2, 4, 8, 16, 32, 64];
 
-// A number in some form; a dash where there is none.
+// Format a number; a dash if there is none.
 const known = (form) => (value) => (value ?? null) === null ? "–" : form(value);
 const count = known(grouped);
 const decimal = known((value) => value.toFixed(2));
@@ -25,7 +25,7 @@ function table(head, rows, caption) {
     el(isHead || place === 0 ? "th" : "td", { scope: isHead ? "col" : place === 0 ? "row" : null }, cell));
   const made = el("table", {}, el("caption", { class: "unseen" }, caption), el("thead", {}, el("tr", {}, cells(head, true))),
     el("tbody", {}, rows.map((row) => el("tr", {}, cells(row)))));
-  // its own width may be more than that of the page: reached by the keyboard, to be scrolled
+  // it may be wider than the page; the focus lets the keyboard scroll it
   return el("div", { class: "wide", role: "region", tabindex: 0, "aria-label": caption }, made);
 }
 
@@ -60,7 +60,7 @@ export class Laboratory {
     onSubmit(this.form, () => this.run());
     this.bar = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
     this.status = el("p", { class: "note", role: "status" },
-      "Searches the position on the board again, in virtual time: as if there were so many processors.");
+      "Searches the position on the board in virtual time, as if the machine had this many processors.");
     this.file = el("input", { type: "file", accept: ".json,application/json", id: "laboratory-trace", onchange: () => this.open() });
     this.result = el("div", { class: "result", tabindex: -1 });
     root.append(el("section", { class: "laboratory" }, this.form, this.bar, this.status,
@@ -85,8 +85,6 @@ export class Laboratory {
     this.runButton.disabled = this.isBusy;
   }
 
-  // -- work ------------------------------------------------------------------------------------------------------------
-
   begin(text) {
     this.bar.value = 0;
     this.tell(text, false, true);
@@ -100,7 +98,7 @@ export class Laboratory {
   }
 
   progress(text, done) {
-    if (!this.isBusy) this.begin(text); // the page was loaded again
+    if (!this.isBusy) this.begin(text); // the page was reloaded
     this.bar.value = done;
     this.status.textContent = `${text} …`;
   }
@@ -121,7 +119,7 @@ export class Laboratory {
     const [file] = this.file.files;
     if (!file) return;
     if (file.size > MOST_CHARACTERS) {
-      this.tell(`A trace of more than ${MOST_CHARACTERS >> 20} MiB is not opened here; ui.perfetto.dev may.`, true);
+      this.tell(`This trace is larger than ${MOST_CHARACTERS >> 20} MiB; try ui.perfetto.dev.`, true);
       return;
     }
     this.begin("Reading the file …");
@@ -138,8 +136,6 @@ export class Laboratory {
     this.file.value = "";
   }
 
-  // -- what comes of it ------------------------------------------------------------------------------------------------
-
   timeline(part, title, end) {
     const root = el("div", { class: "tracks-root" });
     const view = new TrackView(root, { label: title });
@@ -152,7 +148,7 @@ export class Laboratory {
     return made;
   }
 
-  // Instead of what was there before.
+  // Replace the previous result.
   put(...parts) {
     this.tell("");
     this.result.replaceChildren(...parts);
@@ -170,13 +166,13 @@ export class Laboratory {
       + (part.stopped ? ", stopped: too many nodes" : part.speedup ? `, speedup ${part.speedup.toFixed(2)}` : "");
     const head = ["figure", "one worker", ...names];
     this.put(
-      el("h2", {}, `Depth ${result.depth}, ${count(serial.nodes)} nodes of one worker, pruning ${result.pruning}, driver ${result.driver}`),
+      el("h2", {}, `Depth ${result.depth}, ${count(serial.nodes)} nodes by one worker, pruning ${result.pruning}, driver ${result.driver}`),
       ...result.warnings.map((text) => el("p", { class: "note warnings" }, text)),
       table(head, [
         ["time (virtual)", ...all.map((one) => timeText(1e6 * one.seconds))],
         ["speedup", "1", ...runs.map((one) => decimal(one.speedup))],
         ["nodes", ...all.map((one) => count(one.nodes))],
-        ["nodes, times one worker's", "1", ...runs.map((one) => times(one.overhead))],
+        ["nodes relative to one worker", "1", ...runs.map((one) => times(one.overhead))],
         ["idle", ...all.map((one) => share(one.idle))],
         ["thrown away", ...all.map((one) => share(one.aborted))],
         ["split nodes", ...all.map((one) => count(one.splits))],
@@ -186,8 +182,8 @@ export class Laboratory {
       ], "Figures of the searches"),
       el("div", { class: "timelines pair" }, ...runs.map((one, number) => this.timeline(one, title(one, number), end))),
       trackLegend(),
-      el("h2", {}, "Where they differ"),
-      el("p", { class: "note" }, `Time of each iteration, and how far ${names[1]} is behind ${names[0]} after it.`),
+      el("h2", {}, "Differences"),
+      el("p", { class: "note" }, `Time of each iteration, and how far ${names[1]} is behind ${names[0]} in total.`),
       table(["depth", ...names, "behind"], result.iterations.map((one) =>
         [String(one.depth), timeText(one.first), timeText(one.second), signed(one.apart)]), "Time of each iteration"),
       el("h2", {}, "Shared nodes by expected type"),
@@ -196,7 +192,7 @@ export class Laboratory {
       el("div", { class: "two" },
         reliability({ title: "P(no cutoff) as a node is entered", series: all.map((one, number) => ({ label: head[number + 1], bins: one.no_cutoff })) }),
         reliability({ title: "P(needed) of moves taken at shared nodes", series: runs.map((one, number) => ({ label: names[number], bins: one.needed })) })),
-      el("h2", {}, "What each technique left out"),
+      el("h2", {}, "Techniques of selective search"),
       this.techniques(all, head.slice(1)),
     );
   }

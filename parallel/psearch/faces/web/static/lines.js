@@ -1,4 +1,4 @@
-// The analysis: its switch, its settings, its lines as they come, twenty times a second at most.
+// The analysis: its switch, its settings, and its lines, updated at most twenty times a second.
 
 import { byId, el, grouped, isTyped, seconds, setText, short } from "./dom.js";
 import { moveNumber } from "./game.js";
@@ -41,7 +41,7 @@ export class Lines {
     channel.on("engine.state", (engine) => this.takeEngine(engine));
     channel.on("channel.open", () => channel.send("page.facts"));
     channel.on("channel.closed", () => this.takeState({ ...this.state, on: false, lines: null, reason: "" }));
-    // what was refused does not stay in the fields
+    // fields return to the accepted values
     channel.on("analysis.error", () => this.fill());
     channel.on("engine.error", () => this.takeEngine(this.engine));
     byId("multipv").addEventListener("change", () => this.configure());
@@ -87,7 +87,7 @@ export class Lines {
     setText(byId("version"), facts.version);
   }
 
-  // The field of a setting, as the server declares it.
+  // Create the field of a setting that the server has declared.
   makeField({ id, kind, choices, low, high, free, words }) {
     const attributes = { id, title: words, onchange: () => this.configure() };
     if (kind === "spin") return el("input", { ...attributes, type: "number", min: low, max: high, required: true });
@@ -143,7 +143,7 @@ export class Lines {
     row.key = key;
     row.uci = line.uci;
     const first = this.game.nodes.get(this.shownId)?.ply ?? 0;
-    // buttons stay: one that is gone when the mouse is let go is not clicked
+    // keep the buttons: one that disappears between press and release is not clicked
     while (row.moves.children.length < line.san.length) row.moves.append(this.makeButton(number, row.moves.children.length));
     [...row.moves.children].forEach((button, index) => {
       button.hidden = index >= line.san.length;
@@ -164,14 +164,14 @@ export class Lines {
     return el("button", attributes, el("span", { class: "number" }), el("span"));
   }
 
-  // The moves up to the button of an event.
+  // Return the moves up to the button of an event.
   lineAt(event) {
     const button = event.target.closest("button");
     const uci = button && this.rows[Number(button.dataset.row)].uci.slice(0, Number(button.dataset.index) + 1);
     return button && { button, id: this.shownId, uci };
   }
 
-  // Under the mouse as it moves: the position after the move. Lines that come to a mouse at rest show nothing.
+  // Show the position after the move under a moving mouse. New lines under a resting mouse show nothing.
   peek(event) {
     const line = event.pointerType === "mouse" && this.lineAt(event);
     if (!line || line.id !== this.game.here || this.peeked?.button === line.button) return;
@@ -189,7 +189,7 @@ export class Lines {
     this.peeked = null;
   }
 
-  // A click on a move of a line puts the line up to it into the game, as it was when the button was pressed.
+  // A click on a move adds the line up to it, as it was when the button was pressed, to the game.
   follow(event) {
     const found = this.lineAt(event);
     const line = found?.button === this.pressed?.button ? this.pressed : found;

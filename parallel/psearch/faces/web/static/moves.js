@@ -1,4 +1,4 @@
-// The moves of the game, with variations, marks and comments; buttons and keys that go through them; its analysis.
+// The moves of the game with variations, marks and comments, their navigation, and the analysis of the game.
 
 import { byId, el, isTyped, setText } from "./dom.js";
 import { MISTAKES, moveNumber } from "./game.js";
@@ -9,7 +9,7 @@ const MARK_NAMES = { ...MISTAKES, "!": "good", "!!": "brilliant", "!?": "interes
 
 const comment = (node) => (node.comment ? [el("span", { class: "comment" }, node.comment)] : []);
 
-// To the move whose button is clicked.
+// Go to the move whose button was clicked.
 function goTo(event, game) {
   const id = event.target.closest("button")?.dataset.id;
   if (id !== undefined) game.go(Number(id));
@@ -54,7 +54,7 @@ export class Moves {
     this.markCurrent();
   }
 
-  // What comes after a node: its first child, variations in brackets, and on. A loop, as games are long.
+  // Add what follows a node: first child, variations in brackets, and so on. A loop, since games are long.
   writeLine(start, parts, level) {
     let node = start;
     let alone = level === 0 || Boolean(start.comment);
@@ -92,7 +92,7 @@ export class Moves {
     if (node.mark) button.title = (MARK_NAMES[node.mark] ?? "") + (node.best ? `; better was ${node.best}` : "");
   }
 
-  // Of one move, or of all.
+  // Update one move, or all.
   drawMarks(only) {
     for (const id of only === undefined ? this.buttons.keys() : [only]) {
       const [node, button] = [this.game.nodes.get(id), this.buttons.get(id)];
@@ -107,7 +107,7 @@ export class Moves {
       button?.setAttribute("aria-current", "true");
       this.current = button;
       if (button) {
-        // only inside the list: the page must not jump
+        // scroll only the list, since the page must not jump
         const [top, height] = [button.offsetTop, this.root.clientHeight];
         if (top < this.root.scrollTop || top + button.offsetHeight > this.root.scrollTop + height) {
           this.root.scrollTop = top - height / 2;
@@ -123,14 +123,14 @@ export class Moves {
     byId("promote").hidden = node?.main !== false;
     const over = this.game.position?.over;
     if (node && this.game.position?.id === node.id) {
-      const said = node.san ? `${moveNumber(node, true)}${node.san}` : "The position at the beginning";
+      const said = node.san ? `${moveNumber(node, true)}${node.san}` : "Initial position";
       byId("said").textContent = over ? `${said}. ${over}` : said;
       byId("over").textContent = over ?? "";
     }
   }
 }
 
-// The analysis of the game: how far it is, how well each side played, what was wrong.
+// The analysis of the game: progress, accuracy of each side, mistakes.
 export class Review {
   constructor(channel, game) {
     this.channel = channel;

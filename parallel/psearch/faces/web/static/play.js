@@ -1,4 +1,4 @@
-// A game against psearch: what is played, the clocks, the buttons.
+// A game against psearch: its terms, clocks and buttons.
 
 import { byId, el, onSubmit, seconds, setText } from "./dom.js";
 
@@ -8,7 +8,7 @@ const TICK_MS = 100;
 
 function clockText(value) {
   const [clock, more] = value.split("+");
-  if (clock === "none") return `no clock; psearch takes ${more} s a move`;
+  if (clock === "none") return `no clock; psearch takes ${more} s per move`;
   return `${clock / 60} minute${clock === "60" ? "" : "s"}${more === "0" ? "" : ` + ${more} s`}`;
 }
 
@@ -65,7 +65,7 @@ export class Play {
     if (state.ticking) this.timer = setInterval(() => this.drawPlayers(), TICK_MS);
   }
 
-  // Who plays, whose move it is, how much time there is: always there, so that a game does not move the board.
+  // Names, side to move and time left. The clocks are always shown, so that a game does not shift the board.
   drawPlayers() {
     const { clocks, ticking } = this.state;
     const turn = this.game.position?.over ? null : this.game.node?.turn;

@@ -1,17 +1,17 @@
-// The tab "Position", and games in and out: FEN, PGN, Chess960, and the board as one wants it. A file is read by the
-// browser, which sends its text.
+// The tab "Position", and import and export: FEN, PGN, Chess960, and the board editor. The browser reads files and sends
+// their text.
 //
-// The game outlives the server: the browser keeps its PGN, gives it out without a server, and to a server that does not
-// know this page any more.
+// The game outlives the server: the browser keeps its PGN, offers it without a server, and sends it to a server that no
+// longer knows this page.
 
 import { byId, el, onSubmit, setText } from "./dom.js";
 
 const LONGEST_PGN = 500000;
 const COPIED_MS = 1500;
-const KEPT = "psearch-game"; // in sessionStorage: the game of this tab, and where it is; in localStorage: the last one
+const KEPT = "psearch-game"; // sessionStorage: game and position of this tab; localStorage: the last game
 const FILES = [..."abcdefgh"];
 const ROLES = ["king", "queen", "rook", "bishop", "knight", "pawn"];
-const CASTLING = { K: "White short", Q: "White long", k: "Black short", q: "Black long" };
+const CASTLING = { K: "White O-O", Q: "White O-O-O", k: "Black O-O", q: "Black O-O-O" };
 
 export class Positions {
   constructor(channel, game) {
@@ -46,7 +46,7 @@ export class Positions {
     const [file] = byId("pgn-file").files;
     if (!file) return;
     if (file.size > LONGEST_PGN) {
-      this.channel.announce("board.error", { text: `the file is longer than ${LONGEST_PGN} bytes: take one game out of it` });
+      this.channel.announce("board.error", { text: `the file is longer than ${LONGEST_PGN} bytes: choose one with fewer games` });
     } else {
       byId("pgn").value = await file.text();
       this.channel.send("board.pgn", { text: byId("pgn").value });
@@ -54,7 +54,7 @@ export class Positions {
     byId("pgn-file").value = "";
   }
 
-  // Pasted anywhere but in a field: a FEN or a game.
+  // Handle a FEN or a game pasted outside of fields.
   paste(event) {
     if (event.target.closest?.("input, textarea") || !this.channel.isOpen) return;
     const text = event.clipboardData.getData("text").trim();
@@ -69,31 +69,27 @@ export class Positions {
     if (opened) this.channel.announce("page.open", { tab: "game" });
   }
 
-  // -- the game without a server
-
   keep() {
     byId("last-game").hidden = !this.game.isBlank || !localStorage.getItem(KEPT);
     if (this.game.isBlank) {
       sessionStorage.removeItem(KEPT);
     } else if (this.game.pgn) {
-      const here = Math.max(0, [...this.game.nodes.keys()].indexOf(this.game.here)); // as the game is numbered when it is read
+      const here = Math.max(0, [...this.game.nodes.keys()].indexOf(this.game.here)); // number of the node when the PGN is read
       for (const storage of [sessionStorage, localStorage]) storage.setItem(KEPT, JSON.stringify({ text: this.game.pgn, here }));
     }
   }
 
-  // A server that has no game of this tab, which has had one: it was started anew, or has forgotten it.
+  // Restore the game on a server that no longer has it: it was restarted, or has dropped the page.
   bringBack() {
     const kept = sessionStorage.getItem(KEPT);
     if (this.isNew && kept && this.game.isBlank) {
       this.channel.send("board.pgn", JSON.parse(kept));
-      this.channel.announce("page.note", { text: "The server did not know this board any more: your game is here again." });
+      this.channel.announce("page.note", { text: "The server no longer had this board. Your game was restored." });
     }
     this.isNew = false;
   }
 
-  // -- out
-
-  // The text of the server, which is never behind, or what is kept of it.
+  // Return the game from the server, which is always up to date, or else the copy kept here.
   async text(kind) {
     if (!this.channel.isOpen) return kind === "pgn" ? this.game.pgn : this.game.position.fen;
     return new Promise((resolve) => {
@@ -114,7 +110,7 @@ export class Positions {
       setText(button, "Copied");
       setTimeout(() => setText(button, label), COPIED_MS);
     } catch {
-      byId(kind).select(); // the browser does not let us: it is there to be copied
+      byId(kind).select(); // not allowed by the browser: the user can copy the text
     }
   }
 
@@ -125,14 +121,14 @@ export class Positions {
   }
 }
 
-// Pieces are put, moved and taken away by hand. The server says what is wrong with the position.
+// The board editor. The server reports what is wrong with the position.
 export class Editor {
   constructor(channel, game, board) {
     this.board = board;
     this.game = game;
     this.chosen = null; // the button of the palette that is pressed
-    this.wanted = new Set(); // castling, where king and rook stand for it
-    this.left = null; // what was being edited when another tab was opened
+    this.wanted = new Set(); // castling rights that the pieces allow
+    this.left = null; // position being edited when another tab was opened
     for (const color of ["white", "black"]) {
       for (const role of ROLES) this.offer(`${color} ${role}`, { color, role }, el("piece", { class: `${color} ${role}` }));
     }
@@ -152,7 +148,7 @@ export class Editor {
     byId("edit-turn").addEventListener("change", () => this.follow());
     onSubmit(byId("edit-form"), () => channel.send("board.fen", { text: this.fen }));
     channel.on("game.changed", () => this.end());
-    // its pieces are no position yet: no other part of the page could do anything with them
+    // the other parts of the page cannot use an unfinished position
     channel.on("page.opened", ({ tab }) => tab !== "position" && this.leave());
   }
 
@@ -194,7 +190,7 @@ export class Editor {
     byId("fen").value = this.game.position.fen;
   }
 
-  // Begun again, it goes on.
+  // Opened again, it continues.
   leave() {
     const left = byId("edit-form").hidden ? this.left : this.fen;
     this.end();
@@ -204,7 +200,7 @@ export class Editor {
   put(square) {
     if (!this.chosen) return;
     const { piece } = this.chosen;
-    // once chessground has done with the press
+    // after chessground has handled the press
     queueMicrotask(() => {
       this.board.ground.cancelMove();
       this.board.ground.setPieces(new Map([[square, piece]]));
@@ -212,20 +208,18 @@ export class Editor {
     });
   }
 
-  // -- castling
-
   want(box) {
     this.wanted[box.checked ? "add" : "delete"](box.value);
     this.follow();
   }
 
-  // The boxes and the FEN follow the pieces: what cannot be is not asked for.
+  // The boxes and the FEN follow the pieces: impossible rights are not offered.
   follow() {
     for (const box of this.boxes) box.checked = this.wanted.has(box.value) && Boolean(this.rook(box.value));
     byId("fen").value = this.fen;
   }
 
-  // The file of the rook with which a king may castle: the outermost on that side of it.
+  // Return the file of the rook with which a king may castle: the outermost on that side.
   rook(letter) {
     const [color, rank] = letter < "a" ? ["white", 1] : ["black", 8];
     const isShort = letter.toUpperCase() === "K";
@@ -239,7 +233,7 @@ export class Editor {
     return isPlaced && (this.game.position.chess960 || king + rook === (isShort ? "eh" : "ea")) ? rook : undefined;
   }
 
-  // Whether a FEN has a right: its letter, or the file of the rook.
+  // Tell whether a FEN has a castling right, by its letter or the file of the rook.
   hasRight(letter, rights) {
     const file = this.rook(letter) ?? letter;
     return rights.includes(letter) || rights.includes(letter < "a" ? file.toUpperCase() : file);

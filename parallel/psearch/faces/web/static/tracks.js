@@ -1,16 +1,16 @@
-// Tracks of workers on a canvas: a row a worker, time from left to right, and what each of them did.
+// Tracks of workers on a canvas: a row per worker, time from left to right, and what each of them did.
 //
 //   const view = new TrackView(root, { label: "Workers" });
 //   view.show(pieces, { begin, end, rows, first });
 //
-// pieces: [{ tracks, begin, end }], each with tracks[row] = [[kind, begin, end, split?], ...] in microseconds; rows: how
-// many tracks there are; first: number of the first one. What a worker does is told apart by its shape, too: work is a
-// full bar, a join a full bar in another colour, idle time a thin line, what was thrown away a notch across the lower half.
+// pieces: [{ tracks, begin, end }], each with tracks[row] = [[kind, begin, end, split?], ...] in microseconds; rows: number
+// of tracks; first: number of the first worker. Kinds also differ in shape: work is a full bar, a join a full bar in
+// another colour, idle time a thin line, work thrown away a notch in the lower half.
 
 import { colour, el, paintOn } from "./dom.js";
 
 export const SEARCH = 0, JOIN = 1, IDLE = 2, ABORTED = 3, LOST = 4;
-const KINDS = ["searching", "joining", "idle", "thrown away", "not known"];
+const KINDS = ["searching", "joining", "idle", "thrown away", "unknown"];
 const COLOURS = ["--searching", "--joining", "--idle", "--wasted", "--muted"];
 const LABEL_WIDTH = 34;
 const AXIS_HEIGHT = 20;
@@ -31,7 +31,7 @@ function ticksOf(begin, end, most) {
   return ticks;
 }
 
-/** Shares of the time by kind, of one row or of all (row null), between two moments. */
+/** Return the shares of the time by kind between two moments, for one row or all (row null). */
 export function sharesOf(pieces, row, begin, end) {
   const spent = [0, 0, 0, 0, 0];
   for (const { tracks } of pieces) {
@@ -64,17 +64,17 @@ export class TrackView {
     this.draw();
   }
 
-  /** For those who do not see it. */
+  /** Describe the tracks for screen readers. */
   describe() {
     const { begin, end, rows, first } = this.range;
-    const told = [];
+    const words = [];
     for (let row = 0; row < Math.min(rows, 8); row++) {
       const shares = sharesOf(this.pieces, row, begin, end);
       const parts = [SEARCH, IDLE, ABORTED].map((kind) => `${KINDS[kind]} ${(100 * shares[kind]).toFixed(0)}%`);
-      told.push(`worker ${first + row} ${parts.join(", ")}`);
+      words.push(`worker ${first + row} ${parts.join(", ")}`);
     }
-    const more = rows > 8 ? `; and ${rows - 8} workers more` : "";
-    this.canvas.setAttribute("aria-label", `${this.label}, ${timeText(end - begin)}: ${told.join("; ")}${more}`);
+    const more = rows > 8 ? `; and ${rows - 8} more workers` : "";
+    this.canvas.setAttribute("aria-label", `${this.label}, ${timeText(end - begin)}: ${words.join("; ")}${more}`);
   }
 
   draw() {
@@ -120,7 +120,7 @@ export class TrackView {
     for (const [kind, from, to] of track) {
       if ((kind === ABORTED) !== wasted || to < begin || from > end) continue;
       const left = across(Math.max(from, begin));
-      // a join is faintly seen however short it is; else many short pieces must not look like much
+      // a join is always faintly visible; other short pieces must not add up to more than they are
       const wide = Math.max(across(Math.min(to, end)) - left, kind === JOIN ? 0.4 : 0);
       paint.fillStyle = ink[kind];
       if (kind === IDLE) paint.fillRect(left, top + row / 2 - 0.75, wide, 1.5);
@@ -130,7 +130,7 @@ export class TrackView {
     }
   }
 
-  /** Says what is under the pointer. */
+  /** Show what is under the pointer. */
   point(event) {
     const box = this.canvas.getBoundingClientRect();
     const number = Math.floor((event.clientY - box.top) / (this.row ?? 1));
@@ -144,9 +144,9 @@ export class TrackView {
   }
 }
 
-/** What the shapes and colours mean, as a list. */
+/** Return a legend of shapes and colours. */
 export function trackLegend() {
   const items = [SEARCH, JOIN, IDLE, ABORTED].map((kind) =>
     el("li", {}, el("span", { class: `track-sign kind-${kind}` }), KINDS[kind]));
-  return el("ul", { class: "track-legend", "aria-label": "What the tracks show" }, items);
+  return el("ul", { class: "track-legend", "aria-label": "Legend of the tracks" }, items);
 }

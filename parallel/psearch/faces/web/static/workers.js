@@ -1,17 +1,17 @@
-// The tab "Workers": what each worker does, the open split nodes as a tree, and a few curves, while the engine searches.
+// The tab "Workers": tracks of the workers, the tree of open split nodes, and curves, while the engine searches.
 //
-// The server sends a snapshot twenty times a second (`workers.look`), every fourth one with the open nodes; each is
-// confirmed (`workers.seen`) once it is taken in, so that a slow page gets fewer. The last minute is kept: pause, and
-// step back through it.
+// The server sends a snapshot twenty times a second (`workers.look`), every fourth one with the open nodes. The page
+// confirms each (`workers.seen`) after processing it, so that a slow page gets fewer. It keeps the last minute, so that
+// one can pause and step back.
 
 import { Curve } from "./curves.js";
 import { colour, el, onSubmit, short } from "./dom.js";
 import { ABORTED, IDLE, SEARCH, TrackView, sharesOf, timeText, trackLegend } from "./tracks.js";
 
-const KEPT = 1200; // snapshots: a minute
+const KEPT = 1200; // most snapshots: one minute
 const CURVE = 400; // snapshots of a curve
-const RATE_US = 500_000; // over which rates are taken
-const SAY_MS = 5000; // between two sentences for screen readers
+const RATE_US = 500_000; // interval of the rates
+const SAY_MS = 5000; // interval of texts for screen readers
 const SPANS = [[200_000, "0.2 s"], [1_000_000, "1 s"], [5_000_000, "5 s"], [20_000_000, "20 s"]];
 
 const CURVES = [
@@ -26,8 +26,8 @@ export class WorkersTab {
   constructor(root, channel) {
     this.channel = channel;
     this.history = [];
-    this.frozen = null; // while paused: the history of that moment
-    this.at = 0; // place in it
+    this.frozen = null; // history at the time of the pause
+    this.at = 0; // place in `frozen`
     this.span = SPANS[2][0];
     this.isShown = false;
     this.drawn = null; // the snapshot whose tree is shown
@@ -56,17 +56,15 @@ export class WorkersTab {
     this.channel.send("game.hello", {});
   }
 
-  // -- building --------------------------------------------------------------------------------------------------------
-
   build(root) {
     this.pauseButton = el("button", { type: "button", onclick: () => this.pause() }, "Pause");
     this.backButton = el("button", { type: "button", "aria-label": "One step back", title: "One step back (←)", onclick: () => this.step(-1) }, "◀");
-    this.onButton = el("button", { type: "button", "aria-label": "One step on", title: "One step on (→)", disabled: true, onclick: () => this.step(1) }, "▶");
+    this.onButton = el("button", { type: "button", "aria-label": "One step forward", title: "One step forward (→)", disabled: true, onclick: () => this.step(1) }, "▶");
     this.spanChoice = el("select", { "aria-label": "Time shown", onchange: () => { this.span = Number(this.spanChoice.value); this.draw(); } });
     for (const [us, text] of SPANS) this.spanChoice.append(el("option", { value: us, selected: us === this.span }, text));
     this.firstChoice = el("input", { type: "number", min: 0, value: 0, "aria-label": "First worker shown", onchange: () => this.ask() });
     this.firstLabel = el("label", { class: "first", hidden: true }, "from worker ", this.firstChoice);
-    this.status = el("span", { class: "status" }, "Nothing is being searched.");
+    this.status = el("span", { class: "status" }, "No search is running.");
     this.says = el("p", { class: "unseen", role: "status" });
     const bar = el("div", { class: "watch-bar", role: "toolbar", "aria-label": "Time" },
       this.pauseButton, this.backButton, this.onButton, this.spanChoice, this.firstLabel, this.status);
@@ -81,7 +79,7 @@ export class WorkersTab {
     this.curves = CURVES.map((about) => [about, new Curve(curves, about)]);
 
     this.head = el("p", { class: "split-node head", hidden: true, "aria-hidden": "true" });
-    for (const word of ["type", "moves", "depth", "needed", "no cutoff", "done · under way · to come", "workers at"]) {
+    for (const word of ["type", "moves", "depth", "needed", "no cutoff", "done · in progress · remaining", "workers at"]) {
       this.head.append(el("span", {}, word));
     }
     this.tree = el("ul", { class: "split-tree", role: "tree", "aria-label": "Open split nodes" });
@@ -91,7 +89,7 @@ export class WorkersTab {
       el("h2", {}, "Rates"), curves, el("h2", {}, "Open split nodes"), this.treeNote, this.head, this.tree));
   }
 
-  /** A game of the user's, where the server was started with one: positions in, what is found out. */
+  /** The form for a user's game, if the server was started with one: takes positions, shows results. */
   gameForm() {
     this.game = el("form", { class: "own-game", hidden: true });
     this.gameName = el("span");
@@ -115,8 +113,6 @@ export class WorkersTab {
     this.gameText.hidden = !this.gameText.textContent;
   }
 
-  // -- what comes ------------------------------------------------------------------------------------------------------
-
   take(snapshot) {
     this.channel.send("workers.seen", {});
     const last = this.history.at(-1);
@@ -135,8 +131,6 @@ export class WorkersTab {
     });
   }
 
-  // -- time ------------------------------------------------------------------------------------------------------------
-
   get samples() { return this.frozen ? this.frozen.slice(0, this.at + 1) : this.history; }
 
   pause() {
@@ -145,7 +139,7 @@ export class WorkersTab {
       this.frozen = this.history.slice();
       this.at = this.frozen.length - 1;
     }
-    this.pauseButton.textContent = this.frozen ? "Go on" : "Pause";
+    this.pauseButton.textContent = this.frozen ? "Resume" : "Pause";
     this.draw(true);
   }
 
@@ -168,10 +162,8 @@ export class WorkersTab {
       this.draw(true);
     } else return;
     event.preventDefault();
-    event.stopPropagation(); // the arrow keys go through the game elsewhere
+    event.stopPropagation(); // elsewhere the arrow keys step through the game
   }
-
-  // -- drawing ---------------------------------------------------------------------------------------------------------
 
   draw(isAsked = false) {
     const samples = this.samples;
@@ -188,7 +180,7 @@ export class WorkersTab {
     this.drawLoad(last);
     this.drawCurves(samples);
     const now = performance.now();
-    // the nodes come with every fourth snapshot
+    // only every fourth snapshot has the nodes
     const withNodes = samples.findLast((sample) => sample.nodes !== null);
     if (withNodes && withNodes !== this.drawn) {
       this.drawn = withNodes;
@@ -244,8 +236,6 @@ export class WorkersTab {
     }
   }
 
-  // -- the tree --------------------------------------------------------------------------------------------------------
-
   drawTree(sample) {
     const focused = document.activeElement?.closest?.(".split-node")?.dataset.id ?? null;
     const byId = new Map(sample.nodes.map((node) => [node.id, node]));
@@ -269,9 +259,9 @@ export class WorkersTab {
     (kept ?? rows[0])?.setAttribute("tabindex", "0");
     if (focused !== null) (kept ?? rows[0] ?? this.tracksRoot).focus({ preventScroll: true });
     const hidden = sample.hidden ? `, and ${sample.hidden} more that are not shown` : "";
-    this.treeNote.textContent = rows.length ? `${rows.length}${hidden}. The percentages are how likely it is that the node is needed, and that no move cuts it off. `
+    this.treeNote.textContent = rows.length ? `${rows.length}${hidden}. The percentages are the probabilities that the node is needed, and that no move causes a cutoff. `
       + (sample.fen ? "Choose one to see it on the board." : "")
-      : sample.done ? "None: the search is over." : "None at this moment.";
+      : sample.done ? "None: the search is over." : "None at the moment.";
   }
 
   row(node, level, line) {
@@ -280,8 +270,8 @@ export class WorkersTab {
     const shown = node.under_way.map(({ san, workers }) => `${workers.join(", ")} at ${san}`).join("; ");
     const moves = node.words.length ? node.words.join(" ") : "root";
     const name = `${node.type} node, ${moves}, depth ${node.depth}, P needed ${percent(node.p_needed)}, P no cutoff `
-      + `${percent(node.p_no_cutoff)}, workers ${workers.join(", ") || "none"}, ${node.done} moves done, ${node.inside} under way, `
-      + `${node.to_come} to come`;
+      + `${percent(node.p_no_cutoff)}, workers ${workers.join(", ") || "none"}, ${node.done} moves done, ${node.inside} in progress, `
+      + `${node.to_come} remaining`;
     const bar = el("span", { class: "moves-bar", "aria-hidden": "true" });
     const whole = Math.max(node.done + node.inside + node.to_come, 1);
     for (const [kind, count] of [["done", node.done], ["under-way", node.inside], ["to-come", node.to_come]]) {
@@ -310,7 +300,7 @@ export class WorkersTab {
       other.setAttribute("aria-selected", String(other === row));
     }
     this.focusRow(row);
-    if (!node.fen) return; // of a game that has no picture
+    if (!node.fen) return; // a user's game has no FEN
     const last = line.moves.filter((move) => move !== "0000").slice(-3);
     this.channel.announce("board.show", { fen: node.fen, last, title: `${node.type} node: ${line.words.join(" ") || "the root"}` });
   }
@@ -333,7 +323,7 @@ export class WorkersTab {
   }
 }
 
-/** Of the workers' time between two snapshots, by their own clocks; as they stood, where these tell nothing. */
+/** Return the share of idle time between two snapshots by the workers' clocks, or else their present states. */
 function idleShare(base, sample) {
   const spent = sample.counters.search_cycles - base.counters.search_cycles;
   const idle = sample.counters.idle_cycles - base.counters.idle_cycles;
