@@ -22,6 +22,7 @@ import chess
 import chess.engine
 import cluster_tasks
 import pytest
+from programs import PIPES
 from timing import least, wait_until
 
 import psearch
@@ -305,9 +306,7 @@ except KeyboardInterrupt:
     print("interrupted", psearch.search({MATE_IN_1!r}, depth=2, hash_mb=1).bestmove)
 """
     command = [sys.executable, "-c", program]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as running:
+    with subprocess.Popen(command, start_new_session=True, **PIPES) as running:
         assert running.stdout is not None and running.stderr is not None
         workers = [int(word) for word in running.stdout.readline().split()]
         assert len(workers) == 2

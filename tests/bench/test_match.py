@@ -25,7 +25,7 @@ from matchplay.time_odds import report, worth
 from netdata.blocks import read_blocks
 from netdata.reader import Reader
 from paths import BENCH, REPOSITORY, SUPPORT
-from programs import assert_gone, run_bench
+from programs import PIPES, assert_gone, run_bench
 from timing import wait_until
 
 from psearch.results import PsearchError
@@ -42,14 +42,7 @@ def fake(*arguments: str) -> str:
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(MATCH), *arguments],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    return subprocess.Popen([sys.executable, str(MATCH), *arguments], cwd=folder, start_new_session=True, **PIPES)
 
 
 def match(folder: Path, *arguments: str) -> tuple[int, str, str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from paths import DATA
-from programs import PSEARCH, descendants, processes_in_session
+from programs import PIPES, PSEARCH, descendants, processes_in_session
 
 from psearch.games import Game, search
 from psearch.results import PsearchError
@@ -140,9 +140,7 @@ def test_threads_and_forks_may_ask(game: Game) -> None:
 def test_the_command_ends_with_a_line(rule: str, file: Path, game: Game) -> None:
     for trap in (CRASHES[rule], LOOPS[rule]):
         words = [*PSEARCH, "game", str(file), f"9 {trap}", "--threads", "1"]
-        process = subprocess.Popen(
-            words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
-        )
+        process = subprocess.Popen(words, start_new_session=True, **PIPES)
         output, errors = process.communicate(timeout=TIMEOUT_S)
         assert (process.returncode, output) == (2, "")
         assert re.fullmatch(rf"psearch: {re.escape(str(file))}:\d+: {rule}: it .*\n", errors)

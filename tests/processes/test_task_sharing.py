@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from programs import PIPES
 from timing import wait_for_ends
 
 from psearch.processes.task_processes import share_out
@@ -71,11 +72,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
     def run(*words: str, done: int = 0) -> Run:
         process = subprocess.Popen(
             [sys.executable, str(path), *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
             start_new_session=True,
             env={**os.environ, "SAID": str(said_in)},
+            **PIPES,
         )
         started.append(process)
         begun: list[int] = []

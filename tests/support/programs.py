@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -20,6 +21,8 @@ from timing import wait_until
 from psearch.faces.cli import main as cli
 
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())"]
+PIPES: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+"""Arguments of a program whose output and errors are read as text."""
 
 needs_web = pytest.mark.skipif(
     not all(map(importlib.util.find_spec, ("starlette", "uvicorn", "websockets"))),

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import chess
-from programs import PSEARCH
+from programs import PIPES, PSEARCH
 
 from psearch.faces.uci.uci_conversation import Uci
 
@@ -39,13 +39,7 @@ class Client:
 
     def __init__(self, *words: str) -> None:
         self.process = subprocess.Popen(
-            [*PSEARCH, *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-            start_new_session=True,
+            [*PSEARCH, *words], stdin=subprocess.PIPE, bufsize=1, start_new_session=True, **PIPES
         )
         self.lines: queue.SimpleQueue[tuple[float, str | None]] = queue.SimpleQueue()
         self.log: list[str] = []

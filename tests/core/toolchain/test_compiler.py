@@ -19,6 +19,7 @@ import multiprocess
 import numpy as np
 import pytest
 from paths import REPOSITORY, SUPPORT
+from programs import PIPES
 
 import psearch
 import psearch_core
@@ -55,13 +56,7 @@ class Builds:
         return {**os.environ, "PYTHONPATH": str(self.package), "PSEARCH_CACHE_DIR": str(self.cache), **more}
 
     def start(self, *groups: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, str(COLD_BUILD), *groups],
-            env=self.environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        return subprocess.Popen([sys.executable, str(COLD_BUILD), *groups], env=self.environment(), **PIPES)
 
     def finish(self, process: subprocess.Popen[str]) -> dict[str, Any]:
         try:

@@ -21,7 +21,7 @@ import chess.pgn
 import fake_workers
 import pytest
 from paths import DATA
-from programs import PSEARCH, assert_gone, run_here
+from programs import PIPES, PSEARCH, assert_gone, run_here
 from terminals import CONTROL, line_before, on_terminal
 from timing import least
 
@@ -691,9 +691,7 @@ def test_older_results_of_suites_and_games(tmp_path: Path) -> None:
 
 def piped(*words: str) -> subprocess.Popen[str]:
     command = [*PSEARCH, "analyse", *words, "-"]
-    return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
-    )
+    return subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=1, **PIPES)
 
 
 def test_a_pipe_is_answered_as_it_comes() -> None:

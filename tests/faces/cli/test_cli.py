@@ -24,7 +24,7 @@ import chess
 import pytest
 from paths import DATA
 from positions import KIWIPETE, MATED
-from programs import PSEARCH, descendants, needs_web, run_here
+from programs import PIPES, PSEARCH, descendants, needs_web, run_here
 from reports import cp, moves, workers
 
 from psearch import __version__, search
@@ -512,9 +512,7 @@ WORDS = ["serve", "--no-browser", "--threads", "2", "--hash", "2"]
 
 @pytest.fixture
 def server() -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        [*PSEARCH, *WORDS, "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with subprocess.Popen([*PSEARCH, *WORDS, "--port", "0"], **PIPES) as process:
         yield process
         process.kill()
 

@@ -14,7 +14,7 @@ import chess
 import pytest
 from paths import DATA
 from positions import KIWIPETE
-from programs import PSEARCH, assert_gone, processes_in_session, run_here
+from programs import PIPES, PSEARCH, assert_gone, processes_in_session, run_here
 from timing import least, wait_until
 
 MIDDLE_GAME = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
@@ -206,9 +206,7 @@ def test_interrupted_json_says_so() -> None:
 
 def test_a_reader_that_leaves_is_no_error() -> None:
     command = [*PSEARCH, "--threads", "2", "--movetime", "100000", MIDDLE_GAME]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as running:
+    with subprocess.Popen(command, start_new_session=True, **PIPES) as running:
         assert running.stderr is not None
         assert running.stdout.readline().startswith("depth ")
         running.stdout.close()

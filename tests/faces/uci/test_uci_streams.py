@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import pytest
 from limits import PEAK_KIB
-from programs import PSEARCH, processes_in_session
+from programs import PIPES, PSEARCH, processes_in_session
 from timing import wait_until
 
 from psearch.faces.uci.uci_streams import LONGEST_LINE, Streams
@@ -179,13 +179,7 @@ def wait_until_gone(session: int) -> None:
 def test_a_stream_that_is_closed_while_the_engine_searches(stream: str) -> None:
     """The engine ends if stdout is closed, since nobody hears the answers. A closed stderr loses only complaints."""
     with subprocess.Popen(
-        [*PSEARCH, "uci"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        bufsize=1,
-        start_new_session=True,
+        [*PSEARCH, "uci"], stdin=subprocess.PIPE, bufsize=1, start_new_session=True, **PIPES
     ) as engine:
         assert engine.stdin is not None and engine.stdout is not None and engine.stderr is not None
         engine.stdin.write("setoption name Threads value 2\ngo infinite\n")

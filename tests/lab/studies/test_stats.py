@@ -15,7 +15,7 @@ import chess
 import pytest
 from paths import DATA
 from positions import KIWIPETE
-from programs import PSEARCH
+from programs import PIPES, PSEARCH
 from serial import AEL, DEFAULT, search
 
 from psearch import PRUNING_MODES
@@ -293,9 +293,7 @@ def test_bad_input_is_one_line_and_2(run: Run, suite: str, tmp_path: Path, words
 
 def test_an_interrupt_keeps_what_is_finished() -> None:
     words = ["verify-sound", "--epd", "-", "--depth", "4", "--json"]
-    process = subprocess.Popen(
-        [*PSEARCH, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([*PSEARCH, *words], stdin=subprocess.PIPE, **PIPES)
     assert process.stdin is not None and process.stderr is not None
     # one position that takes no time, and one that takes for ever
     process.stdin.write(
