@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from programs import PSEARCH, processes_in_session
+from programs import PIPES, PSEARCH, processes_in_session
 from uci_client import Client
 
 POLICY = """
@@ -47,8 +47,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def run(*words: str) -> subprocess.Popen[str]:
-    pipe = subprocess.PIPE
-    return subprocess.Popen([*PSEARCH, *words], stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    return subprocess.Popen([*PSEARCH, *words], start_new_session=True, **PIPES)
 
 
 @pytest.mark.parametrize("threads", CRASHES)

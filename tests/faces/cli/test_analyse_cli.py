@@ -88,8 +88,7 @@ def killed_after(positions: int, *words: str, number: signal.Signals = signal.SI
     outside may come too late. What it said on stderr."""
     program = DYING.format(positions=positions, number=int(number))
     command = [sys.executable, "-c", program, "analyse", "--hash", "1", *words]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as running:
+    with subprocess.Popen(command, start_new_session=True, **PIPES) as running:
         _, err = running.communicate(timeout=TIMEOUT_S)
     assert running.returncode == (-number if number == signal.SIGKILL else 128 + number)
     assert_gone(running.pid)
@@ -690,8 +689,7 @@ def test_older_results_of_suites_and_games(tmp_path: Path) -> None:
 
 
 def piped(*words: str) -> subprocess.Popen[str]:
-    command = [*PSEARCH, "analyse", *words, "-"]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=1, **PIPES)
+    return subprocess.Popen([*PSEARCH, "analyse", *words, "-"], stdin=subprocess.PIPE, bufsize=1, **PIPES)
 
 
 def test_a_pipe_is_answered_as_it_comes() -> None:

@@ -16,7 +16,7 @@ import chess.engine
 import pytest
 from paths import DATA, REPOSITORY
 from positions import KIWIPETE
-from programs import PSEARCH, processes_in_session, without_waiting
+from programs import PIPES, PSEARCH, processes_in_session, without_waiting
 from uci_client import Client
 
 import psearch
@@ -194,9 +194,7 @@ def test_a_search_under_a_policy_of_a_file(run: Run) -> None:
 
 def ended(*words: str) -> tuple[int, str, str]:
     """Run a program to its end; nothing of it is left."""
-    command = [*PSEARCH, *words]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    process = subprocess.Popen([*PSEARCH, *words], start_new_session=True, **PIPES)
     output, errors = process.communicate(timeout=TIMEOUT_S)
     assert processes_in_session(process.pid) == []
     return process.returncode, output, without_waiting(errors)

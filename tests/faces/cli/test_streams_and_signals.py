@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from paths import DATA
-from programs import PSEARCH, assert_gone, needs_web
+from programs import PIPES, PSEARCH, assert_gone, needs_web
 from terminals import Screen
 from timing import wait_until
 
@@ -46,8 +46,7 @@ def test_streams_that_were_closed_before_the_start(closed: tuple[int, ...]) -> N
 
 def test_signals_that_keep_coming() -> None:
     """However many: no traceback, their status, nothing left."""
-    pipe = subprocess.PIPE
-    with subprocess.Popen(ENDLESS, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as running:
+    with subprocess.Popen(ENDLESS, start_new_session=True, **PIPES) as running:
         running.stdout.readline()
         while running.poll() is None:
             running.send_signal(signal.SIGINT)
