@@ -137,7 +137,7 @@ def null_reduction(pruning, pos, node):
 def _is_netted(tb, pos):
     """Tell whether the king of the side to move has at most one free square, and two or more around it are attacked.
 
-    In such a mating net the evaluation of material is unreliable. It takes at least two pieces (docs/decisions/trials.md).
+    The evaluation of material is unreliable in such a mating net, which takes two pieces (docs/decisions/trials.md).
     """
     side = pos.side
     if _officers(pos, 1 - side) < 2:
