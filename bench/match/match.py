@@ -217,8 +217,10 @@ def run(words: Sequence[str] | None = None) -> int:
             tally.add(record)
         if len(openings) < (pairs := (options.games + 1) // 2):
             print(f"match.py: {pairs} pairs from {len(openings)} openings: openings are repeated", file=sys.stderr)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda number, frame: signals.append(number))
+        handlers = {
+            number: signal.signal(number, lambda number, frame: signals.append(number))
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
         try:
             play(options, specs, openings, journal, tally, signals)
         except PsearchError as error:
@@ -228,6 +230,9 @@ def run(words: Sequence[str] | None = None) -> int:
                 journal.remove()
                 raise
             failure = str(error)
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
     if tally.records:
         print("\n".join(tally.lines()))
     summary = {
