@@ -113,7 +113,7 @@ def test_what_has_far_more_nodes_is_stopped(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("fen", "said"),
     [
-        ("nonsense", "no position"),
+        ("nonsense", "not a position"),
         ("8/8/8/8/8/8/8/8 w - - 0 1", "nothing to search"),
         ("rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3", "nothing to search"),
         ("8/8/8/4k3/8/8/8/4K3 w - - 0 1", "decided at once"),
@@ -178,7 +178,7 @@ def test_a_job_that_is_killed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("task", "arguments", "said"),
-    [("experiment", {**ARGUMENTS, "pruning": "magic"}, "magic"), ("trace", {"text": "{}"}, "no trace")],
+    [("experiment", {**ARGUMENTS, "pruning": "magic"}, "magic"), ("trace", {"text": "{}"}, "not a trace")],
 )
 def test_a_job_that_cannot_be_done_says_why(task: str, arguments: dict[str, Any], said: str) -> None:
     told = Told()

@@ -195,7 +195,7 @@ def test_a_ring_keeps_what_came_last(monkeypatch: pytest.MonkeyPatch, tmp_path: 
             order = [(count + place) % 32 for place in range(32)]
             events = log["events"][order]
             assert (events["time"][:-1] <= events["time"][1:]).all()
-        with pytest.raises(PsearchError, match="only what happened last"):
+        with pytest.raises(PsearchError, match="only the latest events"):
             recorder.write(tmp_path / "trace.json", {})
         snapshot = Watcher(engine).look()
         assert snapshot is not None
