@@ -1,6 +1,6 @@
 """Fuzzing: thousands of mutated inputs, properties of made-up ones, and that the fuzzer sees what goes wrong.
 
-The 100,000 cases of a long run: `python bench/study/fuzz.py`, docs/measurements/reliability/fuzz.md.
+The 100,000 cases of a long run: `python bench/study/fuzz.py`, docs/measurements/README.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Many positions, distributed to worker processes (docs/design/positions.md). Uses psearch's engine, but no files and
+"""Many positions, distributed to worker processes (docs/design/processes.md). Uses psearch's engine, but no files and
 no command line.
 
 Begin with `task`, which has tasks and answers as plain data and as JSON. `task_queue` decides which worker gets which

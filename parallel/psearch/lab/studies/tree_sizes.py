@@ -3,7 +3,7 @@
 If the search that determines the depth also counted as a measurement, its random fluctuation would bias every speedup.
 So a separate search with another history finds the depth, each measured search has its own history, and the depth
 nearest to the wanted size is taken, not the first above or the last below (docs/decisions/016-unbiased-depths.md).
-The bounds of `warnings` come from docs/studies/study.md, "How large a tree must be".
+The bounds of `warnings` come from docs/studies/study.md, "Method".
 """
 
 from __future__ import annotations
