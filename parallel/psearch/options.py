@@ -172,8 +172,11 @@ class SearchOptions(SearchSettings):
     driver: str = "pvs"
     """Driver; the default is not `auto`, so that all searches of a study use the same one."""
     tt: bool = True
+    """False: the transposition table is neither probed nor stored to."""
     see_pruning: bool = True
+    """False: quiescence also searches captures that lose material by exchange."""
     mate_distance: bool = True
+    """False: no mate distance pruning."""
     aspiration: int = 25
     """Half width of the first window, in centipawns; 0: the full window."""
     wait: bool = False
@@ -188,6 +191,7 @@ class SearchOptions(SearchSettings):
     """Least remaining depth of a child at which its move is deferred while another worker searches the same position,
     with any policy but lazy; 0: never; None: 3 with abdada, else never."""
     record: bool = True
+    """False: outcomes of nodes are not counted, so the prediction stays as it is."""
     roots: int = 0
     """Number of roots that workers of one search search at once; 0: one, or with the driver `auto` by their number."""
     network_digest: tuple[str, str] = ("", "")

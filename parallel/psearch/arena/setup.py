@@ -58,7 +58,8 @@ def perturb_history(arena: Arena, seed: int) -> None:
     """Fill the history of quiet moves with small random numbers drawn from a seed. No search may be running.
 
     That changes the order of quiet moves about which nothing is known yet, and so the tree of a selective search. A
-    comparison over many such searches does not depend on a single tree (docs/studies/study.md, "Method"). The old history is lost; everything else is kept, so call `Arena.forget` first.
+    comparison over many such searches does not depend on a single tree (docs/studies/study.md, "Method"). The old
+    history is lost; everything else is kept, so call `Arena.forget` first.
     """
     quiet, most = arena.header[0]["learning"]["quiet"], _LARGEST_PERTURBATION
     quiet[...] = np.random.default_rng(seed).integers(-most, most, quiet.shape, endpoint=True)
