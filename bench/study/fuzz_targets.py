@@ -468,8 +468,9 @@ def _compile(kernels: KernelSet) -> None:
     group = kernels.group(scheduler_entries.SEARCH)
     build = Build("", {group.name: group.recipe})
     prepare(jit.registry.values())
+    of_user = () if build.loaded is None else build.loaded.imported
     for symbol, kernel in build.closures[group.name].items():
-        if build._is_users(kernel):
+        if kernel.py_func.__module__ in of_user:
             build.front_end(symbol)
 
 

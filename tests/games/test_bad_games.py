@@ -79,7 +79,7 @@ RULES = [
         "no end",
         "    pos.other = own\n",
         "    pos.other = own\n    if ended(pos):\n        pos.own = pos.other = np.uint64(0)\n",
-        r":\d+: ended: none of 32 games .*",
+        r":\d+: ended: none of 32 random games .*",
     ),
     Mistake(
         "loop",
