@@ -543,9 +543,8 @@ def test_endgames_of_othello_against_a_naive_search(othello: Example) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "number", ["40", *(pytest.param(number, marks=pytest.mark.nightly) for number in ("41", "42"))]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", ["40", "41", "42"])
 def test_published_scores_of_ffo_positions(othello: Example, number: str) -> None:
     squares, side, score, *best = next(row[1:] for row in lines_of("ffo.txt") if row[0] == number)
     pos = othello.game.read(squares + side)
