@@ -16,7 +16,19 @@ import pytest
 from inspect_position import Probe
 from matchplay.scripts import EXIT_BAD_INPUT
 from netdata.blocks import Appender, Block, Game, Torn, pack, read_blocks, read_headers
-from netdata.playing import RULES, Book, Settings, Table, board_of, draw_start, options_of, rank_game, read_books
+from netdata.playing import (
+    HASH_MB,
+    NEAR_SCORE,
+    RULES,
+    Book,
+    Settings,
+    Table,
+    board_of,
+    draw_start,
+    options_of,
+    rank_game,
+    read_books,
+)
 from netdata.reader import Filter, Reader, board_codes, read, shuffled
 from netdata.records import ADJUDICATED, decoder_dtype, game_dtype, sample_dtype
 from netfit.gradients import Gradient, values
@@ -95,7 +107,7 @@ def test_another_seed_plays_other_games(block: Block) -> None:
 
 def test_a_game_is_what_the_search_plays_move_by_move() -> None:
     """The compiled game against a loop over python-chess boards; with so many nodes both count them as often."""
-    arena = Arena(workers=1, hash_mb=8)
+    arena = Arena(workers=1, hash_mb=HASH_MB)
     settings = SETTINGS._replace(nodes=1000, games=2)
     for game in Table(settings, NO_BOOK).play(2).games:
         arena.forget()
@@ -120,6 +132,7 @@ def test_a_game_is_what_the_search_plays_move_by_move() -> None:
 
 def test_adjudicated_games_follow_the_rules_written_down(table: Table) -> None:
     endings = set()
+    first = []
     for number in range(12):
         for game in table.play(number).games:
             endings.add((game.ending, game.result))
@@ -136,7 +149,9 @@ def test_adjudicated_games_follow_the_rules_written_down(table: Table) -> None:
                     board.push(move)
                 over = board.is_checkmate() or board.is_stalemate() or board.is_insufficient_material()
                 assert over or board.halfmove_clock >= 100 or board.is_repetition(3)
-            assert abs(game.scores[0]) <= RULES["fit_score"]
+            first.append(abs(game.scores[0]))
+    near = sum(score <= NEAR_SCORE for score in first)
+    assert max(first) <= RULES["fit_score"] and len(first) / 2 < near < len(first)
     assert (ADJUDICATED, 2) in endings and (ADJUDICATED, 0) in endings
 
 
@@ -369,7 +384,7 @@ def test_the_gradient_is_that_of_the_error(samples: np.ndarray) -> None:
     dice = np.random.default_rng(1)
     row = features(samples[0])[0][2]
     for name, place in (("out", (7, 3)), ("out", (5, 11)), ("rows", (row, 5)), ("bias", (2,)), ("out_bias", (6,))):
-        step = 0.02
+        step = 0.005  # units clip, so a wide step measures another slope
         errors = []
         for sign in (1, -1):
             moved = Net(*(array.copy() for array in net))
