@@ -3,6 +3,8 @@
     python bench/training/generate.py GAMES.games [--nodes 1500] [--jobs 2] [--games N] [--minutes M] [--seed 1]
         [--pruning TEXT] [--network F.net] [--book FILE ...]
     python bench/training/generate.py --report FILE ...
+    python bench/training/generate.py --manifest FILE ... [--into FOLDER]
+    python bench/training/generate.py --again [FILE ...] [--network F.net]
 
 Each process plays blocks of 64 games, one worker a game, with a soft limit of nodes for each move: the iteration during
 which they are passed is the last. Late move pruning is off: in small searches it does not see the other side's replies,
@@ -14,7 +16,10 @@ The file grows by whole blocks. A run that ends, in whatever way, loses the bloc
 command goes on where it was. Games depend on seed, nodes, books and the search alone: a run with the same settings is
 the same. Run it as `nice -n 19` beneath other work.
 
-Exit status: 0, 2 bad input, 130 Ctrl-C (what is in the file stays).
+Files of games are not kept with the project. --manifest writes what is needed to play them again into `games/`, with
+one block in a thousand; --again plays the blocks of files (those of the manifest) and compares.
+
+Exit status: 0, 1 a block came out differently, 2 bad input, 130 Ctrl-C (what is in the file stays).
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from netdata import EXIT_INTERRUPTED, Parser, run_script
+from netdata import EXIT_INTERRUPTED, Parser, manifest, run_script
 from netdata.blocks import Appender, Block, read_blocks
 from netdata.playing import PRUNING, Book, Settings, Table, network_name, read_books
 from netdata.reader import Reader
@@ -42,6 +47,7 @@ from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.terminal.status import StatusLine
 
+EXIT_DIFFERENT = 1
 _GAMES_A_BLOCK = 64
 _BOOKS = [Path(__file__).parent / "books" / name for name in ("2moves_v1.epd", "endgames.epd")]
 _EDGES = np.array([0, 25, 50, 100, 200, 400, 800, 1500, 2500, 32000])
@@ -112,9 +118,13 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
         help="that evaluates (the one that ships); none: the handwritten evaluation",
     )
     parser.add_argument("--report", nargs="+", type=Path, metavar="FILE", help="what is in these files")
+    parser.add_argument("--manifest", nargs="+", type=Path, metavar="FILE", help="describe these files")
+    parser.add_argument("--into", type=Path, default=manifest.FOLDER, metavar="FOLDER", help="of the manifest (games)")
+    parser.add_argument("--again", nargs="*", type=Path, metavar="FILE", help="play blocks again (the manifest's)")
     options = parser.parse_args(words)
-    if (options.file is None) == (options.report is None):
-        parser.error("name one file of games, or --report")
+    wanted = (options.file, options.report, options.manifest, options.again)
+    if sum(what is not None for what in wanted) != 1:
+        parser.error("name one file of games, or one of --report, --manifest and --again")
     if options.minutes is not None and not options.minutes > 0:
         parser.error("--minutes must be more than 0")
     return options
@@ -138,6 +148,25 @@ def _report(paths: Sequence[Path]) -> int:
             print(f"  {games:,} games: {run}")
     print(everything.table())
     return 0
+
+
+def _manifest(paths: Sequence[Path], folder: Path) -> int:
+    for row in manifest.describe(paths, folder):
+        print(f"{row['file']}: {row['all_games']:,} games, {row['usable']:,} usable positions, SHA-256 {row['sha256']}")
+    return 0
+
+
+def _again(options: argparse.Namespace) -> int:
+    book, name, commit = read_books(options.book), network_name(options.network), source_commit()
+    load_kernels(GAMES)
+    counts: dict[bool | None, int] = {}
+    for path in options.again or [options.into / manifest.SAMPLES]:
+        for text, is_same in manifest.play_again(path, book, options.network, name, commit):
+            counts[is_same] = counts.get(is_same, 0) + 1
+            print(text, flush=True)
+    same, other, skipped = (counts.get(kind, 0) for kind in (True, False, None))
+    print(f"{same} blocks the same, {other} different, {skipped} not played")
+    return EXIT_DIFFERENT if other else 0
 
 
 def _generate(options: argparse.Namespace) -> int:
@@ -195,9 +224,13 @@ def _generate(options: argparse.Namespace) -> int:
 
 
 def run(words: Sequence[str] | None = None) -> int:
-    """Play or report; returns the exit status."""
+    """Play, report, describe or play again; returns the exit status."""
     options = _read(words)
-    return _report(options.report) if options.report else _generate(options)
+    if options.report:
+        return _report(options.report)
+    if options.manifest:
+        return _manifest(options.manifest, options.into)
+    return _generate(options) if options.again is None else _again(options)
 
 
 if __name__ == "__main__":

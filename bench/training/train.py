@@ -1,27 +1,28 @@
 """Trains nets on games of `generate.py`, on the processor, and tells what they have learnt.
 
-    python bench/training/train.py GAMES.games ... --hidden 16,64,256 [--positions 250000,500000,1000000,2000000]
-        [--first-stage 10000000] [--epochs 12] [--save FOLDER] [--picture FILE.png]
-        [--json FILE]
+    python bench/training/train.py GAMES.games ... --save FOLDER [--hidden 256] [--epochs 12] [--result-share 0.1]
+        [--start NET.npz|NET.net] [--positions 250000,500000,1000000] [--picture FILE.png] [--json FILE]
 
-Positions with scores are those of the games. A net is a row
-for each width and number of positions. Its error is the mean squared error of the expected score on every tenth game,
-which no net has seen, against a target of 0.7 search and 0.3 result; beside it stand those of the search's own score,
-of the handwritten evaluation, and of its material and piece-square tables, each at the scale that suits it best. With a
-first stage a net begins with the handwritten evaluation at positions one to four random moves away from the games, and
-goes on with a quarter of the learning rate; with --rehearse these positions stay in the mix. --save writes
-HIDDEN-POSITIONS.npz, and .net where the networks of the search are as wide.
+A net is a row for each width and number of positions. Every tenth game is held out. A line for each pass has the error
+there, the mean squared error of the expected score, against a target of 0.75 search and 0.25 result whatever the nets
+learn from, and against the search's score and the result alone.
 
-Exit status: 0, 2 bad input, 130 Ctrl-C.
+Into --save go HIDDEN-POSITIONS.npz, .net where the networks of the search are as wide, and HIDDEN-POSITIONS.state.npz
+behind each pass: the same command goes on from there after a kill, and ends with the same weights. It takes 40 bytes of
+memory a position.
+
+Exit status: 0, 2 bad input, 130 Ctrl-C (the same command goes on behind the last whole pass).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import sys
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,12 +30,14 @@ from typing import Any
 import numba
 import numpy as np
 from netdata import Parser, run_script
-from netfit.lessons import LATER_RATE, Epoch, Plan, begin, go_on, read_lessons, yardsticks
-from netfit.network import write_network
+from netdata.reader import read
+from netfit.lessons import Epoch, Plan, search_errors, train
+from netfit.network import load, random_net, write_network
 
 from psearch.faces.cli.arguments import whole_number
 from psearch.files.safe_files import Journal
 from psearch.results import PsearchError
+from psearch.terminal.status import StatusLine
 from psearch_core.records import NETWORK_HIDDEN
 
 _MOST_HIDDEN = 4096
@@ -52,23 +55,24 @@ def _list_of(least: int, most: int) -> Any:
 def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(__doc__)
     parser.add_argument("games", nargs="+", type=Path, metavar="GAMES.games")
-    parser.add_argument("--hidden", type=_list_of(1, _MOST_HIDDEN), default=[64], metavar="H,..", help="units (64)")
+    parser.add_argument(
+        "--hidden",
+        type=_list_of(1, _MOST_HIDDEN),
+        default=[NETWORK_HIDDEN],
+        metavar="H,..",
+        help=f"units ({NETWORK_HIDDEN})",
+    )
     parser.add_argument("--positions", type=_list_of(1, 10**10), metavar="N,..", help="to train on (all)")
-    parser.add_argument("--first-stage", type=whole_number(0, 10**10), default=0, metavar="N", help="positions (0)")
-    parser.add_argument("--epochs", type=whole_number(1, 10**4), metavar="N", help="(12; 4 behind a first stage)")
-    parser.add_argument("--first-epochs", type=whole_number(1, 10**4), default=8, metavar="N", help="(8)")
+    parser.add_argument("--start", type=Path, metavar="NET", help="begin with this net, .npz or .net (random weights)")
+    parser.add_argument("--epochs", type=whole_number(1, 10**4), default=12, metavar="N", help="passes (12)")
     parser.add_argument(
-        "--result-share", type=float, default=0.3, metavar="W", help="of the result in the target (0.3)"
+        "--result-share", type=float, default=0.1, metavar="W", help="of the result in the target (0.1)"
     )
-    parser.add_argument("--batch", type=whole_number(1, 10**7), default=4096, metavar="N", help="positions (4096)")
-    parser.add_argument("--rate", type=float, default=2e-3, metavar="R", help="learning rate at the beginning (0.002)")
-    parser.add_argument(
-        "--later-rate", type=float, default=LATER_RATE, metavar="F", help=f"of it behind a first stage ({LATER_RATE})"
-    )
-    parser.add_argument("--rehearse", action="store_true", help="mix the first stage's positions in behind it")
+    parser.add_argument("--batch", type=whole_number(1, 10**7), default=16384, metavar="N", help="positions (16384)")
+    parser.add_argument("--rate", type=float, default=1e-3, metavar="R", help="learning rate at the beginning (0.001)")
     parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N")
     parser.add_argument("--threads", type=whole_number(1, 256), default=numba.config.NUMBA_NUM_THREADS, metavar="N")
-    parser.add_argument("--save", type=Path, metavar="FOLDER", help="where the nets are written")
+    parser.add_argument("--save", type=Path, metavar="FOLDER", help="of nets, and of what a killed run goes on from")
     parser.add_argument(
         "--picture", type=Path, metavar="FILE", help="errors over positions and epochs; needs matplotlib"
     )
@@ -79,7 +83,7 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _draw(path: Path, rows: Sequence[dict[str, Any]], sticks: dict[str, float]) -> None:
+def _draw(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Draw errors over positions, and how each net's error fell."""
     import matplotlib as mpl
 
@@ -90,12 +94,11 @@ def _draw(path: Path, rows: Sequence[dict[str, Any]], sticks: dict[str, float]) 
     for hidden in sorted({row["hidden"] for row in rows}):
         points = sorted((row["positions"], row["error"]) for row in rows if row["hidden"] == hidden)
         axes.plot(*zip(*points, strict=True), "o-", label=f"{hidden} hidden units")
-    for (name, height), style in zip(sticks.items(), ("-", "--", ":"), strict=False):
-        axes.axhline(height, color="grey", linestyle=style, label=name)
     axes.set(xscale="log", xlabel="positions with scores", ylabel="mean squared error of the expected score")
     for row in rows:
         name = f"{row['hidden']} units, {row['positions']:,} positions"
-        curves.plot(range(1, row["epochs"] + 1), row["held_out"], "o-", label=f"{name}, held out")
+        held_out = [errors["common"] for errors in row["held_out"]]
+        curves.plot(range(1, row["epochs"] + 1), held_out, "o-", label=f"{name}, held out")
         curves.plot(range(1, row["epochs"] + 1), row["training"], "x:", label=f"{name}, training")
     curves.set(xlabel="epoch", ylabel="mean squared error of the expected score")
     for part in (axes, curves):
@@ -104,80 +107,100 @@ def _draw(path: Path, rows: Sequence[dict[str, Any]], sticks: dict[str, float]) 
     figure.savefig(path, dpi=110)
 
 
-def _tell(name: str, curve: list[Epoch], epoch: Epoch) -> None:
-    """Keep an epoch's errors; show how far it is, on a terminal."""
-    curve.append(epoch)
-    if sys.stderr.isatty():
-        text = f"{name}, epoch {epoch.number}: {epoch.training_error:.5f}, held out {epoch.test_error:.5f}"
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+class _Progress:
+    """A line on a terminal for what is going on, and a printed one for each pass."""
+
+    def __init__(self, screen: StatusLine) -> None:
+        self._screen = screen
+        self._since = time.monotonic()
+        self._before = 0
+        self._done = 0
+        self._total = 0
+
+    def _speed(self, total: int = 0) -> str:
+        pace = (self._done - self._before) / max(time.monotonic() - self._since, 1e-3)
+        left = f", {timedelta(seconds=round((total - self._done) / pace))} left" if pace and total else ""
+        return f"{pace:,.0f} positions/s, {memory_mb():,} MiB{left}"
+
+    def read(self, positions: int) -> None:
+        self._done = positions
+        self._screen(f"{positions:,} positions read, {self._speed()}")
+
+    def look(self, done: int, total: int) -> None:
+        if not self._done:  # behind a kill it does not begin at 0
+            self._before, self._since = done, time.monotonic()
+        self._done = done
+        self._total = total
+        self._screen(f"{done:,} of {total:,} presentations, {self._speed(total)}")
+
+    def epoch(self, plan: Plan, epoch: Epoch) -> None:
+        self._screen.make_room()
+        text = f"pass {epoch.number} of {plan.epochs}: training {epoch.training_error:.6f}, held out {epoch.errors}"
+        print(f"{text}, {self._speed(self._total)}", flush=True)
+
+
+def memory_mb() -> int:
+    """Return the most memory that this process has had, MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 
 def _train(options: argparse.Namespace, log: Journal | None) -> int:
     since = time.monotonic()
-    lessons = read_lessons(options.games, options.result_share, options.first_stage, seed=options.seed)
-    available = len(lessons.positions.training)
-    counts = options.positions or [available]
-    if not available or max(counts) > available:
-        raise PsearchError(f"there are {available:,} positions to train on")
+    with StatusLine(only_terminal=True) as screen:
+        positions = read(options.games, on_block=_Progress(screen).read)
+    training, test = positions.training, positions.test
+    counts = options.positions or [len(training)]
+    if not len(training) or max(counts) > len(training):
+        raise PsearchError(f"there are {len(training):,} positions to train on")
+    seconds = time.monotonic() - since
     print(
-        f"{lessons.positions.games:,} games, {available:,} positions to train on, "
-        f"{len(lessons.positions.test):,} held out, {len(lessons.first):,} for the first stage; read in "
-        f"{time.monotonic() - since:.0f} s"
+        f"{positions.games:,} games, {len(training):,} positions to train on, {len(test):,} held out; read in "
+        f"{seconds:.0f} s, {(len(training) + len(test)) / seconds:,.0f} positions/s, {memory_mb():,} MiB\n"
+        f"held-out error of the search's own scores: {search_errors(test)}",
+        flush=True,
     )
-    named = yardsticks(lessons)
-    sticks = {
-        "search": named.search,
-        "handwritten evaluation": named.evaluation,
-        "material and piece-square tables": named.material,
-    }
-    print("; ".join(f"{name} {found:.5f}" for name, found in sticks.items()))
-    plan = Plan(
-        options.epochs or (4 if len(lessons.first) else 12),
-        options.batch,
-        options.rate,
-        seed=options.seed,
-        threads=options.threads,
-    )
+    if options.save is not None:
+        options.save.mkdir(parents=True, exist_ok=True)
+    plan = Plan(options.epochs, options.batch, options.rate, result_share=options.result_share, seed=options.seed)
     rows = []
     for hidden in options.hidden:
-        start = begin(lessons, hidden, plan, options.first_epochs, partial(_tell, f"{hidden} units, first stage", []))
+        start = random_net(hidden, plan.seed) if options.start is None else load(options.start)
+        if start.hidden != hidden:
+            raise PsearchError(f"{options.start} has {start.hidden} hidden units, not {hidden}")
         for count in counts:
             since = time.monotonic()
-            name = f"{hidden} units, {count:,} positions"
-            curve: list[Epoch] = []
-            net, error = go_on(
-                start, lessons, plan, count, partial(_tell, name, curve), options.later_rate, options.rehearse
-            )
-            if sys.stderr.isatty():
-                print("\r\033[K", end="", file=sys.stderr)
+            place = None if options.save is None else options.save / f"{hidden}-{count}"
+            state = None if place is None else place.with_name(f"{place.name}.state.npz")
+            with StatusLine(only_terminal=True) as screen:
+                shown = _Progress(screen)
+                net, epochs = train(
+                    start, training, test, plan, options.threads, count, state, partial(shown.epoch, plan), shown.look
+                )
             row = {
                 "hidden": hidden,
                 "positions": count,
-                "error": error,
-                "training": [epoch.training_error for epoch in curve],
-                "held_out": [epoch.test_error for epoch in curve],
-                "first_stage": len(lessons.first),
-                "later_rate": options.later_rate,
-                "rehearsed": options.rehearse,
+                "error": epochs[-1].errors.common,
+                "training": [epoch.training_error for epoch in epochs],
+                "held_out": [epoch.errors._asdict() for epoch in epochs],
                 "files": [str(path.name) for path in options.games],
+                "start": options.start and options.start.name,
                 "seconds": round(time.monotonic() - since, 1),
                 **plan._asdict(),
-                "first_epochs": options.first_epochs,
-                "result_share": options.result_share,
-                **{f"error of {name}": found for name, found in sticks.items()},
+                "threads": options.threads,
             }
             rows.append(row)
-            print(f"{hidden:>5} units, {count:>12,} positions: {error:.5f} ({row['seconds']:.0f} s)", flush=True)
+            print(
+                f"{hidden:>5} units, {count:>12,} positions: {epochs[-1].errors} ({row['seconds']:.0f} s)", flush=True
+            )
             if log is not None:
                 log.append(row)
-            if options.save is not None:
-                options.save.mkdir(parents=True, exist_ok=True)
+            if place is not None:
                 notes = {"made_by": json.dumps(row), "numpy": np.__version__, "numba": numba.__version__}
-                net.save(options.save / f"{hidden}-{count}.npz", **notes)
+                net.save(place.with_name(f"{place.name}.npz"), **notes)
                 if hidden == NETWORK_HIDDEN:
-                    write_network(net, options.save / f"{hidden}-{count}.net", notes)
+                    write_network(net, place.with_name(f"{place.name}.net"), notes)
     if options.picture is not None:
-        _draw(options.picture, rows, sticks)
+        _draw(options.picture, rows)
     return 0
 
 

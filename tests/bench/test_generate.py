@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import signal
@@ -13,9 +14,9 @@ from pathlib import Path
 import chess
 import numpy as np
 import pytest
-from inspect_position import Probe
 from matchplay.scripts import EXIT_BAD_INPUT
 from netdata.blocks import Appender, Block, Game, Torn, pack, read_blocks, read_headers
+from netdata.manifest import FOLDER
 from netdata.playing import (
     HASH_MB,
     NEAR_SCORE,
@@ -32,9 +33,9 @@ from netdata.playing import (
 from netdata.reader import Filter, Reader, board_codes, read, shuffled
 from netdata.records import ADJUDICATED, decoder_dtype, game_dtype, sample_dtype
 from netfit.gradients import Gradient, values
-from netfit.lessons import Plan, error, expected, read_lessons, targets
+from netfit.lessons import COMMON_SHARE, Epoch, Plan, errors, order_of
 from netfit.lessons import train as fit
-from netfit.network import UNIT, Net, bucket, features, load, random_net, value, write_network
+from netfit.network import UNIT, Net, bucket, dequantised, features, load, random_net, value, write_network
 from paths import REPOSITORY
 from paths import REPOSITORY as ROOT
 from programs import run_bench
@@ -45,10 +46,10 @@ from psearch.options import network_named
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import work
 from psearch_core.chess.board.bridge import from_chess_move, set_position, to_chess_move
-from psearch_core.chess.chess_entries import evaluate_position, evaluate_position_by_network
+from psearch_core.chess.chess_entries import evaluate_position_by_network
 from psearch_core.chess.evaluation.network_file import read_network
 from psearch_core.chess.tables import make_tables
-from psearch_core.records import NETWORK_HIDDEN, OUT_ONE, ROW_ONE, evaluation_dtype, position_dtype, tables_dtype
+from psearch_core.records import NETWORK_HIDDEN, evaluation_dtype, position_dtype, tables_dtype
 
 SETTINGS = Settings(seed=3, nodes=150, games=3, commit="none", book="")
 NO_BOOK = Book((), "")
@@ -244,32 +245,6 @@ def test_positions_are_those_that_python_chess_finds(block: Block, chosen: Filte
         assert found == by_python_chess(game, chosen)
 
 
-def test_static_values_are_those_of_the_evaluation(block: Block) -> None:
-    arena = Arena(workers=1, hash_mb=1)
-    every = Filter(noisy=True, most_score=32767, static=True)
-    evaluation = np.zeros(1, decoder_dtype["evaluation"])
-    for game in block.games:
-        board = board_of(game.fen)
-        samples = iter(Reader(every).game(game))
-        for ply, move in enumerate(moves_of(game)):
-            if ply >= game.opening:
-                probe = Probe(arena.tables, board)
-                value = evaluate_position(arena.tables.ctypes.data, evaluation.ctypes.data, probe._address)
-                assert int(next(samples)["static"]) == value
-            board.push(move)
-
-
-def test_positions_after_random_moves_are_others_and_the_same_again(block: Block) -> None:
-    near = Filter(static=True, wander=2)
-    plain = {one["occupied"].item() for game in block.games for one in Reader().game(game)}
-    first, counts = Reader(near, seed=7).block(block)
-    again, _ = Reader(near, seed=7).block(block)
-    other, _ = Reader(near, seed=8).block(block)
-    assert first.tobytes() == again.tobytes() != other.tobytes()
-    assert counts.sum() == len(first) > 100
-    assert sum(one["occupied"].item() in plain for one in first) < len(first) / 2
-
-
 def test_every_tenth_game_is_kept_for_testing(path: Path) -> None:
     everything = read([path], every=10**6)
     parts = read([path], every=3)
@@ -341,7 +316,7 @@ def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def samples(games: Path) -> np.ndarray:
-    return read_lessons([games], 0.3).positions.training
+    return read([games]).training
 
 
 def test_the_fast_value_is_the_one_by_definition(samples: np.ndarray) -> None:
@@ -376,47 +351,106 @@ def test_buckets() -> None:
 
 def test_the_gradient_is_that_of_the_error(samples: np.ndarray) -> None:
     net = Net(*(array.astype(np.float32) for array in random_net(8, 2)))
-    wanted = targets(samples, 0.3)
     order = np.arange(len(samples))
-    found, squared = Gradient(8, 2).of(net, samples, order, wanted)
+    found, squared = Gradient(8, 2).of(net, samples, order, COMMON_SHARE)
     mean = squared / len(samples)
-    assert mean == pytest.approx(error(net, samples, wanted, 2), rel=1e-4)
+    assert mean == pytest.approx(errors(net, samples, 2).common, rel=1e-4)
     dice = np.random.default_rng(1)
     row = features(samples[0])[0][2]
     for name, place in (("out", (7, 3)), ("out", (5, 11)), ("rows", (row, 5)), ("bias", (2,)), ("out_bias", (6,))):
         step = 0.005  # units clip, so a wide step measures another slope
-        errors = []
+        found_at = []
         for sign in (1, -1):
             moved = Net(*(array.copy() for array in net))
             getattr(moved, name)[place] += sign * step
-            errors.append(error(moved, samples, wanted, 2))
-        slope = (errors[0] - errors[1]) / (2 * step) / 2
+            found_at.append(errors(moved, samples, 2).common)
+        slope = (found_at[0] - found_at[1]) / (2 * step) / 2
         assert found[Net._fields.index(name)][place] == pytest.approx(slope, rel=0.03, abs=2e-6), name
     # the order of positions, and how many threads share them, change nothing but roundings
-    other, _ = Gradient(8, 1).of(net, samples, dice.permutation(order), wanted)
+    other, _ = Gradient(8, 1).of(net, samples, dice.permutation(order), COMMON_SHARE)
     for one, two in zip(found, other, strict=True):
         assert np.allclose(one, two, atol=1e-6)
 
 
+def same_net(one: Net, two: Net) -> bool:
+    return all(np.array_equal(mine, other) for mine, other in zip(one, two, strict=True))
+
+
 def test_training_learns_and_is_the_same_again(samples: np.ndarray) -> None:
-    wanted = targets(samples, 0.3)
-    plan = Plan(epochs=6, batch=128, rate=5e-3, threads=1)
+    plan = Plan(epochs=6, batch=128, rate=5e-3)
     begin = random_net(8, 1)
-    before = error(begin, samples, wanted, 1)
-    epochs = []
-    net = fit(begin, samples, wanted, (samples, wanted), plan, epochs.append)
-    assert error(net, samples, wanted, 1) < 0.6 * before
-    assert [epoch.number for epoch in epochs] == [1, 2, 3, 4, 5, 6]
-    assert epochs[-1].test_error == error(net, samples, wanted, 1)
-    again = fit(begin, samples, wanted, (samples, wanted), plan)
-    assert all(np.array_equal(one, two) for one, two in zip(net, again, strict=True))
+    seen: list[Epoch] = []
+    net, epochs = fit(begin, samples, samples, plan, threads=1, on_epoch=seen.append)
+    assert errors(net, samples, 1).common < 0.6 * errors(begin, samples, 1).common
+    assert [epoch.number for epoch in epochs] == [1, 2, 3, 4, 5, 6] and seen == epochs
+    assert epochs[-1].errors == errors(net, samples, 1)
+    assert same_net(net, fit(begin, samples, samples, plan, threads=1)[0])
 
 
-def test_expected_scores_and_targets() -> None:
-    assert expected(np.array([0, 400, -400])) == pytest.approx([0.5, 0.731059, 0.268941], abs=1e-6)
-    sample = np.zeros(1, sample_dtype)
-    sample["score"], sample["result"] = 400, 2
-    assert targets(sample, 0.3)[0] == pytest.approx(0.7 * 0.731059 + 0.3)
+def test_a_step_is_that_of_adamw(samples: np.ndarray) -> None:
+    """Two steps by the textbook, in double precision; weights shrink by a hundredth of the rate beside them."""
+    rate = 0.01
+    fast = random_net(8, 2)
+    slow = [array.astype(float) for array in fast]
+    means = [np.zeros_like(array) for array in slow]
+    squares = [np.zeros_like(array) for array in slow]
+    gradient = Gradient(8, 2)
+    order = np.arange(len(samples))
+    for step in (1, 2):
+        slopes, _ = gradient.of(fast, samples, order, 0.1)
+        gradient.follow(fast, rate)
+        for i, slope in enumerate(slopes):
+            means[i] += 0.1 * (slope - means[i])
+            squares[i] += 0.001 * (slope.astype(float) ** 2 - squares[i])
+            moved = means[i] / (np.sqrt(squares[i]) + 1e-8) * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
+            slow[i] = slow[i] * (1 - 0.01 * rate) - rate * moved
+    for one, two, still in zip(fast, slow, random_net(8, 2), strict=True):
+        assert np.allclose(one, two, atol=0.03 * rate)
+        assert not np.allclose(one, still, atol=0.03 * rate)
+
+
+def test_passes_see_the_same_positions_in_other_orders() -> None:
+    first, again, second = order_of(100, 30, 1, 1), order_of(100, 30, 1, 1), order_of(100, 30, 1, 2)
+    assert first.tolist() == again.tolist() != second.tolist()
+    assert sorted(first) == sorted(second) and len(set(first.tolist())) == 30
+    assert sorted(order_of(100, 100, 1, 3)) == list(range(100))
+
+
+def test_the_state_of_another_run_is_refused(samples: np.ndarray, tmp_path: Path) -> None:
+    state = tmp_path / "a.state.npz"
+    begin, plan = random_net(4, 1), Plan(epochs=1, batch=128)
+    fit(begin, samples, samples, plan, 1, state=state)
+    for net, positions, other in (
+        (begin, samples[1:], plan),
+        (begin, samples, plan._replace(epochs=2)),
+        (random_net(4, 2), samples, plan),
+    ):
+        with pytest.raises(ValueError, match="other positions or settings"):
+            fit(net, positions, samples, other, 1, state=state)
+    state.write_bytes(state.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="cannot go on"):
+        fit(begin, samples, samples, plan, 1, state=state)
+
+
+def test_training_that_is_killed_goes_on_to_the_same_weights(games: Path, tmp_path: Path) -> None:
+    words = [str(games), "--hidden", "16", "--epochs", "100", "--batch", "100", "--threads", "1", "--save"]
+    script = ROOT / "bench/training/train.py"
+    state = tmp_path / "killed"
+    with subprocess.Popen([sys.executable, script, *words, state], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("pass 3 "):
+                process.send_signal(signal.SIGKILL)
+                break
+    assert list(state.glob("*.state.npz"))
+    assert not list(state.glob("16-*[0-9].npz")), "it was killed before it had written the net"
+    done = run_bench("training/train.py", *words, state)
+    assert done.returncode == 0, done.stderr
+    whole = run_bench("training/train.py", *words, tmp_path / "whole")
+    passes = [[line.split(", held")[0] for line in out.stdout.splitlines() if "pass" in line] for out in (done, whole)]
+    assert passes[0] == passes[1] and len(passes[0]) == 100
+    nets = [load(next(folder.glob("16-*[0-9].npz"))) for folder in (state, tmp_path / "whole")]
+    assert same_net(*nets)
 
 
 def test_a_net_survives_its_file(tmp_path: Path) -> None:
@@ -435,13 +469,8 @@ def test_the_search_evaluates_by_the_net(samples: np.ndarray, tmp_path: Path) ->
     net = random_net(NETWORK_HIDDEN, 4)
     write_network(net, tmp_path / "some.net", {})
     network = read_network(tmp_path / "some.net")
-    weights = network.record[0]
-    rounded = Net(
-        weights["rows"] / ROW_ONE,
-        weights["bias"] / ROW_ONE,
-        weights["out"].reshape(len(net.out_bias), -1) / OUT_ONE,
-        weights["out_bias"] / (ROW_ONE * ROW_ONE * OUT_ONE),
-    )
+    rounded = dequantised(network.record)
+    assert same_net(load(tmp_path / "some.net"), rounded)
     tables = np.zeros(1, tables_dtype)
     make_tables(tables, network)
     position, scratch = np.zeros(1, position_dtype), np.zeros(1, evaluation_dtype)
@@ -465,14 +494,12 @@ def test_the_search_evaluates_by_the_net(samples: np.ndarray, tmp_path: Path) ->
 def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     done = run_bench(
-        "training/train.py", games, "--hidden", f"4,{NETWORK_HIDDEN}", "--epochs", "2", "--first-epochs", "1",
-        "--first-stage", "900", "--positions", "300,600", "--save", tmp_path / "nets", "--json", rows, "--batch", "100",
-        "--rehearse",
+        "training/train.py", games, "--hidden", f"4,{NETWORK_HIDDEN}", "--epochs", "2", "--positions", "300,600",
+        "--save", tmp_path / "nets", "--json", rows, "--batch", "100",
         "--picture", tmp_path / "curves.png",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "24 games" in done.stdout and "900 for the first stage" in done.stdout
-    assert "handwritten evaluation" in done.stdout
+    assert "24 games" in done.stdout and "the search's own scores" in done.stdout
     found = [json.loads(line) for line in rows.read_text().splitlines()]
     assert [(row["hidden"], row["positions"]) for row in found] == [
         (4, 300),
@@ -482,7 +509,13 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
     ]
     assert (tmp_path / "curves.png").stat().st_size > 10_000
     net = load(tmp_path / f"nets/{NETWORK_HIDDEN}-600.npz")
-    assert error(net, *read_lessons([games], 0.3).test, 1) == pytest.approx(found[-1]["error"], rel=1e-4)
+    assert errors(net, read([games]).test, 1).common == pytest.approx(found[-1]["error"], rel=1e-4)
+    more = run_bench(
+        "training/train.py", games, "--epochs", "1", "--batch", "100", "--rate", "0.0001",
+        "--start", tmp_path / f"nets/{NETWORK_HIDDEN}-600.net",
+    )  # fmt: skip
+    assert more.returncode == 0, more.stderr
+    assert "pass 1 of 1" in more.stdout
     played = run_bench(
         "match/quick.py", "--first-evaluation", tmp_path / f"nets/{NETWORK_HIDDEN}-600.net", "--second", "modern",
         "--book", BOOK, "--games", "12", "--nodes", "150", "--jobs", "2",
@@ -492,10 +525,52 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
 
 
 def test_bad_training_is_one_line(games: Path, tmp_path: Path) -> None:
+    random_net(5, 1).save(tmp_path / "narrow.npz")
     for words, name in (
         ([games, "--positions", "999999999"], "positions to train on"),
         ([tmp_path / "none.games"], "none.games"),
+        ([games, "--start", tmp_path / "none.npz"], "none.npz"),
+        ([games, "--start", tmp_path / "narrow.npz"], "5 hidden units, not"),
     ):
         done = run_bench("training/train.py", *words)
         assert done.returncode == EXIT_BAD_INPUT
         assert done.stderr.count("\n") == 1 and name in done.stderr, done.stderr
+
+
+def test_a_manifest_describes_files_and_its_blocks_are_played_again(tmp_path: Path) -> None:
+    path, folder = tmp_path / "some.games", tmp_path / "kept"
+    folder.mkdir()
+    words = ["--nodes", "100", "--jobs", "1", "--games", "128"]
+    assert run_bench("training/generate.py", path, *words).returncode == 0
+    for _ in range(2):  # a file that is there already is replaced
+        done = run_bench("training/generate.py", "--manifest", path, "--into", folder)
+        assert done.returncode == 0 and "some.games: 128 games" in done.stdout, done.stderr
+    (row,) = [json.loads(line) for line in (folder / "manifest.jsonl").read_text().splitlines()]
+    assert row["blocks"] == {header["commit"]: [[0, 1]] for header in read_headers(path)[0]}
+    assert row["bytes"] == path.stat().st_size and row["usable"] == len(read([path], every=10**6).training)
+    assert row["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest() and row["nodes"] == 100
+    (kept,) = read_blocks(folder / "manifest.games")
+    first, second = read_blocks(path)
+    assert same(kept, first)
+
+    done = run_bench("training/generate.py", "--again", "--into", folder)
+    assert done.returncode == 0 and "1 blocks the same, 0 different, 0 not played" in done.stdout, done.stderr
+    other = tmp_path / "other.games"
+    shorter = first.games[0]._replace(ranks=first.games[0].ranks[:-1], scores=first.games[0].scores[:-1])
+    older = {**second.header, "hash_mb": 8}
+    other.write_bytes(pack(first._replace(games=[shorter, *first.games[1:]])) + pack(second._replace(header=older)))
+    done = run_bench("training/generate.py", "--again", other)
+    assert done.returncode == 1 and "0 blocks the same, 1 different, 1 not played" in done.stdout, done.stderr
+    done = run_bench("training/generate.py", "--manifest", other, "--into", folder)
+    assert done.returncode == EXIT_BAD_INPUT and "not of one run" in done.stderr
+
+
+def test_each_file_of_the_manifest_that_can_be_played_again_has_a_block() -> None:
+    rows = [json.loads(line) for line in (FOLDER / "manifest.jsonl").read_text().splitlines()]
+    assert (FOLDER / "manifest.games").stat().st_size < 300_000 and len(rows) > 5
+    found = {(block.header["seed"], block.header["block"]): block for block in read_blocks(FOLDER / "manifest.games")}
+    assert all(len(Reader().block(block)[0]) for block in found.values())
+    for row in rows:
+        ranges = [pair for pairs in row["blocks"].values() for pair in pairs]
+        kept = [number for seed, number in found if seed == row.get("seed")]
+        assert "seed" not in row or any(low <= number <= high for number in kept for low, high in ranges), row["file"]

@@ -149,17 +149,22 @@ def test_twins_agree(fresh: Evaluator) -> None:
 
 @pytest.mark.slow
 def test_twins_agree_on_a_million_positions(kernels: None, tables: np.ndarray) -> None:
+    from netdata.manifest import FOLDER, SAMPLES
     from netdata.reader import Filter, board_codes, read
-    from paths import BENCH
 
-    files = sorted((BENCH / "training/games").glob("1500-nodes-*.games"))
-    samples = read(files, Filter(), most=1_200_000).training[:1_000_000]
-    assert len(samples) == 1_000_000
+    samples = read([FOLDER / SAMPLES], Filter(noisy=True), every=10**6).training
+    assert len(samples) > 50_000
+    every = board_codes(samples)
+    kings = np.isin(every & 7, 6)
+    dice = np.random.default_rng(1)
     evaluator = Evaluator(tables)
     positions = np.zeros(2_000, position_dtype)
     network = default_network().record[0]
-    for begin in range(0, len(samples), len(positions)):
-        codes = board_codes(samples[begin : begin + len(positions)])
+    for begin in range(0, 1_000_000, len(positions)):
+        # those of games, again and again, but for men that are taken away at random
+        chosen = np.arange(begin, begin + len(positions)) % len(samples)
+        stay = dice.random((len(positions), 64)) < dice.uniform(0.3, 1.0, (len(positions), 1))
+        codes = np.where(stay | kings[chosen], every[chosen], np.uint8(0))
         positions["board"] = codes
         bits = [np.bitwise_or.reduce(np.where(codes == code, SQUARES, np.uint64(0)), axis=1) for code in CODES]
         for piece in range(6):

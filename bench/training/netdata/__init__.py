@@ -3,6 +3,7 @@
 - `kernels`: a whole game of the search against itself, and a game's positions as records, compiled.
 - `playing`: a block of games, the same whenever and wherever it is played.
 - `blocks`: a file of blocks, packed and checksummed.
+- `manifest`: what files of games were, so that they can be played again.
 - `records`, `reader`: from files to arrays of positions.
 """
 

@@ -152,7 +152,7 @@ def _unpack(header: dict[str, Any], body: bytes) -> Block:
     return Block({name: header[name] for name in header if name not in ("count", "plies", "searched", "lines")}, games)
 
 
-class _Packed(NamedTuple):
+class Packed(NamedTuple):
     """A block as it stands in a file."""
 
     header: dict[str, Any]
@@ -161,7 +161,7 @@ class _Packed(NamedTuple):
     """The whole text."""
 
 
-def _read_packed(file: IO[bytes]) -> _Packed | None:
+def _next_packed(file: IO[bytes]) -> Packed | None:
     """The block that begins here; None at the end of the file. Raises Torn."""
     head = file.read(_HEAD.size)
     if not head:
@@ -176,21 +176,21 @@ def _read_packed(file: IO[bytes]) -> _Packed | None:
         raise Torn("it ends inside a block")
     if zlib.crc32(text) != checksum:
         raise Torn("a block's checksum is wrong")
-    return _Packed(json_value(text[:header_bytes]), text[header_bytes:], head + text)
+    return Packed(json_value(text[:header_bytes]), text[header_bytes:], head + text)
 
 
-def _unpacked(packed: _Packed) -> Block:
+def unpacked(packed: Packed) -> Block:
     body = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=_FILTERS).decompress(packed.body, _MOST_UNPACKED)
     return _unpack(packed.header, body)
 
 
-def _each(path: Path, take: Callable[[_Packed], T]) -> Iterator[T]:
+def _each(path: Path, take: Callable[[Packed], T]) -> Iterator[T]:
     """Yield `take` of each block of a file. Raises OSError, and Torn, which names file and place."""
     with path.open("rb") as file:
         while True:
             begin = file.tell()
             try:
-                packed = _read_packed(file)
+                packed = _next_packed(file)
                 if packed is None:
                     return
                 taken = take(packed)
@@ -201,7 +201,12 @@ def _each(path: Path, take: Callable[[_Packed], T]) -> Iterator[T]:
 
 def read_blocks(path: Path) -> Iterator[Block]:
     """Yield the blocks of a file. Raises OSError, and Torn, which names file and place, behind the last whole block."""
-    return _each(path, _unpacked)
+    return _each(path, unpacked)
+
+
+def read_packed(path: Path) -> Iterator[Packed]:
+    """Yield the blocks of a file as they stand there. Raises as `read_blocks`."""
+    return _each(path, lambda packed: packed)
 
 
 def read_headers(path: Path) -> tuple[list[dict[str, Any]], int]:
@@ -209,7 +214,7 @@ def read_headers(path: Path) -> tuple[list[dict[str, Any]], int]:
     headers: list[dict[str, Any]] = []
     end = 0
     with contextlib.suppress(Torn):
-        for packed in _each(path, lambda packed: packed):
+        for packed in read_packed(path):
             headers.append(packed.header)
             end += len(packed.text)
     return headers, end

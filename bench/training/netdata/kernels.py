@@ -26,11 +26,9 @@ from psearch.defaults import MAX_DEPTH
 from psearch.scheduler.iterations import begin_search
 from psearch.scheduler.step import step
 from psearch.scheduler.words import done_of
-from psearch_core.arithmetic import SPLITMIX_STEP, splitmix64
 from psearch_core.chess.board.attacks import move_kind, move_to
 from psearch_core.chess.board.movegen import generate_captures, generate_quiets
 from psearch_core.chess.board.position import find_pins, insufficient_material, make_move
-from psearch_core.chess.evaluation.evaluate import evaluate, material
 from psearch_core.constants import AGES, KIND_CASTLE, KIND_EP, KIND_PROMOTE, MOVE_MASK, STATE_IDLE, U0, U1
 from psearch_core.records import MAX_HISTORY
 from psearch_core.toolchain.intrinsics import atomic_load, byte_swap, copy_record, lowest_bit, view
@@ -48,7 +46,6 @@ from psearch_core.views import (
     i64,
     tables_at,
     tables_of,
-    u64,
     void,
     worker_of,
 )
@@ -285,27 +282,6 @@ def write_pieces(pos, sample):
         place += 1
 
 
-@kernel(u64(Decoder))
-def draw(d):
-    d.seed += SPLITMIX_STEP
-    return splitmix64(d.seed)
-
-
-@kernel(boolean(Tables, Decoder))
-def _wanders(tb, d):
-    """Make random moves from the decoder's frame; whether they lead to a position without a check."""
-    if d.wander == 0:
-        return True
-    for _ in range(d.wander):
-        end = legal_moves(tb, d.frame)
-        if end == 0:
-            return False
-        move = np.int64(d.frame.node.moves[np.int64(draw(d) % np.uint64(end))]) & MOVE_MASK
-        copy_record(d.position, d.frame.position)
-        make_move(tb, d.position, d.frame.position, move)
-    return d.frame.position.checkers == U0
-
-
 @kernel(boolean(Decoder, Game, i64, i64))
 def _is_wanted(d, g, ply, move):
     if ply < g.opening + d.skipped or abs(np.int64(g.scores[ply])) > d.most_score:
@@ -341,16 +317,13 @@ def decode_game(tables, decoder, game, samples):
         move = _move_of(tb, d, g, ply)
         if move < 0:
             return -1 - ply
-        if _is_wanted(d, g, ply, move) and _wanders(tb, d):
+        if _is_wanted(d, g, ply, move):
             sample = sample_at(samples + written * SAMPLE_BYTES)
             pos = d.frame.position
             write_pieces(pos, sample)
             white = np.int64(g.scores[ply])
             sample.score = white if pos.side == 0 else -white
             sample.result = g.result if pos.side == 0 else 2 - g.result
-            if d.static != 0:
-                sample.static = evaluate(tb, d.evaluation, pos)
-                sample.material = material(pos)
             written += 1
         make_move(tb, d.before, d.frame.position, move)
     return written

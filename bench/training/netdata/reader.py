@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from netdata.blocks import Block, Game, Torn, read_blocks
+from netdata.blocks import Block, Game, Torn, read_blocks, read_headers
 from netdata.playing import board_of
 from netdata.records import GAMES, MOST_PLIES, decode_game, decoder_dtype, game_dtype, sample_dtype
 from psearch.scheduler.scheduler_entries import load_kernels
@@ -21,7 +21,7 @@ TEST_EVERY = 10
 
 
 class Filter(NamedTuple):
-    """Choice of the positions that are read, and of what is computed for them."""
+    """Choice of the positions that are read."""
 
     skipped: int = 0
     """Searched plies at the beginning of a game that are left out."""
@@ -29,23 +29,18 @@ class Filter(NamedTuple):
     """Centipawns; positions with a greater score are left out."""
     noisy: bool = False
     """Keeps positions in check, and those whose move takes or promotes."""
-    static: bool = False
-    """Adds the handcrafted evaluation of each position."""
-    wander: int = 0
-    """Random moves made from each position before it is taken: then it keeps only its own static evaluation."""
 
 
 class Reader:
     """Decodes games to records of `sample_dtype`."""
 
-    def __init__(self, chosen: Filter | None = None, seed: int = 1) -> None:
+    def __init__(self, chosen: Filter | None = None) -> None:
         load_kernels(GAMES)
         self._tables = np.zeros(1, tables_dtype)
         make_tables(self._tables)
         self.decoder = np.zeros(1, decoder_dtype)
         for name, value in (chosen or Filter())._asdict().items():
             self.decoder[name] = value
-        self.decoder["seed"] = seed
         self.record = np.zeros(1, game_dtype)
         """The game that is being decoded."""
         # looked up once: a game is decoded in a tenth of a millisecond
@@ -108,37 +103,37 @@ class Positions(NamedTuple):
     games: int
 
 
-def _parts(
-    paths: Iterable[Path], reader: Reader, every: int, most: int
-) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
-    """Yield for each block the positions to train on, those to test on, and its games."""
-    taken = 0
+def read(
+    paths: Sequence[Path],
+    chosen: Filter | None = None,
+    most: int = 0,
+    every: int = TEST_EVERY,
+    on_block: Callable[[int], None] = lambda positions: None,
+) -> Positions:
+    """Read files of games; every tenth game of a file is for testing.
+
+    most: no block is read behind so many positions, 0 all; on_block: called with the positions read so far. Takes 32
+    bytes a position. Raises OSError and Torn.
+    """
+    reader = Reader(chosen)
+    scores = sum(header["searched"] for path in paths for header in read_headers(path)[0])
+    # pages that are never written take no memory
+    training, test = np.empty(scores, sample_dtype), np.empty(scores, sample_dtype)
+    trained = tested = games = 0
     for path in paths:
         number = 0
         for block in read_blocks(path):
             samples, counts = reader.block(block)
-            is_test = (number + np.arange(len(counts))) % every == every - 1
-            tested = np.repeat(is_test, counts)
+            is_test = np.repeat((number + np.arange(len(counts))) % every == every - 1, counts)
             number += len(counts)
-            yield samples[~tested], samples[tested], len(counts)
-            taken += len(samples)
-            if most and taken >= most:
-                return
-
-
-def read(
-    paths: Sequence[Path], chosen: Filter | None = None, most: int = 0, every: int = TEST_EVERY, seed: int = 1
-) -> Positions:
-    """Read files of games; every tenth game of a file is for testing.
-
-    most: no block is read behind so many positions, 0 all; seed: of random moves. Raises OSError and Torn.
-    """
-    training, test, games = [np.zeros(0, sample_dtype)], [np.zeros(0, sample_dtype)], 0
-    for taken, tested, count in _parts(paths, Reader(chosen, seed), every, most):
-        training.append(taken)
-        test.append(tested)
-        games += count
-    return Positions(np.concatenate(training), np.concatenate(test), games)
+            games += len(counts)
+            ends = trained + int((~is_test).sum()), tested + int(is_test.sum())
+            training[trained : ends[0]], test[tested : ends[1]] = samples[~is_test], samples[is_test]
+            trained, tested = ends
+            on_block(trained + tested)
+            if most and trained + tested >= most:
+                return Positions(training[:trained], test[:tested], games)
+    return Positions(training[:trained], test[:tested], games)
 
 
 def shuffled(samples: np.ndarray, seed: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch_core.records import evaluation_dtype, frame_dtype, position_dtype
+from psearch_core.records import frame_dtype, position_dtype
 from psearch_core.toolchain.groups import Group
 
 GAMES = Group("training_games", "netdata.kernels")
@@ -57,11 +57,8 @@ sample_dtype = np.dtype(
             (16,),
         ),  # a nibble for each bit of `occupied`, a1 first, low nibble first: P N B R Q K 0 to 5, + 8 his
         ("score", "i2"),  # of the search, the mover's view, centipawns
-        # the mover's view; 0 if they were not asked for
-        ("static", "i2"),  # of the handwritten evaluation
-        ("material", "i2"),  # of its material and piece-square tables alone
         ("result", "u1"),  # 2 the mover won, 1 drawn, 0 lost
-        ("pad", "u1"),
+        ("pad", "u1", (5,)),
     ],
     align=True,
 )
@@ -71,13 +68,9 @@ decoder_dtype = np.dtype(
         ("frame", frame_dtype),
         ("before", position_dtype),
         ("position", position_dtype),
-        ("evaluation", evaluation_dtype),
         ("skipped", "i8"),  # searched plies at the beginning that are left out
         ("most_score", "i8"),  # positions with a score beyond it are left out, centipawns
         ("noisy", "i8"),  # 1: positions in check, and those whose move takes or promotes, are kept
-        ("static", "i8"),  # 1: each position is evaluated
-        ("wander", "i8"),  # random moves made from a position before it is taken: then it has no score of its own
-        ("seed", "u8"),  # of these moves
     ],
     align=True,
 )

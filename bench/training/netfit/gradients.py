@@ -6,9 +6,10 @@ import numba
 import numpy as np
 from numba import njit, prange
 
-from netfit.network import BUCKETS, FEATURES, Array, Net
+from netfit.network import BUCKETS, FEATURES, UNIT_CP, Array, Net
 
 _FIRST_DECAY, _SECOND_DECAY, _EPSILON = 0.9, 0.999, 1e-8
+_WEIGHT_DECAY = 0.01
 _MOST_WEIGHT = 1.98
 """of a row or an output: what an int16 of 1/64 or 1/255 can hold beside others"""
 _MOST = (_MOST_WEIGHT, 100.0, _MOST_WEIGHT, 100.0)
@@ -97,8 +98,13 @@ def _values(rows, bias, out, out_bias, samples, values, threads):
             values[i] = _forward(rows, bias, out, out_bias, mine, others, count, sums)
 
 
+@njit(**_OPTIONS)
+def _expected(value):
+    return np.float32(1) / (np.float32(1) + np.exp(-value))
+
+
 @njit(parallel=True, **_OPTIONS)
-def _batch(rows, bias, out, out_bias, samples, order, targets, g_rows, g_bias, g_out, g_out_bias, errors):
+def _batch(rows, bias, out, out_bias, samples, order, share, g_rows, g_bias, g_out, g_out_bias, errors):
     """Add up the gradient of half the mean squared error of the expected score; one slice of each array a thread."""
     total = len(order)
     threads = len(errors)
@@ -120,8 +126,11 @@ def _batch(rows, bias, out, out_bias, samples, order, targets, g_rows, g_bias, g
             i = order[place]
             count = _inputs(samples[i], mine, others)
             value = _forward(rows, bias, out, out_bias, mine, others, count, sums)
-            expected = np.float32(1) / (np.float32(1) + np.exp(-value))
-            off = expected - targets[i]
+            expected = _expected(value)
+            # computed here: an array of targets would take as much memory again as an order
+            target = _expected(samples[i]["score"] / np.float32(UNIT_CP))
+            target += share * (samples[i]["result"] / np.float32(2) - target)
+            off = expected - target
             error += off * off
             slope = off * expected * (np.float32(1) - expected)
             chosen = (count - 1) >> 2
@@ -155,8 +164,8 @@ def values(net: Net, samples: Array, threads: int) -> Array:
 
 
 @njit(**_OPTIONS)
-def _step(weights, mean, square, parts, share, decays, rate, epsilon, most):
-    """Adam over a flat array: weights move by the sum of the threads' parts of the gradient, and stay within `most`."""
+def _step(weights, mean, square, parts, share, decays, rate, shrunk, epsilon, most):
+    """AdamW over a flat array: weights shrink, move by the sum of the threads' parts, and stay within `most`."""
     threads = len(parts)
     for i in range(len(weights)):
         change = np.float32(0)
@@ -165,44 +174,46 @@ def _step(weights, mean, square, parts, share, decays, rate, epsilon, most):
         change *= share
         mean[i] += decays[0] * (change - mean[i])
         square[i] += decays[1] * (change * change - square[i])
-        weight = weights[i] - rate * mean[i] / (np.sqrt(square[i]) + epsilon)
+        weight = shrunk * weights[i] - rate * mean[i] / (np.sqrt(square[i]) + epsilon)
         weights[i] = min(max(weight, -most), most)
 
 
 class Gradient:
-    """Room for the gradient of a net, what adds it up, and Adam, which follows it."""
+    """Room for the gradient of a net, what adds it up, and AdamW, which follows it."""
 
     def __init__(self, hidden: int, threads: int) -> None:
         numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
         shapes = ((FEATURES, hidden), (hidden,), (BUCKETS, 2 * hidden), (BUCKETS,))
         self._parts = [np.zeros((threads, *shape), np.float32) for shape in shapes]
         self._errors = np.zeros(threads)
-        self._moments = [
-            (np.zeros(part[0].size, np.float32), np.zeros(part[0].size, np.float32)) for part in self._parts
-        ]
+        self.moments = [np.zeros((2, part[0].size), np.float32) for part in self._parts]
+        """Means of the gradient and of its square, for each array of the net."""
+        self.steps = 0
+        """Steps taken."""
         self._count = 0
-        self._steps = 0
 
-    def of(self, net: Net, samples: Array, order: Array, targets: Array) -> tuple[list[Array], float]:
+    def of(self, net: Net, samples: Array, order: Array, share: float) -> tuple[list[Array], float]:
         """Return the gradient over the positions that `order` names, and the sum of their squared errors.
 
-        targets: expected scores, one for each of `samples`, float32.
+        share: of the result in the target.
         """
-        squared = self.add_up(net, samples, order, targets)
+        squared = self.add_up(net, samples, order, share)
         return [part.sum(axis=0) / np.float32(len(order)) for part in self._parts], squared
 
-    def add_up(self, net: Net, samples: Array, order: Array, targets: Array) -> float:
+    def add_up(self, net: Net, samples: Array, order: Array, share: float) -> float:
         """Keep the same gradient for `follow`; returns the sum of the squared errors."""
-        _batch(*net, samples, order, targets, *self._parts, self._errors)
+        _batch(*net, samples, order, np.float32(share), *self._parts, self._errors)
         self._count = len(order)
         return float(self._errors.sum())
 
     def follow(self, net: Net, rate: float) -> None:
-        """Change the net's weights by a step of Adam."""
-        self._steps += 1
-        rate *= np.sqrt(1 - _SECOND_DECAY**self._steps) / (1 - _FIRST_DECAY**self._steps)
+        """Change the net's weights by a step of AdamW."""
+        self.steps += 1
+        shrunk = np.float32(1 - rate * _WEIGHT_DECAY)
+        rate *= np.sqrt(1 - _SECOND_DECAY**self.steps) / (1 - _FIRST_DECAY**self.steps)
         decays = np.array([1 - _FIRST_DECAY, 1 - _SECOND_DECAY], np.float32)
         numbers = np.array([1 / self._count, rate, _EPSILON], np.float32)
-        for array, part, (mean, square), most in zip(net, self._parts, self._moments, _MOST, strict=True):
+        for array, part, (mean, square), most in zip(net, self._parts, self.moments, _MOST, strict=True):
             parts = part.reshape(len(part), -1)
-            _step(array.reshape(-1), mean, square, parts, numbers[0], decays, numbers[1], numbers[2], np.float32(most))
+            scalars = numbers[0], decays, numbers[1], shrunk, numbers[2], np.float32(most)
+            _step(array.reshape(-1), mean, square, parts, *scalars)

@@ -1,20 +1,27 @@
-"""Training of a net: first on the handcrafted evaluation, at positions near games, then on scores and results.
+"""Training of a net on scores and results: passes over all positions, each in another order.
 
-Adam, with a learning rate that falls along a cosine.
+AdamW, with a learning rate that falls along a cosine. What a run has reached can be kept behind each pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import io
+import json
+import os
+import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
-from netdata.reader import Filter, Positions, read, shuffled
-from netdata.records import sample_dtype
 
 from netfit.gradients import Gradient, values
-from netfit.network import UNIT_CP, Array, Net, random_net
+from netfit.network import UNIT_CP, Array, Net
+
+COMMON_SHARE = 0.25
+"""Share of the result in the target by which nets of all shares are compared"""
+_BATCHES_A_LOOK = 16
 
 
 class Plan(NamedTuple):
@@ -22,8 +29,27 @@ class Plan(NamedTuple):
     batch: int = 16384
     rate: float = 1e-3
     last_rate: float = 1e-5
+    result_share: float = 0.1
     seed: int = 1
-    threads: int = 2
+
+
+class Errors(NamedTuple):
+    """Mean squared errors of the expected score on the held-out positions, by the target."""
+
+    common: float
+    """Target of `COMMON_SHARE` of the result, the rest of the search's score"""
+    score: float
+    result: float
+
+    def __str__(self) -> str:
+        return f"{self.common:.6f} (score {self.score:.6f}, result {self.result:.6f})"
+
+
+class Epoch(NamedTuple):
+    number: int
+    training_error: float
+    """Mean squared error during the pass, by the target that is learnt"""
+    errors: Errors
 
 
 def expected(score: Array) -> Array:
@@ -31,151 +57,108 @@ def expected(score: Array) -> Array:
     return (1 / (1 + np.exp(-np.asarray(score, np.float32) / np.float32(UNIT_CP)))).astype(np.float32)
 
 
-def targets(samples: Array, result_share: float) -> Array:
-    """Return what is to be learnt: the expected score of the search, mixed with the result."""
-    score = expected(samples["score"])
-    return score + np.float32(result_share) * (samples["result"].astype(np.float32) / 2 - score)
+def _errors(found: Array, samples: Array) -> Errors:
+    score, result = expected(samples["score"]), samples["result"].astype(np.float32) / 2
+    targets = score + np.float32(COMMON_SHARE) * (result - score), score, result
+    return Errors(*(float(np.mean((found - target) ** 2, dtype=np.float64)) for target in targets))
 
 
-def error(net: Net, samples: Array, wanted: Array, threads: int) -> float:
-    found = 1 / (1 + np.exp(-values(net, samples, threads)))
-    return float(np.mean((found - wanted) ** 2, dtype=np.float64))
+def errors(net: Net, samples: Array, threads: int) -> Errors:
+    """Return the net's errors."""
+    return _errors(1 / (1 + np.exp(-values(net, samples, threads))), samples)
 
 
-class Epoch(NamedTuple):
-    number: int
-    training_error: float
-    test_error: float
+def search_errors(samples: Array) -> Errors:
+    """Return the errors of the search's own scores, by the factor that suits them best."""
+    factors = np.geomspace(0.4, 3.0, 41)
+    scores = samples["score"].astype(np.float32)
+    return min((_errors(expected(scores * factor), samples) for factor in factors), default=Errors(0, 0, 0))
+
+
+def order_of(total: int, count: int, seed: int, epoch: int) -> Array:
+    """Return the places of `count` of `total` positions, the same ones in each pass but in another order, uint32."""
+    order = np.arange(total, dtype=np.uint32)
+    if count < total:
+        np.random.default_rng([seed, 0]).shuffle(order)
+        order = order[:count]
+    np.random.default_rng([seed, epoch]).shuffle(order)
+    return order
+
+
+def _facts(net: Net, samples: Array, count: int, plan: Plan) -> str:
+    """What a run's end depends on, but for the number of threads, which changes roundings."""
+    start = zlib.crc32(b"".join(array.tobytes() for array in net))
+    return json.dumps([*plan, count, len(samples), zlib.crc32(samples.view(np.uint8)), start])
+
+
+def _keep(path: Path, net: Net, gradient: Gradient, epochs: list[Epoch], facts: str) -> None:
+    """Replace the file of a state, as a whole."""
+    arrays: dict[str, Any] = dict(net._asdict())
+    arrays |= {f"moments_{i}": pair for i, pair in enumerate(gradient.moments)}
+    data = io.BytesIO()
+    np.savez(data, steps=gradient.steps, epochs=json.dumps(epochs), facts=facts, **arrays)
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        file.write(data.getbuffer())
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def _resume(path: Path, net: Net, gradient: Gradient, facts: str) -> list[Epoch]:
+    """Read a state into net and gradient; returns the passes done. Raises ValueError for that of another run."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+            if str(file["facts"]) != facts:
+                raise ValueError("it is of other positions or settings; choose another folder, or delete it")
+            for array, name in zip(net, Net._fields, strict=True):
+                array[:] = file[name]
+            for i, pair in enumerate(gradient.moments):
+                pair[:] = file[f"moments_{i}"]
+            gradient.steps = int(file["steps"])
+            found = json.loads(str(file["epochs"]))
+            return [Epoch(number, error, Errors(*errors)) for number, error, errors in found]
+    except (KeyError, ValueError, EOFError, TypeError, BadZipFile) as error:
+        raise ValueError(f"cannot go on with {path}: {error}") from None
 
 
 def train(
     net: Net,
     samples: Array,
-    wanted: Array,
-    test: tuple[Array, Array],
+    test: Array,
     plan: Plan,
-    on_epoch: Callable[[Epoch], None] | None = None,
-) -> Net:
-    """Return the net after training on positions with these targets; the one given stays as it is.
-
-    samples: `sample_dtype` records; wanted: expected scores; test: the same of positions that are not trained on.
-    """
-    net = Net(*(array.copy() for array in net))
-    gradient = Gradient(net.hidden, plan.threads)
-    dice = np.random.default_rng(plan.seed)
-    batches = -(-len(samples) // plan.batch)
-    steps = plan.epochs * batches
-    step = 0
-    for epoch in range(1, plan.epochs + 1):
-        order = dice.permutation(len(samples))
-        total = 0.0
-        for begin in range(0, len(samples), plan.batch):
-            total += gradient.add_up(net, samples, order[begin : begin + plan.batch], wanted)
-            step += 1
-            turn = np.cos(np.pi * step / steps)
-            gradient.follow(net, plan.last_rate + (plan.rate - plan.last_rate) * (1 + turn) / 2)
-        if on_epoch is not None:
-            on_epoch(Epoch(epoch, total / len(samples), error(net, *test, plan.threads)))
-    return net
-
-
-LATER_RATE = 0.25
-"""of the learning rate, where a first stage has gone before: more forgets what it taught"""
-_FROM_STATIC = 1.15
-"""Scores and results together over the handwritten evaluation"""
-_WANDERS = (1, 2, 3, 4)
-"""Random moves from a game's position to one of the first stage, in turn"""
-
-
-class Lessons(NamedTuple):
-    """Positions, and what is to be learnt of them."""
-
-    positions: Positions
-    first: Array
-    """Positions of the first stage; none: it is left out."""
-    result_share: float
-
-    @property
-    def test(self) -> tuple[Array, Array]:
-        """Return the held-out positions and their targets."""
-        return self.positions.test, targets(self.positions.test, self.result_share)
-
-
-def read_lessons(paths: Sequence[Path], result_share: float, first: int = 0, most: int = 0, seed: int = 1) -> Lessons:
-    """Read games. first: how many positions of the first stage are made; most: as in `read`.
-
-    Raises OSError, ValueError and Torn.
-    """
-    positions = read(paths, Filter(static=True), most)
-    stages = [np.zeros(0, sample_dtype)]
-    made = 0
-    turn = 0
-    while made < first:
-        # games for testing stay out of this stage, too
-        found = read(paths, Filter(static=True, wander=_WANDERS[turn % 4]), most, seed=seed + turn).training
-        if not len(found):
-            break
-        stages.append(found)
-        made += len(found)
-        turn += 1
-    return Lessons(positions, np.concatenate(stages)[:first], result_share)
-
-
-class Yardsticks(NamedTuple):
-    """Mean squared errors on the held-out positions, each score by the factor that suits it best."""
-
-    search: float
-    evaluation: float
-    material: float
-
-
-def _least(scores: Array, wanted: Array) -> float:
-    """The error of scores, scaled by the best of many factors."""
-    factors = np.geomspace(0.4, 3.0, 41)
-    return min(float(np.mean((expected(scores * factor) - wanted) ** 2, dtype=np.float64)) for factor in factors)
-
-
-def yardsticks(lessons: Lessons) -> Yardsticks:
-    """Return the errors of what is there without a net."""
-    samples, wanted = lessons.test
-    columns = [samples[name].astype(np.float32) for name in ("score", "static", "material")]
-    return Yardsticks(*(_least(column, wanted) for column in columns))
-
-
-def begin(
-    lessons: Lessons, hidden: int, plan: Plan, epochs: int, on_epoch: Callable[[Epoch], None] | None = None
-) -> Net:
-    """Return a net behind the first stage; without one, a random net."""
-    net = random_net(hidden, plan.seed)
-    if not len(lessons.first):
-        return net
-    samples = lessons.positions.test
-    judged = samples, expected(samples["static"])
-    return train(net, lessons.first, expected(lessons.first["static"]), judged, plan._replace(epochs=epochs), on_epoch)
-
-
-def go_on(
-    net: Net,
-    lessons: Lessons,
-    plan: Plan,
+    threads: int,
     count: int | None = None,
-    on_epoch: Callable[[Epoch], None] | None = None,
-    later: float = LATER_RATE,
-    is_rehearsed: bool = False,
-) -> tuple[Net, float]:
-    """Train a net of `begin` on scores and results; returns it, and its error on the held-out positions.
+    state: Path | None = None,
+    on_epoch: Callable[[Epoch], None] = lambda epoch: None,
+    on_look: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[Net, list[Epoch]]:
+    """Return the net after training, and its passes; the net given stays as it is.
 
-    count: of the positions with scores, the first so many of a random order; later: of the learning rate, where a first
-    stage has gone before; is_rehearsed: mixes the positions of the first stage in, so that it is not forgotten.
+    samples, test: `sample_dtype` records to train on and held out; count: so many of `samples` (None: all); state: a
+    file that is written behind each pass, and from which a killed run goes on to the very same weights; on_look: called
+    with the presentations done and in all. Raises OSError, and ValueError for the state of another run.
     """
-    if len(lessons.first):
-        plan = plan._replace(rate=later * plan.rate)
-    samples, wanted = lessons.test
-    chosen = shuffled(lessons.positions.training, plan.seed)[:count]
-    aims = targets(chosen, lessons.result_share)
-    if is_rehearsed:
-        first = lessons.first
-        chosen = np.concatenate([chosen, first])
-        aims = np.concatenate([aims, expected(_FROM_STATIC * first["static"].astype(np.float32))])
-    net = train(net, chosen, aims, (samples, wanted), plan, on_epoch)
-    return net, error(net, samples, wanted, plan.threads)
+    count = len(samples) if count is None else count
+    facts = _facts(net, samples, count, plan) if state is not None else ""
+    net = Net(*(array.copy() for array in net))
+    gradient = Gradient(net.hidden, threads)
+    epochs = _resume(state, net, gradient, facts) if state is not None and state.exists() else []
+    for epoch in epochs:
+        on_epoch(epoch)
+    steps = plan.epochs * -(-count // plan.batch)
+    for number in range(len(epochs) + 1, plan.epochs + 1):
+        order = order_of(len(samples), count, plan.seed, number)
+        squared = 0.0
+        for begin in range(0, count, plan.batch):
+            squared += gradient.add_up(net, samples, order[begin : begin + plan.batch], plan.result_share)
+            turn = np.cos(np.pi * (gradient.steps + 1) / steps)
+            gradient.follow(net, plan.last_rate + (plan.rate - plan.last_rate) * (1 + turn) / 2)
+            if gradient.steps % _BATCHES_A_LOOK == 0:
+                on_look((number - 1) * count + begin, plan.epochs * count)
+        on_look(number * count, plan.epochs * count)
+        epochs.append(Epoch(number, squared / count, errors(net, test, threads)))
+        if state is not None:
+            _keep(state, net, gradient, epochs, facts)
+        on_epoch(epochs[-1])
+    return net, epochs

@@ -12,10 +12,19 @@ import hashlib
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
-from psearch_core.chess.evaluation.network_file import HEAD, MAGIC, VERSION, WEIGHTS, NetworkError, decoded
+from psearch_core.chess.evaluation.network_file import (
+    HEAD,
+    MAGIC,
+    VERSION,
+    WEIGHTS,
+    NetworkError,
+    decoded,
+    read_network,
+)
 from psearch_core.records import NETWORK_BUCKETS, NETWORK_FEATURES, NETWORK_HIDDEN, OUT_ONE, ROW_ONE, network_dtype
 
 FEATURES = 768
@@ -49,11 +58,13 @@ class Net(NamedTuple):
 
 
 def load(path: Path) -> Net:
-    """Read a net. Raises OSError, and ValueError when the file is none."""
+    """Read a net, or a network of the search (.net). Raises OSError, and ValueError when the file is none."""
+    if path.suffix == ".net":
+        return dequantised(read_network(path).record)
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             net = Net(*(np.ascontiguousarray(file[name], np.float32) for name in Net._fields))
-    except (KeyError, ValueError, EOFError) as error:
+    except (KeyError, ValueError, EOFError, BadZipFile) as error:
         raise ValueError(f"{path} is no net: {error}") from None
     hidden = net.hidden
     if [array.shape for array in net] != [(FEATURES, hidden), (hidden,), (BUCKETS, 2 * hidden), (BUCKETS,)]:
@@ -136,6 +147,15 @@ def quantised(rows: np.ndarray, bias: np.ndarray, out: np.ndarray, out_bias: np.
     record["out_bias"] = np.rint(out_bias * (ROW_ONE * ROW_ONE * OUT_ONE))
     record["unit"] = unit
     return record
+
+
+def dequantised(record: np.ndarray) -> Net:
+    """Return a record's weights in floating point, the inverse of `quantised` but for what rounding took."""
+    scales = ROW_ONE, ROW_ONE, OUT_ONE, ROW_ONE * ROW_ONE * OUT_ONE
+    rows, bias, out, out_bias = (
+        (record[0][name] / scale).astype(np.float32) for name, scale in zip(Net._fields, scales, strict=True)
+    )
+    return Net(rows, bias, out.reshape(BUCKETS, -1), out_bias)
 
 
 def write_network(net: Net, path: Path, notes: dict[str, str]) -> None:
