@@ -91,9 +91,9 @@ def play_pair(players: Sequence[Player], opening: Opening) -> int:
     return sum(play(players, opening, white).half_points for white in (0, 1))
 
 
-def add_arguments(parser: argparse.ArgumentParser, games: int, book_is_needed: bool = True) -> None:
-    """Add what decides how much is played; games: unless it is said."""
-    parser.add_argument("--nodes", type=whole_number(100, 10**9), default=5000, metavar="N", help="a move (5000)")
+def add_arguments(parser: argparse.ArgumentParser, games: int, book_is_needed: bool = True, nodes: int = 5000) -> None:
+    """Add what decides how much is played. games, nodes: how many, unless it is said."""
+    parser.add_argument("--nodes", type=whole_number(100, 10**9), default=nodes, metavar="N", help=f"a move ({nodes})")
     parser.add_argument("--games", type=whole_number(2, 10**7), default=games, metavar="N", help=f"at most ({games})")
     parser.add_argument("--jobs", type=whole_number(1, 256), default=2, metavar="N", help="processes (2)")
     parser.add_argument(
