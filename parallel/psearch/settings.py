@@ -32,7 +32,7 @@ from psearch.defaults import (
     POLICY_NAMES,
     PROVING_WORKERS,
 )
-from psearch.text.values import number, quoted, shown, text_of, whole, whole_number
+from psearch.text.values import number, quoted, shown, text_of, whole, whole_number, without_short_forms
 from psearch_core import DEFAULT_PRUNING, PRUNING_MODES
 
 if TYPE_CHECKING:
@@ -200,11 +200,12 @@ class Option:
         parser.add_argument(flag, **(keywords | changes))
 
     def of_argument(self, text: str) -> Value:
-        """Convert an argument of the command line. Raises argparse.ArgumentTypeError; argparse adds the name."""
+        """Convert an argument of the command line, where `1M` is a number, too. Raises argparse.ArgumentTypeError;
+        argparse adds the name."""
         from argparse import ArgumentTypeError
 
         try:
-            return self._read(text)
+            return self._read(without_short_forms(text) if self.kind == "spin" else text)
         except LookupError:
             raise ArgumentTypeError(f"must be {self.wanted}, not {quoted(text, 40)}") from None
 

@@ -41,8 +41,8 @@ def test_several_lines_of_play() -> None:
     result = Result(infos[0].pv[0], infos[0], lines=infos)
     assert "line 2     +0.25  d4 d5\n" in final_report(board, result)
     assert json_object(board, result, 1)["lines"] == [
-        {"score": {"cp": 30}, "depth": 5, "pv": ["e2e4"]},
-        {"score": {"cp": 25}, "depth": 5, "pv": ["d2d4", "d7d5"]},
+        {"score": {"cp": 30}, "wdl": [281, 581, 138], "depth": 5, "pv": ["e2e4"]},
+        {"score": {"cp": 25}, "wdl": [266, 587, 147], "depth": 5, "pv": ["d2d4", "d7d5"]},
     ]
     assert "lines" not in json_object(board, Result(infos[0].pv[0], infos[0], lines=infos[:1]), 1)
 
@@ -70,6 +70,19 @@ def test_a_bound_is_told_as_one() -> None:
         assert info.as_dict()[f"{bound}bound"] is True  # type: ignore[literal-required]  # not declared
         assert f"score cp 98 {bound}bound" in info_line(info)
     assert score_object(chess.engine.Mate(-3), "upper") == {"mate": -3, "bound": "upper"}
+
+
+def test_a_final_bound_is_followed_by_the_last_exact_score_and_the_chances() -> None:
+    board = chess.Board()
+    exact = Info(9, 12, cp(31), "exact", 900, 1.0, moves("e2e4"))
+    result = Result(exact.pv[0], replace(exact, depth=10, score=cp(52), bound="lower"))
+    report = final_report(board, result, exact, shows_wdl=True)
+    assert (
+        "score      >=+0.52 for White; last exact +0.31 at depth 9\nwdl        win 35%, draw 54%, loss 10%\n" in report
+    )
+    assert json_object(board, result, 1, exact)["exact"] == {"cp": 31}
+    assert "exact" not in json_object(board, Result(exact.pv[0], exact), 1, exact)
+    assert "last exact" not in final_report(board, Result(exact.pv[0], exact), exact)
 
 
 def test_what_is_won_without_a_known_mate_is_told_in_a_word() -> None:

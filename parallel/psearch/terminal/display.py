@@ -9,10 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 import chess
 
 from psearch.results import Info
-from psearch.terminal.streams import can_redraw, folded
+from psearch.terminal.streams import INDENT, can_redraw, folded
 from psearch.text.report import iteration_line
-
-_INDENT = 4
 
 
 def search_display(
@@ -36,6 +34,6 @@ def line_display(board: chess.Board) -> Callable[[Info], None]:
         news = (info.depth, info.bound, info.score, tuple(info.pv))
         if info.depth > 0 and news != shown.get(info.multipv):
             shown[info.multipv] = news
-            print(folded(iteration_line(board, info), sys.stdout, _INDENT), flush=True)
+            print(folded(iteration_line(board, info), sys.stdout, INDENT), flush=True)
 
     return show

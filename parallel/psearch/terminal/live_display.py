@@ -22,8 +22,8 @@ from rich.table import Table
 from rich.text import Text
 
 from psearch.results import Info, WorkerStats
-from psearch.terminal.streams import can_redraw, is_terminal, printable, text_table
-from psearch.text.report import san_line, score_text
+from psearch.terminal.streams import INDENT, can_redraw, folded, is_terminal, printable, text_table
+from psearch.text.report import iteration_line, san_line, score_text
 
 _LIGHT, _DARK = "on #d8c3a5", "on #a17a5b"
 _PIECE_COLOURS = {chess.WHITE: "bold #ffffff", chess.BLACK: "bold #000000"}
@@ -110,7 +110,8 @@ def _cut(text: str, width: int, style: str = "") -> Text:
 
 @contextmanager
 def table_display(board: chess.Board, movetime_ms: float | None = None) -> Iterator[Callable[[Info], None]]:
-    """Show a search in a table on stdout, redrawn in place and removed at the end; see `search_display`."""
+    """Show a search in a table on stdout, redrawn in place. At the end the finished iterations take its place; see
+    `search_display`."""
     lines: dict[int, Info] = {}
     finished: dict[int, Info] = {}
     """Last report of the best line at each depth."""
@@ -126,6 +127,11 @@ def table_display(board: chess.Board, movetime_ms: float | None = None) -> Itera
 
     with ShrinkableLive(console=Console(file=sys.stdout)) as live:
         yield show
+    shown: Info | None = None
+    for _, info in sorted(finished.items()):
+        if shown is None or (info.score, info.pv) != (shown.score, shown.pv):
+            print(folded(iteration_line(board, info), sys.stdout, INDENT), flush=True)
+        shown = info
 
 
 def search_view(

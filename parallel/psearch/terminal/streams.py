@@ -13,6 +13,8 @@ from psearch.text.values import escaped
 
 _WIDEST = 1000
 """Width of a table in columns: so large that it is never folded, since it may go to a file."""
+INDENT = 4
+"""Blanks at the start of the continued rows of an iteration's line."""
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -35,8 +35,26 @@ def terminal_kind(board: chess.Board) -> str:
 def terminal_line(board: chess.Board) -> str:
     """Return the one-line answer for a board without legal moves."""
     if terminal_kind(board) == "checkmate":
-        return f"checkmate: {chess.COLOR_NAMES[board.turn].capitalize()} is mated"
+        return f"checkmate: {side_to_move(board)} is mated"
     return "stalemate: draw"
+
+
+def side_to_move(board: chess.Board) -> str:
+    """Return `White` or `Black`."""
+    return chess.COLOR_NAMES[board.turn].capitalize()
+
+
+def chances(score: chess.engine.PovScore, board: chess.Board) -> list[int]:
+    """Return win, draw and loss per mille for the side to move."""
+    from psearch.text.wdl import pov_wdl  # slow to import, because of asyncio
+
+    return list(pov_wdl(score, board).pov(board.turn))
+
+
+def wdl_text(score: chess.engine.PovScore, board: chess.Board) -> str:
+    """Return the chances of the side to move as text: `win 43%, draw 50%, loss 7%`."""
+    words = zip(("win", "draw", "loss"), chances(score, board), strict=True)
+    return ", ".join(f"{word} {round(chance / 10)}%" for word, chance in words)
 
 
 def score_text(score: chess.engine.PovScore, board: chess.Board, bound: str = "exact") -> str:
@@ -77,14 +95,18 @@ def iteration_line(board: chess.Board, info: Info) -> str:
     ).rstrip()
 
 
-def final_report(board: chess.Board, result: Result) -> str:
-    """Return the result of a search for people: the best move, the figures, and how the work was shared."""
+def final_report(board: chess.Board, result: Result, exact: Info | None = None, shows_wdl: bool = False) -> str:
+    """Return the result of a search for people: the best move, the figures, and how the work was shared. exact: last
+    exact report of the best line, for a score that is a bound; shows_wdl: with the chances to win, draw and lose."""
     info = result.info
+    score = f"{score_text(info.score, board, info.bound)} for {side_to_move(board)}"
+    if exact is not None and info.bound != "exact":
+        score += f"; last exact {score_text(exact.score, board)} at depth {exact.depth}"
     best = f"{board.san(result.bestmove)} ({board.uci(result.bestmove)})" if result.bestmove else "none"
-    side = chess.COLOR_NAMES[board.turn].capitalize()
     return labelled(
         ("best move", best + (", interrupted" if result.interrupted else "")),
-        ("score", f"{score_text(info.score, board, info.bound)} for {side}"),
+        ("score", score),
+        *([("wdl", wdl_text(info.score, board))] if shows_wdl else []),
         ("pv", san_line(board, info.pv)),
         *(
             (f"line {line.multipv}", f"{score_text(line.score, board, line.bound)}  {san_line(board, line.pv)}")
@@ -113,13 +135,16 @@ def idle_share(workers: list[WorkerStats]) -> float:
     return sum(worker.idle_share for worker in workers) / len(workers) if workers else 0.0
 
 
-def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, Any]:
-    """Return the object that `--json` prints. It has `lines` only for several best moves, and `terminal` only when the
-    game is over on the board."""
+def json_object(board: chess.Board, result: Result, threads: int, exact: Info | None = None) -> dict[str, Any]:
+    """Return the object that `--json` prints. It has `lines` only for several best moves, `exact` (the last exact
+    score) only for a bound, and `terminal` only when the game is over on the board."""
     info = result.info
+    last = {} if exact is None or info.bound == "exact" else {"exact": score_object(exact.score.relative, "exact")}
     report: dict[str, Any] = {
         "bestmove": board.uci(result.bestmove) if result.bestmove else None,
         "score": score_object(info.score.pov(board.turn), info.bound),
+        **last,
+        "wdl": chances(info.score, board),
         "pv": uci_line(info.pv),
         "depth": info.depth,
         "seldepth": info.seldepth,
@@ -129,6 +154,7 @@ def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, A
         report["lines"] = [
             {
                 "score": score_object(line.score.pov(board.turn), line.bound),
+                "wdl": chances(line.score, board),
                 "depth": line.depth,
                 "pv": uci_line(line.pv),
             }

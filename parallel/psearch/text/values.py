@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numbers
 import re
+from decimal import Decimal
 from typing import TypeGuard
 
 _WHOLE = re.compile("[+-]?[0-9]{1,30}")
 """Pattern of a whole number, without the underscores and digits of other scripts that `int` accepts."""
+_SHORT = re.compile("([0-9]{1,12}(?:[.][0-9]{1,12})?)(?:e([0-9]{1,2})|([kmg]))", re.IGNORECASE)
+_GROUPED = re.compile("[0-9]{1,3}(?:([_,])[0-9]{3})(?:\\1[0-9]{3}){0,8}")
 _LONGEST_SHOWN = 40
 """Most characters of an invalid value in a message."""
 
@@ -51,6 +54,20 @@ def whole_number(text: str) -> int | None:
     (-30, None, None, None)
     """
     return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def without_short_forms(text: str) -> str:
+    """Spell out a number that people write in a short form; return any other text unchanged.
+
+    >>> without_short_forms("1.5M"), without_short_forms("1e6"), without_short_forms("100_000")
+    ('1500000', '1000000', '100000')
+    """
+    if _GROUPED.fullmatch(text):
+        return re.sub("[_,]", "", text)
+    if not (match := _SHORT.fullmatch(text)):
+        return text
+    value = Decimal(match[1]).scaleb(int(match[2] or {"k": 3, "m": 6, "g": 9}[match[3].lower()]))
+    return str(int(value)) if value == int(value) else text
 
 
 def is_real(value: object) -> TypeGuard[float]:

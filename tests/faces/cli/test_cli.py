@@ -344,6 +344,7 @@ def test_json(run: Run, engine: StandInEngine) -> None:
     assert json.loads(run("--json", "--threads", "2", "8/8/8/4k3/8/8/8/4K2R w - - 0 1")[1]) == {
         "bestmove": "h1h8",
         "score": {"cp": 50},
+        "wdl": [54, 935, 11],
         "pv": ["h1h8"],
         "depth": 2,
         "seldepth": 5,

@@ -49,7 +49,7 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
         (["--movtime=5", "startpos"], "no option --movtime: did you mean --movetime?"),
         (["-depth", "5", "startpos"], "no option -depth: did you mean --depth?"),
         (["--mul", "5", "startpos"], "no option --mul: did you mean --multipv?"),
-        (["--mo", "5", "startpos"], "no option --mo: did you mean --movetime or --moves?"),
+        (["--mo", "5", "startpos"], "no option --mo: did you mean --movetime or --movestogo or --moves?"),
         (["--cores", "2", "startpos"], "no option --cores: did you mean --threads?"),
         (["--fen", START], "no option --fen: give the position without an option"),
         (["--epd", "x.epd"], "no option --epd, which belongs to psearch perft"),
@@ -59,8 +59,9 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
         ),
         (["speedup", "--second", "2"], "no option --second of psearch speedup: did you mean --seconds?"),
         (["--hlep"], "no option --hlep: did you mean --help?"),
-        (["analyse", "--infinite", "x.pgn"], "no option --infinite of psearch analyse: it belongs to UCI's go"),
-        (["--mate", "3", "startpos"], "no option --mate: it belongs to UCI's go"),
+        (["analyse", "--infinite", "x.pgn"], "no option --infinite of psearch analyse, which belongs to psearch FEN"),
+        (["--binc", "1s", "startpos"], "White is to move: give --wtime"),
+        (["--nodes", "1.5", "startpos"], "argument --nodes: must be a whole number from 1 to"),
         (["--depth", "–", "startpos"], "not '–'"),  # noqa: RUF001
         (["--depth", "a\\b", "startpos"], "not 'a\\b'"),
         (["startpos", "moves", "e2e4"], "did you mean `psearch --moves e2e4`?"),
@@ -158,12 +159,12 @@ def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
     assert said.startswith(f"psearch: cannot read {missing}: No such file") and said.count("\n") == 1
 
 
-@pytest.mark.parametrize(("text", "number"), [("1", 1), ("+7", 7), ("-3", -3), ("007", 7)])
+@pytest.mark.parametrize(("text", "number"), [("1", 1), ("+7", 7), ("-3", -3), ("007", 7), ("1e1", 10)])
 def test_whole_numbers(text: str, number: int) -> None:
     assert whole_number(-5, 10)(text) == number
 
 
-@pytest.mark.parametrize("text", ["", "1_0", "٣", "1.0", "11", "-6", " 1", "1e1", "9" * 31])
+@pytest.mark.parametrize("text", ["", "1_0", "٣", "1.0", "11", "-6", " 1", "2e1", "1e-1", "9" * 31])
 def test_what_is_no_whole_number(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match="must be a whole number from -5 to 10, not "):
         whole_number(-5, 10)(text)
@@ -292,7 +293,7 @@ printf '%s\n' "${COMPREPLY[@]}"
         (["ana"], {"analyse"}),
         (["--multi"], {"--multipv"}),
         (["--policy", "k"], {"knuth", "kannan"}),
-        (["startpos", "--mov"], {"--movetime", "--moves"}),
+        (["startpos", "--mov"], {"--movetime", "--moves", "--movestogo"}),
         (["analyse", "--js"], {"--json"}),
         (["completion", ""], set(SHELLS)),
         (["simulate", "--vali"], {"--validate"}),

@@ -1,6 +1,6 @@
 """Declares the arguments that several commands share, and converts their values.
 
-Numbers have converters of their own because int() and float() accept `1_000`, digits of any script, `nan` and `1e9`.
+Numbers have converters of their own because int() and float() accept digits of any script and `nan`.
 """
 
 from __future__ import annotations
@@ -143,12 +143,12 @@ def add_limits(parser: argparse.ArgumentParser, scope: str = "") -> None:
     NODES.add_to(parser, f"{NODES.words}{after}")
 
 
-def limits_of(options: argparse.Namespace, default_movetime_ms: int) -> Limits:
-    """Return the given limits, or the default time if there are none."""
+def limits_of(options: argparse.Namespace, default_movetime_ms: float | None) -> Limits:
+    """Return the given limits, or the default time if there are none; None: no time."""
     from psearch.results import Limits
 
     movetime_ms = None if options.movetime is None else options.movetime.milliseconds
-    limits = Limits(options.depth, movetime_ms, options.nodes)
+    limits = Limits(options.depth, movetime_ms, options.nodes, getattr(options, "mate", None))
     return limits if limits != Limits() else Limits(movetime_ms=default_movetime_ms)
 
 

@@ -50,8 +50,6 @@ _OTHER_OPTIONS = {
     "plies": "--depth",
 }
 """Names that other programs use, mapped to our options. Used only where we have no option of that name."""
-_OF_UCI = ("binc", "btime", "infinite", "mate", "movestogo", "ponder", "winc", "wtime")
-"""Words of UCI's `go` that the command line does not have."""
 _ALIKE = 0.7
 """Similarity (difflib's ratio) from which a name is suggested in place of the one given."""
 _LEAST_PREFIX = 3
@@ -183,8 +181,6 @@ def unknown(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
         return f"{problem}: did you mean {' or '.join(meant)}?"
     if option in ("--fen", "--position"):
         return f"{problem}: give the position without an option, as in psearch startpos"
-    if stem in _OF_UCI:
-        return f"{problem}: it belongs to UCI's go (psearch uci); here use --movetime, --depth or --nodes"
     owners = [name for name in (SEARCH, *COMMANDS) if option in _options(parser_of(name))]
     if owners:
         commands = ("psearch FEN" if name == SEARCH else f"psearch {name}" for name in owners[:_MOST_SHOWN])

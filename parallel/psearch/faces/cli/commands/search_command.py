@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,11 @@ from psearch.faces.cli.arguments import (
     add_hash,
     add_json,
     add_limits,
+    add_number,
     add_settings,
     add_threads,
     check_hash,
+    duration,
     limits_of,
     open_tables,
     search_options,
@@ -24,7 +27,7 @@ from psearch.faces.cli.command_list import COMMANDS, check_moves
 from psearch.faces.cli.kernels import add_trace, check_trace, prepare_kernels, traced
 from psearch.faces.cli.output import complain, print_answer, print_json, refuse
 from psearch.faces.cli.signals import Signals
-from psearch.settings import MULTIPV, SYZYGY
+from psearch.settings import MATE, MOVETIME, MULTIPV, NODES, SYZYGY
 from psearch.version import __version__
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
     from psearch.options import SearchOptions
     from psearch.processes.supervisor import Supervisor
+    from psearch.processes.time_manager import TimeManager
     from psearch.results import Info, Result
     from psearch.text.chess_files import RootProbe
 
@@ -43,6 +47,13 @@ _VERDICTS = {
     -2: "lost",
 }
 _MOST_TABLE_MOVES = 8
+_CLOCK = {
+    "wtime": "White's time on the clock in milliseconds, or a time like 5m: take a suitable part of it",
+    "btime": "Black's time on the clock",
+    "winc": "White's increment for each move",
+    "binc": "Black's increment for each move",
+}
+"""Arguments of a clock, named as in UCI's `go`."""
 
 DESCRIPTION = f"""\
 Search a chess position with several worker processes and print the best move.
@@ -55,7 +66,7 @@ means being mated in 3, and `won` means a mate whose length is unknown ("cp": 20
 JSON). >= or <= marks a bound ("bound": "lower" or "upper" in JSON).
 
 Without a limit the search takes {DEFAULT_MOVETIME_MS // 1000} seconds. Ctrl-C stops it and prints the best line
-found so far."""
+found so far. Numbers may be written as 1M, 1e6 or 1,000,000."""
 
 _COMMAND_LINES = "\n".join(f"  psearch {name:<14}{summary}" for name, summary in COMMANDS.items())
 
@@ -92,6 +103,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add every argument except the position."""
     add_threads(parser)
     add_limits(parser)
+    MATE.add_to(parser, "stop when a mate in at most N moves has been found")
+    parser.add_argument("--infinite", action="store_true", help="search until Ctrl-C or another limit")
+    time = duration(0, MOVETIME.high)
+    for flag, words in _CLOCK.items():
+        parser.add_argument(f"--{flag}", type=time, metavar="TIME", help=words)
+    add_number(parser, "--movestogo", 1, NODES.high, "moves until the clock is reset (default: the whole game)")
     add_hash(parser)
     add_settings(parser)
     parser.add_argument(
@@ -106,6 +123,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--board", action="store_true", help="draw the position first, with White at the bottom")
     parser.add_argument("--on", help=argparse.SUPPRESS)  # belongs to `psearch analyse`, which runs if FEN is a file
     add_json(parser)
+    parser.add_argument("--wdl", action="store_true", help="also print the chances to win, draw and lose")
     parser.add_argument(
         "--stats",
         action="store_true",
@@ -179,14 +197,24 @@ def _search(
     tables, if any. Raises PsearchError for options that cannot be used, and WorkerDied."""
     check_hash(options.hash)
     how = search_options(options)
+    clock = _clock_of(board, options, only)
     if found is not None:
         only = found.best if only is None else [move for move in only if move in found.best] or only
-    limits = limits_of(options, DEFAULT_MOVETIME_MS)
+    limits = limits_of(options, None if options.infinite or clock is not None else DEFAULT_MOVETIME_MS)
     display: AbstractContextManager[Callable[[Info], None] | None] = nullcontext()
     if not options.json:
         from psearch.terminal.display import search_display
 
         display = search_display(board, limits.movetime_ms)
+    exact: list[Info] = []
+
+    def take(info: Info) -> None:
+        """Keep the last exact report of the best line, and show every report."""
+        if info.multipv == 1 and not info.is_live and info.bound == "exact" and info.pv:
+            exact[:] = [info]
+        if show is not None:
+            show(info if found is None else found.scored(info))
+
     from psearch.scheduler.scheduler_entries import SEARCH
 
     prepare_kernels(how.kernels.group(SEARCH))
@@ -199,24 +227,52 @@ def _search(
     with Searcher(Notices(complain)).start(size) as searcher:
         engine = searcher.supervisor
         signals.searching = True
+        signals.control.clock = clock
         facts = {name: getattr(options, name) for name in ("policy", "pruning", "driver")}
         with traced(engine, options.trace, {**facts, "position": board.fen()}):
             with display as show:
-                on_info = show if found is None or show is None else lambda info: show(found.scored(info))
                 request = SearchRequest(
                     board,
                     limits,
                     how,
                     only,
                     options.multipv,
-                    on_info=on_info,
+                    on_info=take,
+                    live_interval_s=0.1 if show is not None else math.inf,
                     control=signals.control,
                     on_note=complain,
                 )
                 result = engine.search(request)
             if found is not None:
                 result = found.scored_result(result)
-            _print_answer(board, options, how, result, engine, found)
+            _print_answer(board, options, how, result, engine, found, exact)
+
+
+def _clock_of(board: chess.Board, options: argparse.Namespace, only: Sequence[chess.Move] | None) -> TimeManager | None:
+    """Return the time manager for the clock of the side to move, if the user gave one. Raises PsearchError for a clock
+    of the other side alone."""
+    import chess.engine
+
+    from psearch.api.question import time_manager
+    from psearch.results import PsearchError
+    from psearch.text.report import side_to_move
+
+    given = {name: getattr(options, name) for name in _CLOCK}
+    seconds = {name: None if value is None else value.milliseconds / 1000 for name, value in given.items()}
+    own = "wtime" if board.turn else "btime"
+    if seconds[own] is None:
+        if options.movestogo or any(value is not None for value in given.values()):
+            raise PsearchError(f"{side_to_move(board)} is to move: give --{own}")
+        return None
+    limit = chess.engine.Limit(
+        time=None if options.movetime is None else options.movetime.milliseconds / 1000,
+        white_clock=seconds["wtime"],
+        black_clock=seconds["btime"],
+        white_inc=seconds["winc"],
+        black_inc=seconds["binc"],
+        remaining_moves=options.movestogo,
+    )
+    return time_manager(board, limit, len(only) if only else board.legal_moves.count())
 
 
 def _print_answer(
@@ -226,17 +282,18 @@ def _print_answer(
     result: Result,
     engine: Supervisor,
     found: RootProbe | None,
+    exact: Sequence[Info],
 ) -> None:
     from psearch.terminal.streams import folded
     from psearch.text.report import LABEL_WIDTH, final_report, json_object
 
     if options.json:
-        report: dict[str, Any] = json_object(board, result, options.threads)
+        report: dict[str, Any] = json_object(board, result, options.threads, *exact)
         if found is not None:
             best = [board.uci(move) for move in found.best]
             report["syzygy"] = {"wdl": found.wdl, "dtz": found.dtz, "best": best, "hits": found.hits}
     else:
-        answer = final_report(board, result)
+        answer = final_report(board, result, *exact, shows_wdl=options.wdl)
         if found is not None:
             names = [board.san(move) for move in found.best]
             moves = " ".join(names[:_MOST_TABLE_MOVES]) + " ..." * (len(names) > _MOST_TABLE_MOVES)
