@@ -33,7 +33,7 @@ from netdata.playing import (
 from netdata.reader import Filter, Reader, board_codes, read, shuffled
 from netdata.records import ADJUDICATED, decoder_dtype, game_dtype, sample_dtype
 from netfit.gradients import Gradient, values
-from netfit.lessons import COMMON_SHARE, Epoch, Plan, errors, order_of
+from netfit.lessons import COMMON_SHARE, Epoch, Errors, Plan, errors, expected, order_of, search_errors
 from netfit.lessons import train as fit
 from netfit.network import UNIT, Net, bucket, dequantised, features, load, random_net, value, write_network
 from paths import REPOSITORY
@@ -372,6 +372,37 @@ def test_the_gradient_is_that_of_the_error(samples: np.ndarray) -> None:
         assert np.allclose(one, two, atol=1e-6)
 
 
+def test_the_gradient_is_that_of_the_twin(samples: np.ndarray) -> None:
+    """One position after the other, by definition, in double precision; more of them than are taken at once."""
+    net = random_net(8, 3)
+    dice = np.random.default_rng(2)
+    order = dice.permutation(len(samples))[:700]
+    wanted = [np.zeros(array.shape) for array in net]
+    rows, bias, out, out_bias = wanted
+    squared = 0.0
+    for i in order:
+        sides = features(samples[i])
+        sums = np.concatenate([net.bias + net.rows[side].astype(float).sum(axis=0) for side in sides])
+        units = np.clip(sums, 0, 1)
+        chosen = bucket(len(sides[0]))
+        found = 1 / (1 + np.exp(-(net.out[chosen] @ units**2 + net.out_bias[chosen])))
+        score = float(expected(samples[i]["score"]))
+        off = found - (score + 0.3 * (samples[i]["result"] / 2 - score))
+        squared += off * off
+        slope = off * found * (1 - found)
+        out[chosen] += slope * units**2
+        out_bias[chosen] += slope
+        back = slope * net.out[chosen] * 2 * units * (sums < 1)
+        for side, part in zip(sides, np.split(back, 2), strict=True):
+            bias += part
+            np.add.at(rows, side, part)
+    for threads in (1, 3):
+        fast, error = Gradient(8, threads).of(net, samples, order, 0.3)
+        assert error == pytest.approx(squared, rel=1e-5)
+        for one, two in zip(fast, wanted, strict=True):
+            assert np.allclose(one, two / len(order), rtol=1e-4, atol=1e-7)
+
+
 def same_net(one: Net, two: Net) -> bool:
     return all(np.array_equal(mine, other) for mine, other in zip(one, two, strict=True))
 
@@ -451,6 +482,16 @@ def test_training_that_is_killed_goes_on_to_the_same_weights(games: Path, tmp_pa
     assert passes[0] == passes[1] and len(passes[0]) == 100
     nets = [load(next(folder.glob("16-*[0-9].npz"))) for folder in (state, tmp_path / "whole")]
     assert same_net(*nets)
+
+
+def test_expected_scores_and_errors() -> None:
+    assert expected(np.array([0, 400, -400])) == pytest.approx([0.5, 0.731059, 0.268941], abs=1e-6)
+    sample = np.zeros(1, sample_dtype)
+    sample["score"], sample["result"], sample["occupied"] = 400, 2, 1
+    even = Net(*(np.zeros_like(array) for array in random_net(4, 1)))
+    wanted = Errors((0.75 * 0.731059 + 0.25 - 0.5) ** 2, 0.231059**2, 0.25)
+    assert errors(even, sample, 1) == pytest.approx(wanted, abs=1e-6)
+    assert search_errors(sample).common < 1e-4, "a factor of its own makes a score fit"
 
 
 def test_a_net_survives_its_file(tmp_path: Path) -> None:

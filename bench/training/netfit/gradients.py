@@ -10,6 +10,8 @@ from netfit.network import BUCKETS, FEATURES, UNIT_CP, Array, Net
 
 _FIRST_DECAY, _SECOND_DECAY, _EPSILON = 0.9, 0.999, 1e-8
 _WEIGHT_DECAY = 0.01
+_CHUNK = 256
+"""Positions whose gradient is added up at once: what they hand back fits into the second-level cache"""
 _MOST_WEIGHT = 1.98
 """of a row or an output: what an int16 of 1/64 or 1/255 can hold beside others"""
 _MOST = (_MOST_WEIGHT, 100.0, _MOST_WEIGHT, 100.0)
@@ -25,7 +27,7 @@ def _inputs(sample, mine, others):
     mirror_mine = 0
     mirror_others = 0
     bits = occupied
-    square = 0
+    square = np.int64(0)
     while bits != np.uint64(0):
         if bits & np.uint64(1):
             nibble = (pieces[count >> 1] >> np.uint8(4 * (count & 1))) & np.uint8(15)
@@ -38,8 +40,8 @@ def _inputs(sample, mine, others):
         bits >>= np.uint64(1)
         square += 1
     for i in range(count):
-        nibble = mine[i] >> 6
-        at = mine[i] & 63
+        nibble = np.int64(mine[i]) >> 6
+        at = np.int64(mine[i]) & 63
         kind = nibble & 7
         his = nibble >> 3
         mine[i] = his * 384 + kind * 64 + (at ^ mirror_mine)
@@ -103,17 +105,42 @@ def _expected(value):
     return np.float32(1) / (np.float32(1) + np.exp(-value))
 
 
+@njit(**_OPTIONS)
+def _sort(inputs, counts, starts, places):
+    """Sort the sides of a chunk by the inputs that are on: those of input f are places[starts[f]:starts[f + 1]]."""
+    starts[:] = 0
+    for side in range(len(counts)):
+        for k in range(counts[side]):
+            starts[inputs[side, k]] += 1
+    for feature in range(1, len(starts)):
+        starts[feature] += starts[feature - 1]
+    for side in range(len(counts) - 1, -1, -1):
+        for k in range(counts[side]):
+            feature = inputs[side, k]
+            starts[feature] -= 1
+            places[starts[feature]] = side
+
+
 @njit(parallel=True, **_OPTIONS)
 def _batch(rows, bias, out, out_bias, samples, order, share, g_rows, g_bias, g_out, g_out_bias, errors):
-    """Add up the gradient of half the mean squared error of the expected score; one slice of each array a thread."""
+    """Add up the gradient of half the mean squared error of the expected score; one slice of each array a thread.
+
+    A thread takes its positions in chunks: what both sides of each hand back is kept, and then added to the rows one
+    input after the other, so that a row's gradient goes through memory once a chunk.
+    """
     total = len(order)
     threads = len(errors)
     hidden = len(bias)
+    chunk = min(_CHUNK, len(samples))
     for thread in prange(threads):
-        mine = np.zeros(64, np.int64)
-        others = np.zeros(64, np.int64)
+        near = samples[:chunk].copy()
+        inputs = np.zeros((2 * chunk, 32), np.int16)
+        counts = np.zeros(2 * chunk, np.int32)
+        starts = np.zeros(len(rows) + 1, np.int32)
+        places = np.zeros(2 * chunk * 32, np.int16)
         sums = np.zeros(2 * hidden, np.float32)
-        back = np.zeros(2 * hidden, np.float32)
+        backs = np.zeros((chunk, 2 * hidden), np.float32)
+        sides = backs.reshape(2 * chunk, hidden)
         g_r = g_rows[thread]
         g_b = g_bias[thread]
         g_o = g_out[thread]
@@ -122,37 +149,42 @@ def _batch(rows, bias, out, out_bias, samples, order, share, g_rows, g_bias, g_o
         g_o[:] = 0
         g_out_bias[thread, :] = 0
         error = 0.0
-        for place in range(total * thread // threads, total * (thread + 1) // threads):
-            i = order[place]
-            count = _inputs(samples[i], mine, others)
-            value = _forward(rows, bias, out, out_bias, mine, others, count, sums)
-            expected = _expected(value)
-            # computed here: an array of targets would take as much memory again as an order
-            target = _expected(samples[i]["score"] / np.float32(UNIT_CP))
-            target += share * (samples[i]["result"] / np.float32(2) - target)
-            off = expected - target
-            error += off * off
-            slope = off * expected * (np.float32(1) - expected)
-            chosen = (count - 1) >> 2
-            weights = out[chosen]
-            grown = g_o[chosen]
-            for j in range(2 * hidden):
-                unit = min(max(sums[j], np.float32(0)), np.float32(1))
-                grown[j] += slope * unit * unit
-                inside = np.float32(2) * unit if sums[j] < np.float32(1) else np.float32(0)
-                back[j] = slope * weights[j] * inside
-            g_out_bias[thread, chosen] += slope
-            first = back[:hidden]
-            second = back[hidden:]
-            for j in range(hidden):
-                g_b[j] += first[j] + second[j]
-            for k in range(count):
-                row = g_r[mine[k]]
+        end = total * (thread + 1) // threads
+        for first in range(total * thread // threads, end, chunk):
+            taken = min(chunk, end - first)
+            for c in range(taken):  # without work between them, many loads are under way at once
+                near[c] = samples[order[first + c]]
+            for c in range(taken):
+                sample = near[c]
+                mine = inputs[2 * c]
+                others = inputs[2 * c + 1]
+                count = _inputs(sample, mine, others)
+                counts[2 * c] = count
+                counts[2 * c + 1] = count
+                value = _forward(rows, bias, out, out_bias, mine, others, count, sums)
+                expected = _expected(value)
+                # computed here: an array of targets would take as much memory again as an order
+                target = _expected(sample["score"] / np.float32(UNIT_CP))
+                target += share * (sample["result"] / np.float32(2) - target)
+                off = expected - target
+                error += off * off
+                slope = off * expected * (np.float32(1) - expected)
+                chosen = (count - 1) >> 2
+                weights = out[chosen]
+                grown = g_o[chosen]
+                back = backs[c]
+                for j in range(2 * hidden):
+                    unit = min(max(sums[j], np.float32(0)), np.float32(1))
+                    grown[j] += slope * unit * unit
+                    inside = np.float32(2) * unit if sums[j] < np.float32(1) else np.float32(0)
+                    back[j] = slope * weights[j] * inside
+                g_out_bias[thread, chosen] += slope
                 for j in range(hidden):
-                    row[j] += first[j]
-                row = g_r[others[k]]
-                for j in range(hidden):
-                    row[j] += second[j]
+                    g_b[j] += back[j] + back[hidden + j]
+            _sort(inputs, counts[: 2 * taken], starts, places)
+            for feature in range(len(rows)):
+                begin = starts[feature]
+                _add_rows(sides, places[begin:], starts[feature + 1] - begin, g_r[feature])
         errors[thread] = error
 
 
