@@ -12,13 +12,15 @@ they differ, the row *first* is what the one is worth against the other. For the
 out openings of the shuffled book that were played before.
 
 The log has a line with the changes, then one for each pair: the signs (1: the first side has the high values) and the
-half points of the first side. Exit status: 0, 2 bad input, 130 Ctrl-C (the log has what was played).
+half points of the first side. --read takes compressed logs (.xz), too. Exit status: 0, 2 bad input, 130 Ctrl-C (the log
+has what was played).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import lzma
 import math
 import random
 import re
@@ -102,13 +104,14 @@ def _read_logs(paths: Sequence[Path]) -> str:
     rows = []
     for path in paths:
         try:
-            lines = [json_value(line) for line in path.read_text("utf-8").splitlines()]
+            with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as file:
+                lines = [json_value(line) for line in file]
             found = lines[0]["changes"]
             own = [([int(sign) for sign in line["signs"]], int(line["half_points"])) for line in lines[1:]]
             if not all(isinstance(name, str) for name in found) or any(len(signs) != len(found) for signs, _ in own):
                 raise TypeError("it is no log of factors.py")
             rows += own
-        except (OSError, ValueError, LookupError, TypeError, OverflowError) as error:
+        except (OSError, EOFError, lzma.LZMAError, ValueError, LookupError, TypeError, OverflowError) as error:
             raise MatchError(f"cannot read {path}: {error}") from None
         if names is not None and found != names:
             raise MatchError(f"{path} has other changes than {paths[0]}")

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from fitting.positions import quiet_positions
 from gate import _read, cells, rounds
-from matchplay.scripts import MatchError
+from matchplay.scripts import EXIT_BAD_INPUT, MatchError
 from matchplay.time_odds import report, worth
 from netdata.blocks import read_blocks
 from netdata.reader import Reader
@@ -404,8 +404,13 @@ def test_the_table_finds_what_was_put_in(tmp_path: Path) -> None:
         lines.append({"signs": signs, "half_points": 2 * won})
     log = tmp_path / "log.jsonl"
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    packed = log.with_suffix(".jsonl.xz")
+    packed.write_bytes(lzma.compress(log.read_bytes()))
     status, out, err = script("factors", "--read", str(log))
     assert (status, err) == (0, "")
+    assert script("factors", "--read", str(packed)) == (0, out, "")
+    packed.write_bytes(packed.read_bytes()[:-50])
+    assert script("factors", "--read", str(packed))[0] == EXIT_BAD_INPUT
     title, *rows = out.splitlines()
     assert title.startswith("8000 games")
     found = {row.split()[-1]: (float(row.split()[0]), float(row.split()[2])) for row in rows}
