@@ -86,14 +86,8 @@ def pov_wdl(score: chess.engine.PovScore, board: chess.Board) -> chess.engine.Po
 
 
 def expected_points(score: chess.engine.Score, board: chess.Board) -> float:
-    """Return the expected points of the side with this score, 0 to 1: wins and half the draws. Marks of moves
-    (`psearch.batch.positions.comparing`) and the bar and the graph of the page use them."""
-    return expected_points_with(score, material(board))
-
-
-def expected_points_with(score: chess.engine.Score, pawn_units: int) -> float:
-    """Return `expected_points` in a position with this `material`."""
+    """Return the expected points of the side with this score, 0 to 1: wins and half the draws."""
     if score.is_mate():
         return float(score == chess.engine.MateGiven or score > chess.engine.Cp(0))
-    win, draw, _ = probabilities(score.score() or 0, pawn_units)
+    win, draw, _ = probabilities(score.score() or 0, material(board))
     return win + draw / 2

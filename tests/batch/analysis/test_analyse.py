@@ -23,7 +23,7 @@ from psearch.batch.analysis import analyser as analyser_module
 from psearch.batch.analysis import analysis_files as output_module
 from psearch.batch.analysis.analyser import Analyser, Stopped, Work
 from psearch.batch.analysis.analysis_files import AnalysisJournal, Output, place_of
-from psearch.batch.analysis.games import MARKS, Tally, annotate, count_positions, judge_game, positions
+from psearch.batch.analysis.games import Tally, annotate, count_positions, judge_game, positions
 from psearch.batch.analysis.suite_results import (
     SuiteSummary,
     SuiteTable,
@@ -42,6 +42,7 @@ from psearch.processes.tasks import ProcessJoined
 from psearch.results import Limits, PsearchError
 from psearch.terminal.streams import printable
 from psearch.text.epd_text import SuitePosition, parse_suite, read_suite
+from psearch.text.marks import MARKS
 from psearch.text.pgn_text import PgnGame, Where, read_games
 from psearch.text.source import Source, read_source
 from psearch_core.records import MAX_HISTORY
@@ -285,7 +286,7 @@ SHORT_GAME = """\
 
 def annotated(text: str, answers: dict[int, Answer]) -> tuple[chess.pgn.Game, Tally]:
     """The first game of `text` with answers by ply, read again from what was written."""
-    judged = judge_game(next(read_games(source(text))), answers)
+    judged = judge_game(next(read_games(source(text))), answers, "psearch")
     tally = Tally()
     tally.add(judged)
     written = annotate(judged, ANNOTATOR)
@@ -295,7 +296,7 @@ def annotated(text: str, answers: dict[int, Answer]) -> tuple[chess.pgn.Game, Ta
 
 
 def written_of(work: PgnGame, answers: dict[int, Answer]) -> str:
-    return annotate(judge_game(work, answers), ANNOTATOR)
+    return annotate(judge_game(work, answers, "psearch"), ANNOTATOR)
 
 
 def level_answers(text: str) -> dict[int, Answer]:
@@ -322,25 +323,23 @@ def test_evaluations_are_seen_from_white() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bound", "cp", "exact", "white", "words"),
+    ("bound", "cp", "exact", "white"),
     [
-        ("lower", 90, 30, -90, "at most -0.90"),  # Black to move
-        ("upper", -90, 30, 90, "at least +0.90"),
-        ("lower", 90, None, -90, "at most -0.90"),
-        ("lower", 90, 95, -95, ""),
-        ("upper", -90, -95, 95, ""),
+        ("lower", 90, 30, -90),  # Black to move
+        ("upper", -90, 30, 90),
+        ("lower", 90, None, -90),
+        ("lower", 90, 95, -95),
+        ("upper", -90, -95, 95),
     ],
 )
-def test_a_bound_is_the_last_exact_score_or_told_in_words(
-    bound: str, cp: int, exact: int | None, white: int, words: str
-) -> None:
+def test_a_bound_is_the_last_exact_score_or_the_bound(bound: str, cp: int, exact: int | None, white: int) -> None:
     """The format has no bounds. What is right may be a bit off an exact score, not on the wrong side of a bound."""
     text = '[Result "*"]\n\n1. e4 {mine} *\n'
     answers = {
         1: with_bound(answer(chess.Board(), "e7e5", cp=cp), bound, exact=None if exact is None else score_of(exact))
     }
     game, _ = annotated(text, answers)
-    assert game.next().comment == f"mine [%eval {white / 100:.2f},9] {words}".strip()
+    assert game.next().comment == f"mine [%eval {white / 100:.2f},9]"
     again, _ = annotated(str(game), {1: answer(chess.Board(), "e7e5", cp=-20)})
     assert [child.comment for child in again.mainline()] == ["mine [%eval 0.20,9]"]
 
@@ -362,9 +361,7 @@ def test_marks_follow_the_loss_of_expected_points(
     loss = MARKS[loss_index][0] + 0.001 if loss_index is not None else MARKS[-1][0] - 0.001
     expected = {90: 0.5 + loss, 0: 0.5}  # without noise
     monkeypatch.setattr("psearch.batch.positions.comparing.noise_cp", lambda board, depth, depths: 0)
-    monkeypatch.setattr(
-        "psearch.batch.positions.comparing.expected_points", lambda score, board: expected.get(score.score(), 0.9)
-    )
+    monkeypatch.setattr("psearch.text.marks.expected_points", lambda score, board: expected.get(score.score(), 0.9))
     text = '[Result "*"]\n\n1. e4 *\n'
     board = chess.Board()
     better = compared("d2d4", "d7d5", cp=90, played=0)
@@ -585,7 +582,7 @@ def test_stalemate_is_level() -> None:
     work = list(read_games(source(BROKEN)))[4]
     mate = compared("f5c8", cp=None, mate=1, played=0)
     written = written_of(work, {0: replace(answer(chess.Board(), "f5c8", cp=None, mate=1), compared=mate)})
-    assert "1. Qf7 $4 { [%eval 0.00] }" in written
+    assert "1. Qf7 $4\n{ (#1 → 0.00) Blunder: misses mate in 1. Qc8# was best. [%eval 0.00] }" in written
     assert "1. Qc8#" in written
 
 
@@ -1127,3 +1124,36 @@ def test_a_long_journal_is_read_without_a_pool_and_not_into_the_memory(tmp_path:
 
         assert next(Analyser(StandInPool(), lambda: False, journal).answered(works())).item == "a"
         assert read == ["a"]
+
+
+LICHESS = "1. f3 $6 {(0.21 → -0.44) Inaccuracy. Nf3 was best. [%eval -0.44] my words} 1... e5 $1 *\n"
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_marks_of_lichess_stay_or_are_replaced(fresh: bool) -> None:
+    board = chess.Board()
+    answers = {
+        0: replace(answer(board, "e2e4", cp=30), compared=compared("e2e4", "e7e5", cp=30, played=-400)),
+        1: answer(board, "e7e5", cp=400),
+        2: answer(board, "e2e4", cp=0),
+    }
+    work = next(read_games(source(LICHESS)))
+    game = chess.pgn.read_game(io.StringIO(annotate(judge_game(work, answers), ANNOTATOR, fresh, shows_wdl=True)))
+    first, second = game.mainline()
+    if fresh:
+        assert (first.nags, second.nags) == ({chess.pgn.NAG_BLUNDER}, set())
+        words = "[%eval -4.00,9] my words (0.30 → -4.00) Blunder. e4 was best."
+    else:
+        assert (first.nags, second.nags) == ({chess.pgn.NAG_DUBIOUS_MOVE}, {chess.pgn.NAG_GOOD_MOVE})
+        words = "(0.21 → -0.44) Inaccuracy. Nf3 was best. [%eval -4.00,9] my words"
+    assert re.sub(r" \[%wdl \d+,\d+,\d+\]", "", first.comment) == words
+    assert "[%wdl " in first.comment
+
+
+def test_what_a_comparison_found_is_the_score_of_the_position_before_it() -> None:
+    """The move before is judged by it, too. A comparison of a much smaller depth does not count."""
+    board = chess.Board()
+    found = compared("e2e4", "e7e5", cp=491, played=0)
+    first = replace(answer(board, "d2d4", cp=60), compared=found)
+    assert first.estimate == (chess.engine.Cp(491), "exact")
+    assert replace(first, compared=replace(found, depth=first.line.depth - 2)).estimate[0] == chess.engine.Cp(60)

@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import statistics
+from dataclasses import replace
 from typing import Any
 
 import chess
@@ -67,7 +68,7 @@ def judged(text: str = GAME) -> JudgedGame:
         compared = None if lost is None else Comparison(12, 3, best, score, lost, [best])
         line = Line(score, "exact", 9, 12, [best])
         answers[task.ply] = Answer(best, [line], 100, 0.2, 0, 0, choices, compared=compared)
-    return judge_game(work, answers)
+    return judge_game(work, answers, "psearch")
 
 
 def read_back(text: str) -> chess.pgn.Game:
@@ -130,7 +131,7 @@ def test_json_of_a_game() -> None:
     assert positions[0] == {
         "ply": 0, "fen": chess.STARTING_FEN, "bestmove": "g1h3", "score": {"cp": 30}, "depth": 9, "seldepth": 12,
         "nodes": 100, "time": 0.2, "tbhits": 0, "pv": ["g1h3"], "move": "f2f3", "san": "f3", "mark": "?",
-        "loss": positions[0]["loss"],
+        "words": "(0.30 → -0.64) Mistake. Nh3 was best.", "loss": positions[0]["loss"],
         "compared": {
             "depth": 12, "depths": 3, "bestmove": "g1h3", "score": {"cp": 30}, "played": {"cp": -64}, "pv": ["g1h3"],
         },
@@ -251,8 +252,11 @@ def test_marks_are_counted_for_each_player() -> None:
 
 
 def test_the_move_of_the_search_loses_nothing() -> None:
-    white = summarise(game(0, -300, best=(0,)))[chess.WHITE]
+    """This is psearch's rule. The one of lichess has the two scores alone."""
+    moves = game(0, -300, best=(0,))
+    white = summarise([replace(move, rule="psearch") for move in moves])[chess.WHITE]
     assert (white.accuracy, white.average_loss) == (100, 0)
+    assert summarise(moves)[chess.WHITE].average_loss == 300
 
 
 def test_nobody_moved() -> None:

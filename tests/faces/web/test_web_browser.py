@@ -40,7 +40,7 @@ from browsing import (
 )
 from timing import least
 
-from psearch.text.wdl import expected_points
+from psearch.text.marks import winning_chance
 
 pytestmark = pytest.mark.slow
 
@@ -486,7 +486,7 @@ def test_bar_and_graph_are_what_marks_are_made_of(page: Any) -> None:
     for _ in range(3):
         page.click("#go-forward")
     wait_for_position(page, "2. Nf3")
-    points = [expected_points(chess.engine.Cp(cp), chess.Board()) for cp in (94, 242, -501)]
+    points = [winning_chance(chess.engine.Cp(cp)) for cp in (94, 242, -501)]
     until(page, f"parseInt(document.querySelector('#bar').getAttribute('aria-valuenow')) === {round(100 * points[-1])}")
     curve = page.locator("#graph polyline").get_attribute("points").split()
     assert [1 - float(point.partition(",")[2]) / 100 for point in curve[1:-1]] == pytest.approx(points, abs=0.002)

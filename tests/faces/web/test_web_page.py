@@ -27,10 +27,9 @@ from psearch.simulation.simulator import Simulator
 pytest.importorskip("starlette", reason="starlette is not installed (pip install '.[dev]')")
 pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install '.[dev]')")
 
-from psearch.batch.positions.comparing import loss_of
 from psearch.faces.web import reviewing
 from psearch.faces.web.connection import SHOW_S
-from psearch.text.wdl import expected_points
+from psearch.text.marks import Scores, winning_chance
 
 Connect = Callable[..., Any]
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"
@@ -208,8 +207,8 @@ def test_a_score_is_drawn_by_the_points_of_which_marks_are_made(talk: Any) -> No
     nodes = load(talk, "1. e4 {[%eval 2.42]} e5 {[%eval 5.01]} 2. Nf3 {[%eval #-3]} *", 4)["nodes"]
     board = chess.Board()
     for node, score in zip(nodes[1:], (chess.engine.Cp(242), chess.engine.Cp(501), chess.engine.Mate(-3)), strict=True):
-        assert node["eval"]["points"] == pytest.approx(expected_points(score, board), abs=1e-4)
-    assert loss_of(board, board, chess.engine.Cp(501), chess.engine.Cp(-242)) == pytest.approx(
+        assert node["eval"]["points"] == pytest.approx(winning_chance(score), abs=1e-4)
+    assert Scores(chess.engine.Cp(-242), chess.engine.Cp(-501)).loss(board, "lichess") == pytest.approx(
         nodes[2]["eval"]["points"] - nodes[1]["eval"]["points"], abs=2e-4
     )
 

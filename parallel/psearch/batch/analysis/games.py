@@ -4,11 +4,10 @@ written as PGN, as JSON and as a table.
 `psearch.text.pgn_text` reads games, `chess.pgn` writes them. Evaluations are `[%eval ...]` comments from White's point
 of view, as GUIs and web sites read them. A bad move gets the mark ?!, ? or ?? and the better line as a variation.
 
-Accuracy, average centipawn loss and counts of marks are those of lichess.org. The scores of positions give chances to
-win; the loss of a move's chances gives its accuracy; the accuracies of the moves give that of the player. The formulas
-and their constants are those that lichess.org explains on https://lichess.org/page/accuracy and uses in
-`WinPercent.scala`, `AccuracyPercent.scala` and `AccuracyCP.scala` of https://github.com/lichess-org/lila; the code is
-our own.
+Accuracy and average centipawn loss are those of lichess.org. The scores of positions give chances to win; the loss of
+a move's chances gives its accuracy; the accuracies of the moves give that of the player. The formulas and their
+constants are those that lichess.org explains on https://lichess.org/page/accuracy and uses in `AccuracyPercent.scala`
+and `AccuracyCP.scala` of https://github.com/lichess-org/lila; the code is our own. Marks are in `psearch.text.marks`.
 """
 
 from __future__ import annotations
@@ -27,26 +26,15 @@ import chess.engine
 import chess.pgn
 import numpy as np
 
-from psearch.batch.positions.comparing import LEAST_LOSS, MOST_BEHIND, compared_loss, loss_of, sure_loss
+from psearch.batch.positions.comparing import MOST_BEHIND, scores_around, sure_scores
 from psearch.batch.positions.task import Answer, Comparison
+from psearch.text.marks import MARK_NAMES, MARKS, Scores, capped_cp, win_percent
 from psearch.text.pgn_text import PgnGame
-from psearch.text.report import relative_text, terminal_kind
+from psearch.text.report import terminal_kind
 from psearch.text.values import counted
+from psearch.text.wdl import pov_wdl
 from psearch_core.records import MAX_HISTORY
 
-MARKS = (
-    (0.15, chess.pgn.NAG_BLUNDER, "??"),
-    (0.10, chess.pgn.NAG_MISTAKE, "?"),
-    (LEAST_LOSS, chess.pgn.NAG_DUBIOUS_MOVE, "?!"),
-)
-"""Marks, the worst first: least loss of expected points (0 to 1), NAG and symbol. The thresholds are those of
-lichess.org (0.3, 0.2 and 0.1 on its scale from -1 to 1), the expected points those of `psearch.text.wdl`."""
-MARK_NAMES = {"?!": "inaccuracies", "?": "mistakes", "??": "blunders"}
-"""Names of the marks on lichess.org."""
-_CHANCE_PER_CP = 0.00368208
-"""Slope of the logistic curve that lichess fitted to games of players rated 2300."""
-_CAP_CP = 1_000
-"""Largest absolute score that counts, in centipawns, also for mates."""
 _CURVE = (103.1668100711649, -0.04354415386753951, -3.166924740191411)
 """Coefficients a, b, c of a move's accuracy, a * exp(b * loss) + c, with the loss of winning chances in percent."""
 _UNCERTAINTY_BONUS = 1.0
@@ -72,8 +60,12 @@ PLAYER_COLUMNS = ("player", "accuracy", "loss, cp", *MARK_NAMES)
 TOTAL_COLUMNS = ("player", "games", *PLAYER_COLUMNS[1:])
 """Headings of the table of many games."""
 _MOST_PLAYERS = 30
-_EVAL = re.compile(r"\[%eval [^\]]*\]")
-_BOUND_WORDS = re.compile(rf"({_EVAL.pattern}) at (?:least|most) [-+#][-\d.]+")
+_WORDS = re.compile(
+    r"\s*(?:\([^()→]* → [^()]*\) )?(?:Inaccuracy|Mistake|Blunder|Checkmate is now unavoidable|(?:Lost forced|Not the "
+    r"best) checkmate sequence)(?:: [a-z0-9 ]+)?\.(?: \S+ was best\.)?"
+)
+"""Pattern of the words of an earlier analysis, by psearch or by lichess."""
+_WDL = re.compile(r"\s*\[%wdl [^\]]*\]")
 
 
 @dataclass(frozen=True)
@@ -141,25 +133,32 @@ class JudgedMove:
     """Comparison with the best move, if the move may be a mistake; its scores decide about the mark."""
     mark: str | None = None
     """Mark ?!, ? or ??."""
+    words: str = ""
+    """Reason for the mark: both scores, what the move does, and the best move."""
+    rule: str = "lichess"
+    """Rule of marks and accuracy, one of `psearch.settings.RULES`."""
 
     @property
     def _best_and_played_cp(self) -> tuple[int, int]:
-        """Scores of the best move and of the played one in centipawns, for the mover."""
-        if self.compared is not None:
-            return capped_cp(self.compared.best_score), capped_cp(self.compared.played_score)
+        """Scores in centipawns, for the mover: by lichess's rule those of the positions before and after the move, else
+        those of the comparison, if there is one; a best move loses nothing."""
         assert self.before is not None and self.score is not None
-        return capped_cp(self.before.pov(self.mover)), capped_cp(self.score.pov(self.mover))
+        scores = Scores(self.before.pov(self.mover), self.score.pov(self.mover))
+        if self.rule == "psearch":
+            scores = scores if self.compared is None else self.compared.scores
+            scores = Scores(scores.best, scores.best) if self.is_best else scores
+        return capped_cp(scores.best), capped_cp(scores.played)
 
     @property
     def loss_cp(self) -> int:
         """Loss of the mover in centipawns, at least 0."""
         best, played = self._best_and_played_cp
-        return 0 if self.is_best else max(0, best - played)
+        return max(0, best - played)
 
     @property
     def accuracy(self) -> float:
         """Accuracy in percent."""
-        return 100.0 if self.is_best else move_accuracy(*map(win_percent, self._best_and_played_cp))
+        return move_accuracy(*map(win_percent, self._best_and_played_cp))
 
 
 @dataclass(frozen=True)
@@ -187,14 +186,19 @@ class JudgedGame:
     """Moves of the main line."""
     players: Mapping[chess.Color, PlayerSummary]
 
+    def depth_at(self, ply: int) -> int | None:
+        """Return the depth of a position's search; None if it was not searched."""
+        return self.answers[ply].line.depth if ply in self.answers else None
 
-def judge_game(work: PgnGame, answers: Mapping[int, Answer]) -> JudgedGame:
-    """Judge each move of the main line by the answers for the positions before and after it."""
-    moves = list(_judge_moves(work, answers)) if work.readable else []
+
+def judge_game(work: PgnGame, answers: Mapping[int, Answer], rule: str = "lichess") -> JudgedGame:
+    """Judge each move of the main line by the answers for the positions before and after it. rule: one of
+    `psearch.settings.RULES`."""
+    moves = list(_judge_moves(work, answers, rule)) if work.readable else []
     return JudgedGame(work, answers, moves, summarise(moves))
 
 
-def _judge_moves(work: PgnGame, answers: Mapping[int, Answer]) -> Iterator[JudgedMove]:
+def _judge_moves(work: PgnGame, answers: Mapping[int, Answer], rule: str) -> Iterator[JudgedMove]:
     board = work.game.board()
     score = _score_of(board, answers.get(0))
     for ply, move in enumerate(work.game.mainline_moves()):
@@ -203,17 +207,19 @@ def _judge_moves(work: PgnGame, answers: Mapping[int, Answer]) -> Iterator[Judge
         best, reached = answers.get(ply), answers.get(ply + 1)
         before, score = score, _score_of(after, reached)
         is_best = best is not None and bool(move) and best.move(board) == move
-        loss, compared, mark = 0.0 if is_best else None, None, None
+        loss, compared, mark, words = 0.0 if is_best else None, None, None, ""
         if best is not None and move:
             compared = best.compared
             if not is_best and (reached is not None or not any(after.legal_moves)):
-                loss = loss_of(board, after, best.estimate[0], None if reached is None else reached.estimate[0])
+                scores = scores_around(after, best.estimate[0], None if reached is None else reached.estimate[0])
+                loss = scores.loss(board, rule)
         if compared is not None:
-            sure = sure_loss(board, compared)
-            mark = next((mark for least, _, mark in MARKS if sure >= least), None)
+            mark = sure_scores(board, compared).mark(board, rule)
             is_best = is_best and mark is None  # a comparison outweighs the first search
-            loss = 0.0 if is_best else compared_loss(board, compared)
-        yield JudgedMove(board.turn, before, score, is_best, loss, compared, mark)
+            loss = 0.0 if is_best else compared.scores.loss(board, rule)
+            if mark is not None:
+                words = compared.scores.words(board, mark, board.san(board.parse_uci(compared.best)))
+        yield JudgedMove(board.turn, before, score, is_best, loss, compared, mark, words, rule)
         board = after
 
 
@@ -224,20 +230,6 @@ def _score_of(board: chess.Board, answer: Answer | None) -> chess.engine.PovScor
     if board.is_checkmate():
         return chess.engine.PovScore(chess.engine.Mate(0), board.turn)
     return chess.engine.PovScore(chess.engine.Cp(0), board.turn) if board.is_stalemate() else None
-
-
-def capped_cp(score: chess.engine.Score) -> int:
-    """Return a score in centipawns from -1000 to 1000; a mate is one end of that range."""
-    return max(-_CAP_CP, min(_CAP_CP, score.score(mate_score=1_000_000)))
-
-
-def win_percent(cp: float) -> float:
-    """Return the chance to win, 0 to 100, of the side that has a score in centipawns.
-
-    >>> win_percent(0), round(win_percent(100), 1), round(win_percent(-1000), 1)
-    (50.0, 59.1, 2.5)
-    """
-    return 50 + 50 * (2 / (1 + math.exp(-_CHANCE_PER_CP * cp)) - 1)
 
 
 def move_accuracy(before: float, after: float) -> float:
@@ -313,9 +305,13 @@ class Tally:
 # -- as PGN ----------------------------------------------------------------------------------------------------------
 
 
-def annotate(judged: JudgedGame, annotator: str) -> str:
-    """Return the annotated game as PGN, with an empty line after it. annotator: a name that begins with `psearch `;
-    other annotators are kept."""
+def annotate(judged: JudgedGame, annotator: str, fresh: bool = False, shows_wdl: bool = False) -> str:
+    """Return the annotated game as PGN, with an empty line after it.
+
+    annotator: a name that begins with `psearch `; other annotators are kept. fresh: remove the marks that moves of the
+    main line have already, and the words of lichess or psearch about them, which otherwise stay. shows_wdl: note the
+    chances of White to win, draw and lose, per mille.
+    """
     work = judged.work
     if not work.readable:
         return work.original() + "\n\n"
@@ -325,13 +321,20 @@ def annotate(judged: JudgedGame, annotator: str) -> str:
     for ply, found in enumerate(judged.moves):
         child = node.next()
         assert child is not None
+        if fresh:
+            child.nags -= _ASSESSMENTS
+            child.comment = _WORDS.sub("", child.comment)
         if found.mark is not None and found.compared is not None:
             if not child.nags & _ASSESSMENTS:
                 child.nags.add(_NAGS[found.mark])
+                child.comment = f"{_WORDS.sub('', child.comment)} {found.words}".strip()
             _add_line(node, board, found.compared)
         board.push(child.move)
         if found.score is not None:
-            _set_eval(child, found.score, judged.answers.get(ply + 1))
+            child.set_eval(found.score, judged.depth_at(ply + 1))
+            if shows_wdl:
+                chances = pov_wdl(found.score, board).white()
+                child.comment = f"{_WDL.sub('', child.comment)} [%wdl {','.join(map(str, chances))}]".strip()
         node = child
     exporter = chess.pgn.StringExporter(columns=_COLUMNS, headers=True, variations=True, comments=True)
     return work.game.accept(exporter) + "\n\n"
@@ -351,16 +354,6 @@ def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSu
             headers.pop(side + tag, None)
             if value is not None:
                 headers[side + tag] = value
-
-
-def _set_eval(node: chess.pgn.GameNode, score: chess.engine.PovScore, answer: Answer | None) -> None:
-    """Note the evaluation of a position, by a search or by the rules. The format has no bounds, so words name them."""
-    node.comment = _BOUND_WORDS.sub(r"\1", node.comment)  # left by an earlier analysis
-    node.set_eval(score, answer.line.depth if answer is not None else None)
-    bound = answer.estimate[1] if answer is not None else "exact"
-    if bound != "exact":
-        words = "at least" if (bound == "lower") == (score.turn == chess.WHITE) else "at most"
-        node.comment = _EVAL.sub(rf"\g<0> {words} {relative_text(score.white())}", node.comment, count=1)
 
 
 def _add_line(parent: chess.pgn.GameNode, board: chess.Board, compared: Comparison) -> None:
@@ -430,7 +423,7 @@ def _position_objects(judged: JudgedGame) -> Iterator[dict[str, Any]]:
             values["result"] = terminal_kind(board)
         if ply < len(played):
             move, found = played[ply], judged.moves[ply]
-            values |= {"move": board.uci(move), "san": board.san(move), "mark": found.mark}
+            values |= {"move": board.uci(move), "san": board.san(move), "mark": found.mark, "words": found.words}
             values["loss"] = None if found.loss is None else round(found.loss, 4)
             values["compared"] = None if found.compared is None else found.compared.as_json()
             board.push(move)

@@ -26,11 +26,10 @@ from psearch.processes.pool import INLINE
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits
+from psearch.text.marks import LEAST_LOSS, Scores
 from psearch.text.report import uci_line
-from psearch.text.wdl import expected_points, material
+from psearch.text.wdl import material
 
-LEAST_LOSS = 0.05
-"""Least loss of expected points (0 to 1) that gets a mark."""
 LEAST_SEEMING_LOSS = 0.04
 """Least loss, by the scores of two positions, that makes a move a suspect."""
 _LEAST_SMALL_LOSS = 0.07
@@ -61,31 +60,32 @@ _NOISY_BELOW = 10
 _MOST_PV_PLIES = 20
 
 
-def loss_of(
-    board: chess.Board, after: chess.Board, best: chess.engine.Score, reached: chess.engine.Score | None
-) -> float:
-    """Return the expected points that a move lost, by the scores of the positions before and after it, each for its
-    side to move. reached: None where the game is over."""
-    if reached is not None:
-        kept = 1 - expected_points(reached, after)
-    else:
-        kept = 1.0 if after.is_checkmate() else 0.5
-    return max(0.0, expected_points(best, board) - kept)
+def scores_around(after: chess.Board, best: chess.engine.Score, reached: chess.engine.Score | None) -> Scores:
+    """Return the scores of the best move and of the played one, by the scores of the positions before and after it,
+    each for its side to move. reached: None where the game is over."""
+    if reached is None:
+        return Scores(best, chess.engine.MateGiven if after.is_checkmate() else chess.engine.Cp(0))
+    return Scores(best, -reached)
 
 
 def compared_loss(board: chess.Board, compared: Comparison) -> float:
-    """Return the expected points that a move lost, by its score and the best move's at the same depth."""
-    return _loss(board, compared.best_score, compared.played_score)
+    """Return the loss of a move, by its score and the best move's at the same depth: the larger one of both rules."""
+    return compared.scores.seeming_loss(board)
 
 
 def sure_loss(board: chess.Board, compared: Comparison) -> float:
-    """Return the expected points that a move lost after subtracting the noise from the better score; half the noise if
-    the played move gets mated, since a mate is no estimate."""
-    best, played = compared.best_score, compared.played_score
+    """Return the loss of a move after subtracting the noise, the larger one of both rules."""
+    return sure_scores(board, compared).seeming_loss(board)
+
+
+def sure_scores(board: chess.Board, compared: Comparison) -> Scores:
+    """Return both scores after subtracting the noise from the better one; half the noise if the played move gets
+    mated, since a mate is no estimate."""
+    best, played = compared.scores
     if (cp := best.score()) is not None:  # a mate has no noise
         noise = noise_cp(board, compared.depth, compared.depths)
         best = chess.engine.Cp(cp - (noise // 2 if played.is_mate() else noise))
-    return _loss(board, best, played)
+    return Scores(best, played)
 
 
 def noise_cp(board: chess.Board, depth: int, depths: int) -> int:
@@ -93,10 +93,6 @@ def noise_cp(board: chess.Board, depth: int, depths: int) -> int:
     `depth`."""
     noise = _NOISE_CP[depths - 1] + (_NOISE_IN_OPENINGS_CP if material(board) >= _OPENING_UNITS else 0)
     return round(noise * max(1.0, _NOISY_BELOW / max(1, depth)) ** 3)
-
-
-def _loss(board: chess.Board, best: chess.engine.Score, played: chess.engine.Score) -> float:
-    return max(0.0, expected_points(best, board) - expected_points(played, board))
 
 
 class Comparer:

@@ -17,7 +17,7 @@ import chess
 from psearch.api import LOG
 from psearch.arena.blocks import MIB
 from psearch.arena.control_groups import available_memory
-from psearch.batch.positions.comparing import LEAST_SEEMING_LOSS, Comparer, loss_of
+from psearch.batch.positions.comparing import LEAST_SEEMING_LOSS, Comparer, scores_around
 from psearch.batch.positions.task import Answer, Batch, Choice, Line, Outcome, Pause, Task, TaskList
 from psearch.batch.positions.task_queue import Done, Event, TaskQueue
 from psearch.options import SearchOptions
@@ -198,7 +198,9 @@ class PositionWorker:
         walk = board.copy(stack=False)
         line = [walk.push_uci(word) for word in task.line]
         is_suspect = self._is_suspect(board, line[0], answer, latest)
-        return replace(answer, compared=self._comparer.compare(board, line, task.limits, self.on_look, is_suspect))
+        answer = replace(answer, compared=self._comparer.compare(board, line, task.limits, self.on_look, is_suspect))
+        self._latest = (board, answer)  # what the comparison has found shows mistakes of the move before
+        return answer
 
     def _is_suspect(
         self, board: chess.Board, played: chess.Move, answer: Answer, latest: tuple[chess.Board, Answer] | None
@@ -214,7 +216,8 @@ class PositionWorker:
             if latest is None or latest[0] != after:
                 return True
             reached = latest[1].estimate[0]
-        return loss_of(board, after, answer.estimate[0], reached) >= LEAST_SEEMING_LOSS
+        scores = scores_around(after, answer.estimate[0], reached)
+        return scores.seeming_loss(board) >= LEAST_SEEMING_LOSS
 
 
 def answer_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Answer:

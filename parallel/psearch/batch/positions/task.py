@@ -13,6 +13,7 @@ import chess.engine
 
 from psearch.results import Limits, PsearchError
 from psearch.text.fen import drop_impossible, parse_position
+from psearch.text.marks import Scores
 from psearch.text.report import score_object
 from psearch.text.values import shown
 from psearch_core.records import MAX_HISTORY
@@ -166,6 +167,10 @@ class Comparison:
     pv: list[str]
     """Line of the best move, in UCI notation."""
 
+    @property
+    def scores(self) -> Scores:
+        return Scores(self.best_score, self.played_score)
+
     def as_json(self) -> dict[str, Any]:
         """Return both scores, and all else that `Answer.from_json` needs."""
         return {
@@ -212,8 +217,10 @@ class Answer:
 
     @property
     def estimate(self) -> tuple[chess.engine.Score, str]:
-        """Best guess of the score, and its kind (`exact`, `lower` or `upper`): the last exact score if no bound has
-        refuted it, else the bound."""
+        """Best guess of the score, and its kind (`exact`, `lower` or `upper`): that of a comparison of about the same
+        depth, or the last exact score if no bound has refuted it, else the bound."""
+        if self.compared is not None and self.compared.depth >= self.line.depth - 1:
+            return self.compared.best_score, "exact"
         score, bound = self.line.score, self.line.bound
         if self.exact is not None and (self.exact >= score if bound == "lower" else self.exact <= score):
             return self.exact, "exact"

@@ -369,12 +369,16 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
         for done in session.answered(_games(inputs, session)):
             entry = done.item
             name = inputs[entry.file - 1].name
-            judged = judge_game(entry.work, {entry.ply(key): answer for key, answer in done.answers.items()})
+            answers = {entry.ply(key): answer for key, answer in done.answers.items()}
+            judged = judge_game(entry.work, answers, options.marks)
             for key, problem in done.problems.items():
                 failed += 1
                 session.complain(f"{name}, game {entry.work.number}, ply {entry.ply(key)}: {problem}")
             tally.add(judged, done.from_older)
-            session.put(json.dumps(game_object(judged, name)) + "\n" if options.json else annotate(judged, annotator))
+            if options.json:
+                session.put(json.dumps(game_object(judged, name)) + "\n")
+            else:
+                session.put(annotate(judged, annotator, options.fresh_marks, options.wdl))
             if judged.moves:
                 title = game_title(judged, name if len(inputs) > 1 else None)
                 session.progress.show_table(title, PLAYER_COLUMNS, player_rows(judged))

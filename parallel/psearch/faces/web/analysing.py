@@ -16,7 +16,6 @@ from psearch.faces.web.shared_engine import WantedAnalysis
 from psearch.options import Settings
 from psearch.settings import SEARCH_SETTINGS, Face
 from psearch.text.report import san_line
-from psearch.text.wdl import material
 
 MOST_LINES = 10
 _MOST_PLIES = 24
@@ -146,7 +145,7 @@ class Analyst:
         bound = "lower" if "lowerbound" in line else "upper" if "upperbound" in line else "exact"
         wdl = line["wdl"].white() if "wdl" in line else None
         return {
-            **score_facts(line["score"], material(self._board), bound),
+            **score_facts(line["score"], bound),
             "depth": line.get("depth", 0),
             "seldepth": line.get("seldepth", 0),
             "san": words[moves],

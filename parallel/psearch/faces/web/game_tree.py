@@ -17,12 +17,12 @@ import chess.pgn
 
 from psearch.results import PsearchError
 from psearch.text.fen import parse_position
+from psearch.text.marks import winning_chance
 from psearch.text.moves import read_move
 from psearch.text.pgn_text import Where, read_games, split_games
 from psearch.text.report import relative_text
 from psearch.text.source import Source
 from psearch.text.values import shown
-from psearch.text.wdl import expected_points_with, material
 
 MOST_NODES = 4_000
 """Most nodes of a tree; each takes about 200 bytes in a message."""
@@ -81,8 +81,6 @@ class _Entry:
     number: int
     facts: dict[str, Any] | None = None
     """Unchanging facts for the page."""
-    material: int | None = None
-    """Material in pawn units, for the expected points of a score."""
     found: tuple[chess.engine.PovScore, int] | None = None
     """Score and depth found by an analysis here."""
 
@@ -238,7 +236,6 @@ class GameTree:
             entry, board = self._entries[node], None
             if entry.facts is None:
                 entry.facts, board = self._lasting_facts(node, before)
-                entry.material = material(board)
             left.extend((child, board) for child in reversed(node.variations))
             facts = dict(entry.facts)
             if isinstance(node, chess.pgn.ChildNode):
@@ -286,12 +283,7 @@ class GameTree:
     def score_of(self, node: chess.pgn.GameNode) -> dict[str, Any] | None:
         """Return the deepest score of a node for the page; None if there is none."""
         known = self._known(node)
-        if known is None:
-            return None
-        entry = self._entries.get(node) or _Entry(-1)  # it may be deleted
-        if entry.material is None:
-            entry.material = material(node.board())
-        return score_facts(known[0], entry.material)
+        return None if known is None else score_facts(known[0])
 
     def score_at(self, number: int) -> dict[str, Any] | None:
         """Return the score of a node by number, like `score_of`; None if it was deleted."""
@@ -360,11 +352,9 @@ def outcome_text(outcome: chess.Outcome) -> str:
     return winner + reason
 
 
-def score_facts(score: chess.engine.PovScore, pawn_units: int, bound: str = "exact") -> dict[str, Any]:
-    """Return a score from White's view: as text, in centipawns (mates are beyond 10,000), and as expected points, on
-    which bar, graph and marks are based.
-
-    pawn_units: `psearch.text.wdl.material` of the position; bound: of the score from the side to move's view.
+def score_facts(score: chess.engine.PovScore, bound: str = "exact") -> dict[str, Any]:
+    """Return a score from White's view: as text, in centipawns (mates are beyond 10,000), and as the chance to win
+    of bar, graph and marks (`psearch.text.marks`). bound: of the score from the side to move's view.
     """
     white = score.white()
     if bound != "exact" and not score.turn:
@@ -372,7 +362,7 @@ def score_facts(score: chess.engine.PovScore, pawn_units: int, bound: str = "exa
     return {
         "text": relative_text(white, bound),
         "cp": white.score(mate_score=20_000),
-        "points": round(expected_points_with(white, pawn_units), 4),
+        "points": round(winning_chance(white), 4),
     }
 
 

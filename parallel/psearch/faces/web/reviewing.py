@@ -26,7 +26,6 @@ from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.text.pgn_text import BoardGame, PgnGame
 from psearch.text.source import Source
-from psearch.text.wdl import material
 from psearch.version import __version__
 
 _JUDGE_EVERY_S = 0.25
@@ -126,7 +125,7 @@ class Review:
             # a deeper score from earlier is kept
             score = line.tree.score_of(line.nodes[ply])
             if score is None and found.score is not None:
-                score = score_facts(found.score, material(board))
+                score = score_facts(found.score)
             moves.append({**facts, "eval": score})
         self._board.review = {
             "running": is_running,

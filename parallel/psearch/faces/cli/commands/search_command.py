@@ -287,13 +287,15 @@ def _print_answer(
     from psearch.terminal.streams import folded
     from psearch.text.report import LABEL_WIDTH, final_report, json_object
 
+    last = exact[0] if exact else None
+
     if options.json:
-        report: dict[str, Any] = json_object(board, result, options.threads, *exact)
+        report: dict[str, Any] = json_object(board, result, options.threads, last)
         if found is not None:
             best = [board.uci(move) for move in found.best]
             report["syzygy"] = {"wdl": found.wdl, "dtz": found.dtz, "best": best, "hits": found.hits}
     else:
-        answer = final_report(board, result, *exact, shows_wdl=options.wdl)
+        answer = final_report(board, result, last, options.wdl)
         if found is not None:
             names = [board.san(move) for move in found.best]
             moves = " ".join(names[:_MOST_TABLE_MOVES]) + " ..." * (len(names) > _MOST_TABLE_MOVES)
