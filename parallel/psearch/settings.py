@@ -301,7 +301,7 @@ SETTINGS = _declared(PoolSettings) | _declared(SearchSettings)
 """Options of all settings, by the name of the field."""
 SEARCH_SETTINGS = [option for name, option in SETTINGS.items() if name not in ("threads", "hash_mb")]
 THREADS, HASH = SETTINGS["threads"], SETTINGS["hash_mb"]
-RULES = ("lichess", "psearch")
+MARK_RULES = ("lichess", "psearch")
 """Rules of the marks of moves (`psearch.text.marks`)."""
 CLEAR_HASH = Option("Clear Hash", "button")
 ENGINE_OPTIONS = (THREADS, HASH, CLEAR_HASH, *SEARCH_SETTINGS)

@@ -136,7 +136,7 @@ class JudgedMove:
     words: str = ""
     """Reason for the mark: both scores, what the move does, and the best move."""
     rule: str = "lichess"
-    """Rule of marks and accuracy, one of `psearch.settings.RULES`."""
+    """Rule of marks and accuracy, one of `psearch.settings.MARK_RULES`."""
 
     @property
     def _best_and_played_cp(self) -> tuple[int, int]:
@@ -193,7 +193,7 @@ class JudgedGame:
 
 def judge_game(work: PgnGame, answers: Mapping[int, Answer], rule: str = "lichess") -> JudgedGame:
     """Judge each move of the main line by the answers for the positions before and after it. rule: one of
-    `psearch.settings.RULES`."""
+    `psearch.settings.MARK_RULES`."""
     moves = list(_judge_moves(work, answers, rule)) if work.readable else []
     return JudgedGame(work, answers, moves, summarise(moves))
 

@@ -12,7 +12,7 @@ from psearch.defaults import JOB_HASH_MB
 from psearch.faces.cli.arguments import add_limits, add_on, add_settings, check_hash, open_tables
 from psearch.faces.cli.output import refuse
 from psearch.faces.cli.signals import Signals
-from psearch.settings import HASH, RULES, SYZYGY, THREADS
+from psearch.settings import HASH, MARK_RULES, SYZYGY, THREADS
 
 if TYPE_CHECKING:
     from psearch.faces.cli.analyses import Input
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="older results, from JSON lines or --json: keep an older result that is deeper than the new one",
     )
     words = "rule of the marks: that of lichess.org (default), or psearch's loss of expected points"
-    parser.add_argument("--marks", choices=RULES, default=RULES[0], help=words)
+    parser.add_argument("--marks", choices=MARK_RULES, default=MARK_RULES[0], help=words)
     parser.add_argument("--fresh-marks", action="store_true", help="remove the marks that moves of a game have already")
     parser.add_argument("--wdl", action="store_true", help="note the chances to win, draw and lose in games as [%%wdl]")
     add_on(parser, "search on a Ray cluster")
