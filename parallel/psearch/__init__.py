@@ -3,6 +3,7 @@
 - `psearch.search(fen, threads=8)` runs one search.
 - `psearch.Engine` keeps its workers and its table for many searches; `psearch.AsyncEngine` does so on asyncio.
 - `psearch.analyse_many` and `psearch.analyse_many_async` search any number of positions, several at a time.
+- `psearch.review` and `psearch.review_many` judge the moves of games; their twins for asyncio end in `_async`.
 - `psearch.evaluate` and `psearch.perft` need no search.
 
 Importing this package loads neither numba nor any kernel.
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from psearch.api.blocking import Analysis, Engine
     from psearch.api.counting import evaluate, perft
     from psearch.api.question import Place, RootMoves
+    from psearch.batch.analysis.games import GameReview, ReviewedMove
+    from psearch.batch.analysis.reviews import Reviews, review, review_async, review_many, review_many_async
     from psearch.batch.positions.many import (
         AsyncManyResults,
         ManyResults,
@@ -49,6 +52,7 @@ __all__ = [
     "AsyncEngine",
     "AsyncManyResults",
     "Engine",
+    "GameReview",
     "Info",
     "Limits",
     "ManyResults",
@@ -56,6 +60,8 @@ __all__ = [
     "PositionResult",
     "PsearchError",
     "Result",
+    "ReviewedMove",
+    "Reviews",
     "WorkerDied",
     "WorkerStats",
     "__version__",
@@ -63,6 +69,10 @@ __all__ = [
     "analyse_many_async",
     "evaluate",
     "perft",
+    "review",
+    "review_async",
+    "review_many",
+    "review_many_async",
     "search",
     "wdl",
 ]
@@ -76,6 +86,10 @@ _LAZY = {
     **dict.fromkeys(
         ("AsyncManyResults", "ManyResults", "Position", "PositionResult", "analyse_many", "analyse_many_async"),
         "psearch.batch.positions.many",
+    ),
+    **dict.fromkeys(("GameReview", "ReviewedMove"), "psearch.batch.analysis.games"),
+    **dict.fromkeys(
+        ("Reviews", "review", "review_async", "review_many", "review_many_async"), "psearch.batch.analysis.reviews"
     ),
 }
 """Module of each name whose import needs python-chess or numba."""

@@ -13,6 +13,8 @@ JOB_HASH_MB = 64
 are emptied between positions."""
 MAX_HASH_MB = 2**24
 """Largest size of a transposition table, in MiB."""
+REVIEW_MOVETIME_MS = 1_000
+"""Time for each position of an analysis if no limit is given, in milliseconds."""
 DEFAULT_MOVETIME_MS = 5_000
 """Duration of a search without any limit, in milliseconds."""
 MAX_MOVETIME_MS = 1_000_000_000

@@ -193,22 +193,39 @@ class BestLine:
         return found
 
     def as_row(self) -> dict[str, Any]:
-        """Return the best line as a row of a table: numbers and text by name.
+        """Return the result as a row of a table: numbers and text by name.
 
-        Either `cp` (centipawns) or `mate` is None; both are for the side to move. Moves are in UCI notation.
+        Either `cp` (centipawns) or `mate` is None; both are for the side to move, `cp_white` and `mate_white` are not.
+        `win`, `draw` and `loss` are the chances of the side to move per mille, if they are known. Moves are in UCI
+        notation. The second of several lines is in `cp_2`, `mate_2` and `pv_2`, and so on.
         """
-        score = self.score.relative
+        score, white, wdl = self.score.relative, self.score.white(), self.wdl
+        others = {
+            f"{name}_{line.multipv}": value
+            for line in self.lines[1:]
+            for name, value in (
+                ("cp", line.score.relative.score()),
+                ("mate", line.score.relative.mate()),
+                ("pv", " ".join(move.uci() for move in line.pv)),
+            )
+        }
         return {
             "fen": None if self.board is None else self.board.fen(),
             "bestmove": None if self.bestmove is None else self.bestmove.uci(),
             "cp": score.score(),
             "mate": score.mate(),
+            "cp_white": white.score(),
+            "mate_white": white.mate(),
+            "win": None if wdl is None else wdl.relative.wins,
+            "draw": None if wdl is None else wdl.relative.draws,
+            "loss": None if wdl is None else wdl.relative.losses,
             "bound": self.info.bound,
             "depth": self.depth,
             "seldepth": self.info.seldepth,
             "nodes": self.nodes,
             "time_s": self.time_s,
             "pv": " ".join(move.uci() for move in self.pv),
+            **others,
         }
 
     def _repr_html_(self) -> str | None:

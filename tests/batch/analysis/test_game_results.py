@@ -21,9 +21,9 @@ from psearch.batch.analysis.analysis_files import OlderResults
 from psearch.batch.analysis.games import (
     PLAYER_COLUMNS,
     TOTAL_COLUMNS,
-    JudgedGame,
-    JudgedMove,
+    GameReview,
     Players,
+    ReviewedMove,
     Tally,
     _volatilities,
     annotate,
@@ -55,7 +55,7 @@ SCORES = {0: 30, 1: 80, 2: -80, 3: None}
 """centipawns for the side to move; None: mate in 1"""
 
 
-def judged(text: str = GAME) -> JudgedGame:
+def judged(text: str = GAME) -> GameReview:
     """Each position prefers its first legal move, the last one Qh4#; White's moves are compared with it."""
     work = next(read_games(Source.of_text("a file", text)))
     answers = {}
@@ -204,13 +204,13 @@ CP = st.integers(-1000, 1000)
 PERCENT = st.floats(0, 100)
 
 
-def move(mover: chess.Color, before: int, after: int, is_best: bool = False, mark: str | None = None) -> JudgedMove:
+def move(mover: chess.Color, before: int, after: int, is_best: bool = False, mark: str | None = None) -> ReviewedMove:
     """A move between two positions with these scores, seen from White."""
     one, other = (chess.engine.PovScore(chess.engine.Cp(cp), chess.WHITE) for cp in (before, after))
-    return JudgedMove(mover, one, other, is_best, 0.0, mark=mark)
+    return ReviewedMove(mover, one, other, is_best, 0.0, mark=mark)
 
 
-def game(*scores: int, best: tuple[int, ...] = (), turn: chess.Color = chess.WHITE) -> list[JudgedMove]:
+def game(*scores: int, best: tuple[int, ...] = (), turn: chess.Color = chess.WHITE) -> list[ReviewedMove]:
     """The moves between positions with these scores, seen from White; best: numbers of the search's own moves."""
     return [
         move(turn if number % 2 == 0 else not turn, before, after, number in best)

@@ -107,8 +107,9 @@ def test_bad_positions_have_an_error_and_end_nothing() -> None:
     assert "Black has no king" in found[2].error
     assert "not None" in found[3].error
     assert found[4].id == "x"
-    with pytest.raises(PsearchError, match="was not searched"):
-        _ = found[1].info
+    for one in found[1:5]:  # what is known can be looked at
+        assert (one.bestmove, one.ponder, one.lines, one.pv, one.depth, one.wdl) == (None, None, [], [], 0, None)
+        assert isinstance(one.score, chess.engine.PovScore) and one.as_dict()["nodes"] == 0
     assert found[1].as_json() == {"id": 1, "fen": "no position", "error": found[1].error}
 
 
@@ -146,12 +147,20 @@ def test_one_shape_of_results() -> None:
         "bestmove": one.bestmove.uci(),
         "cp": one.score.relative.score(),
         "mate": None,
+        "cp_white": one.score.white().score(),
+        "mate_white": None,
+        "win": one.wdl.relative.wins,
+        "draw": one.wdl.relative.draws,
+        "loss": one.wdl.relative.losses,
         "bound": one.info.bound,
         "depth": one.depth,
         "seldepth": one.info.seldepth,
         "nodes": 2_000,
         "time_s": 0,
         "pv": " ".join(move.uci() for move in one.pv),
+        "cp_2": one.lines[1].score.relative.score(),
+        "mate_2": None,
+        "pv_2": " ".join(move.uci() for move in one.lines[1].pv),
     }
     assert {**one.as_row(), "time_s": 0} == {"id": "x", **alone.as_row(), "time_s": 0, "error": None}
     assert "<svg" in str(one._repr_html_())
@@ -167,8 +176,7 @@ def test_results_after_pickling() -> None:
     assert good != bad
     assert bad.as_row() == {"id": 1, "fen": "no position", "error": bad.error}
     assert bad._repr_html_() is None
-    with pytest.raises(PsearchError, match="was not searched"):
-        _ = bad.score
+    assert bad.bestmove is None and bad.fen == "no position"
 
 
 def test_each_position_may_have_wishes_of_its_own() -> None:

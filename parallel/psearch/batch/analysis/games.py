@@ -33,6 +33,7 @@ from psearch.text.pgn_text import PgnGame
 from psearch.text.report import terminal_kind
 from psearch.text.values import counted
 from psearch.text.wdl import pov_wdl
+from psearch.version import __version__
 from psearch_core.records import MAX_HISTORY
 
 _CURVE = (103.1668100711649, -0.04354415386753951, -3.166924740191411)
@@ -117,7 +118,7 @@ def _positions(work: PgnGame) -> Iterator[chess.Board]:
 
 
 @dataclass(frozen=True)
-class JudgedMove:
+class ReviewedMove:
     """A move of the main line, with its verdict."""
 
     mover: chess.Color
@@ -176,29 +177,52 @@ class PlayerSummary:
 
 
 @dataclass(frozen=True)
-class JudgedGame:
+class GameReview:
     """A game with its verdicts."""
 
     work: PgnGame
     answers: Mapping[int, Answer]
     """Answers of its positions, by the number of plies played before them."""
-    moves: list[JudgedMove]
+    moves: list[ReviewedMove]
     """Moves of the main line."""
     players: Mapping[chess.Color, PlayerSummary]
+    problems: Mapping[int, str] = field(default_factory=dict)
+    """Reasons why positions have no answer, by ply."""
+    annotator: str = f"psearch {__version__}"
+
+    def to_pgn(self, fresh_marks: bool = False, shows_wdl: bool = False) -> str:
+        """Return the game as PGN with evaluations, marks, their reasons and better lines, as `psearch analyse` writes
+        it. fresh_marks: replace the marks that it has already; shows_wdl: with the chances of White to win, draw and
+        lose, per mille."""
+        return annotate(self, self.annotator, fresh_marks, shows_wdl)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each move of the main line, for tables: numbers and text by name.
+
+        Scores (`cp_white`, `mate_white`; after the move) are from White's view. `loss` is 0 to 1, `win`, `draw` and
+        `lose` are White's chances per mille, `clock_s` is the time left by the game's `[%clk]`.
+        """
+        return list(_rows(self))
 
     def depth_at(self, ply: int) -> int | None:
         """Return the depth of a position's search; None if it was not searched."""
         return self.answers[ply].line.depth if ply in self.answers else None
 
 
-def judge_game(work: PgnGame, answers: Mapping[int, Answer], rule: str = "lichess") -> JudgedGame:
+def judge_game(
+    work: PgnGame,
+    answers: Mapping[int, Answer],
+    rule: str = "lichess",
+    problems: Mapping[int, str] | None = None,
+    annotator: str = f"psearch {__version__}",
+) -> GameReview:
     """Judge each move of the main line by the answers for the positions before and after it. rule: one of
     `psearch.settings.MARK_RULES`."""
     moves = list(_judge_moves(work, answers, rule)) if work.readable else []
-    return JudgedGame(work, answers, moves, summarise(moves))
+    return GameReview(work, answers, moves, summarise(moves), problems or {}, annotator)
 
 
-def _judge_moves(work: PgnGame, answers: Mapping[int, Answer], rule: str) -> Iterator[JudgedMove]:
+def _judge_moves(work: PgnGame, answers: Mapping[int, Answer], rule: str) -> Iterator[ReviewedMove]:
     board = work.game.board()
     score = _score_of(board, answers.get(0))
     for ply, move in enumerate(work.game.mainline_moves()):
@@ -219,7 +243,7 @@ def _judge_moves(work: PgnGame, answers: Mapping[int, Answer], rule: str) -> Ite
             loss = 0.0 if is_best else compared.scores.loss(board, rule)
             if mark is not None:
                 words = compared.scores.words(board, mark, board.san(board.parse_uci(compared.best)))
-        yield JudgedMove(board.turn, before, score, is_best, loss, compared, mark, words, rule)
+        yield ReviewedMove(board.turn, before, score, is_best, loss, compared, mark, words, rule)
         board = after
 
 
@@ -244,13 +268,13 @@ def move_accuracy(before: float, after: float) -> float:
     return max(0.0, min(100.0, factor * math.exp(rate * (before - after)) + offset + _UNCERTAINTY_BONUS))
 
 
-def summarise(moves: Sequence[JudgedMove]) -> dict[chess.Color, PlayerSummary]:
+def summarise(moves: Sequence[ReviewedMove]) -> dict[chess.Color, PlayerSummary]:
     """Return the figures of both sides, from the moves of a game in order; moves without scores do not count."""
     scored = [move for move in moves if None not in (move.before, move.score, move.loss)]
     return {color: _summary_of(color, scored, _volatilities(scored)) for color in chess.COLORS}
 
 
-def _summary_of(color: chess.Color, moves: Sequence[JudgedMove], weights: Sequence[float]) -> PlayerSummary:
+def _summary_of(color: chess.Color, moves: Sequence[ReviewedMove], weights: Sequence[float]) -> PlayerSummary:
     own = [(move, weight) for move, weight in zip(moves, weights, strict=True) if move.mover == color]
     marks = Counter(move.mark for move, _ in own if move.mark is not None)
     if not own:
@@ -262,7 +286,7 @@ def _summary_of(color: chess.Color, moves: Sequence[JudgedMove], weights: Sequen
     return PlayerSummary(len(own), (weighted + harmonic) / 2, average_loss, marks)
 
 
-def _volatilities(moves: Sequence[JudgedMove]) -> list[float]:
+def _volatilities(moves: Sequence[ReviewedMove]) -> list[float]:
     """Return the weight of each move: the volatility of the chances in the window that ends with the position after it.
     The first moves, whose windows would begin before the game, have the weight of the first window."""
     if not moves:
@@ -286,7 +310,7 @@ class Tally:
     kept: int | None = None
     """Number of answers kept from older results; None: there are no older results."""
 
-    def add(self, judged: JudgedGame, kept: int = 0) -> None:
+    def add(self, judged: GameReview, kept: int = 0) -> None:
         """Add a finished game. kept: number of its answers from older results."""
         self.games += 1
         if self.kept is not None:
@@ -305,7 +329,7 @@ class Tally:
 # -- as PGN ----------------------------------------------------------------------------------------------------------
 
 
-def annotate(judged: JudgedGame, annotator: str, fresh: bool = False, shows_wdl: bool = False) -> str:
+def annotate(judged: GameReview, annotator: str, fresh: bool = False, shows_wdl: bool = False) -> str:
     """Return the annotated game as PGN, with an empty line after it.
 
     annotator: a name that begins with `psearch `; other annotators are kept. fresh: remove the marks that moves of the
@@ -373,7 +397,7 @@ def _add_line(parent: chess.pgn.GameNode, board: chess.Board, compared: Comparis
 # -- as JSON ---------------------------------------------------------------------------------------------------------
 
 
-def game_object(judged: JudgedGame, file: str) -> dict[str, Any]:
+def game_object(judged: GameReview, file: str) -> dict[str, Any]:
     """Return a game for JSON. file: its name as the user gave it."""
     work = judged.work
     players = {
@@ -411,7 +435,7 @@ def _mark_counts(marks: Mapping[str, int]) -> dict[str, int]:
     return {name: marks.get(mark, 0) for mark, name in MARK_NAMES.items()}
 
 
-def _position_objects(judged: JudgedGame) -> Iterator[dict[str, Any]]:
+def _position_objects(judged: GameReview) -> Iterator[dict[str, Any]]:
     """Yield the positions of the main line, each with the played move."""
     board = judged.work.game.board()
     played = list(judged.work.game.mainline_moves())
@@ -430,10 +454,48 @@ def _position_objects(judged: JudgedGame) -> Iterator[dict[str, Any]]:
         yield values
 
 
+def _rows(judged: GameReview) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `GameReview.to_rows`."""
+    headers = judged.work.game.headers
+    board = judged.work.game.board()
+    tags = {name.lower(): headers.get(name) for name in ("White", "Black", "Result", "Date", "ECO", "Opening")}
+    for ply, (node, found) in enumerate(zip(judged.work.game.mainline(), judged.moves, strict=True)):
+        answer, compared = judged.answers.get(ply), found.compared
+        best = compared.best if compared is not None else None if answer is None else answer.best
+        row = {
+            "game": judged.work.number,
+            **tags,
+            "ply": ply + 1,
+            "move_number": board.fullmove_number,
+            "side": chess.COLOR_NAMES[board.turn],
+            "fen": board.fen(),
+            "uci": board.uci(node.move),
+            "san": board.san(node.move),
+            "best": None if best is None else board.san(board.parse_uci(best)),
+            "pv": " ".join((compared or answer.line).pv) if answer is not None else None,
+        }
+        board.push(node.move)
+        white = None if found.score is None else found.score.white()
+        chances = None if found.score is None else pov_wdl(found.score, board).white()
+        yield row | {
+            "cp_white": None if white is None else white.score(),
+            "mate_white": None if white is None else white.mate(),
+            "win": None if chances is None else chances.wins,
+            "draw": None if chances is None else chances.draws,
+            "lose": None if chances is None else chances.losses,
+            "depth": judged.depth_at(ply + 1),
+            "mark": found.mark,
+            "words": found.words,
+            "loss": found.loss,
+            "accuracy": found.accuracy if None not in (found.before, found.score) else None,
+            "clock_s": node.clock(),
+        }
+
+
 # -- as tables -------------------------------------------------------------------------------------------------------
 
 
-def game_title(judged: JudgedGame, file: str | None) -> str:
+def game_title(judged: GameReview, file: str | None) -> str:
     """Return a title such as `game 3: London, 1851.06.21, 1-0`, after the name of the file if given. Unknown tags are
     left out."""
     headers = judged.work.game.headers
@@ -451,7 +513,7 @@ class Players:
     def __init__(self) -> None:
         self._games: dict[str, list[PlayerSummary]] = {}
 
-    def add(self, judged: JudgedGame) -> None:
+    def add(self, judged: GameReview) -> None:
         """Add a game; a side without a name or without a judged move does not count."""
         for color, player in judged.players.items():
             name = _name_of(judged, color)
@@ -473,7 +535,7 @@ class Players:
         return [row for _, row in sorted(totals, key=lambda total: -total[0])]
 
 
-def player_rows(judged: JudgedGame) -> list[list[str]]:
+def player_rows(judged: GameReview) -> list[list[str]]:
     """Return White's and Black's rows for `PLAYER_COLUMNS`; `-` stands for a figure without judged moves."""
     rows = []
     for color, player in judged.players.items():
@@ -487,7 +549,7 @@ def _side(color: chess.Color) -> str:
     return chess.COLOR_NAMES[color].capitalize()
 
 
-def _name_of(judged: JudgedGame, color: chess.Color) -> str:
+def _name_of(judged: GameReview, color: chess.Color) -> str:
     return judged.work.game.headers.get(_side(color), "").strip("? ")
 
 

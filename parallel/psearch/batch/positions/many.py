@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import itertools
 import math
+import os
 import threading
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from psearch.batch.positions.task import Answer, Outcome, Pause, Task, TaskList,
 from psearch.defaults import JOB_HASH_MB, MAX_THREADS
 from psearch.options import Settings
 from psearch.results import BestLine, Info, Limits, PsearchError
-from psearch.settings import HASH, MULTIPV, THREADS, SearchKeywords, lists_settings
+from psearch.settings import HASH, MULTIPV, SYZYGY, THREADS, SearchKeywords, lists_settings
 from psearch.text.values import shown
 from psearch.text.wdl import pov_wdl
 
@@ -75,8 +76,8 @@ class PositionResult(BestLine):
     - error: reason why the position was not searched, in one line; None: it was.
     - worker: the worker that searched: the number of its process, or its machine.
 
-    It has the figures of `psearch.Result`, in python-chess's types. They raise PsearchError for a position with an
-    error.
+    It has the figures of `psearch.Result`, in python-chess's types. Looking at them never raises: with an error
+    `bestmove` is None, `lines` is empty, and `info` has depth 0, no moves and a score of 0.
     """
 
     id: Any
@@ -103,31 +104,34 @@ class PositionResult(BestLine):
     @property
     def fen(self) -> str:
         """FEN of the position; for an illegal position, the text that was given."""
-        try:
-            return self.board.fen()
-        except PsearchError:
-            return self._task.fen
+        return self.board.fen() if self.board.occupied else self._task.fen
 
     @cached_property
     def board(self) -> chess.Board:
-        """The position, with the moves before it that a search uses. Raises PsearchError for an illegal position."""
-        return self._task.board()
+        """The position, with the moves before it that a search uses; an empty board for an illegal position."""
+        try:
+            return self._task.board()
+        except PsearchError:
+            return chess.Board(None)
 
     @property
     def bestmove(self) -> chess.Move | None:
-        """The best move; None when the game is over on the board. Raises PsearchError for a position with an error."""
-        best = self._have().best
+        """The best move; None when the game is over on the board, and for a position with an error."""
+        best = None if self._answer is None else self._answer.best
         return None if best is None else self.board.parse_uci(best)
 
     @property
     def info(self) -> Info:
-        """All figures of the best line. Raises PsearchError for a position with an error."""
-        return self.lines[0]
+        """All figures of the best line."""
+        nothing = chess.engine.PovScore(chess.engine.Cp(0), self.board.turn)
+        return self.lines[0] if self.lines else Info(0, 0, nothing, "exact", 0, 0.0)
 
     @cached_property
     def lines(self) -> list[Info]:
-        """The best lines, best first; at most `multipv`. Raises PsearchError for a position with an error."""
-        answer, found = self._have(), []
+        """The best lines, best first; at most `multipv`, and none for a position with an error."""
+        answer, found = self._answer, []
+        if answer is None:
+            return []
         for number, line in enumerate(answer.lines, start=1):
             score, walk = chess.engine.PovScore(line.score, self.board.turn), self.board.copy(stack=False)
             info = Info(
@@ -162,23 +166,18 @@ class PositionResult(BestLine):
         or a number."""
         return result_object(self.id, self._task, self._answer, self.error)
 
-    def _have(self) -> Answer:
-        if self._answer is None:
-            raise PsearchError(f"position {self.id!r} was not searched: {self.error}")
-        return self._answer
-
 
 @dataclass(frozen=True)
 class _Wanted:
     """Checked arguments of `analyse_many`."""
 
     limits: Limits
-    multipv: int
     workers: int
-    ordered: bool
     assist: int
     settings: WorkerSettings
     cluster: str | None
+    multipv: int = 1
+    ordered: bool = False
 
 
 class _Closed(Exception):
@@ -358,7 +357,7 @@ def analyse_many(
     ordered: bool = False,
     reproducible: bool = False,
     hash_mb: int | None = None,
-    syzygy: str = "",
+    syzygy: str | os.PathLike[str] = "",
     cluster: str | None = None,
     **settings: Unpack[SearchKeywords],
 ) -> ManyResults:
@@ -394,7 +393,23 @@ def analyse_many(
     ...     [str(result.bestmove) for result in results]
     ['e1e8', 'g5g7']
     """
-    limits = limits_of(limit)
+    limits, lines = limits_of(limit), MULTIPV.of_value(multipv, "multipv")
+    wanted = pool_wanted(limits, workers, threads_per_position, reproducible, hash_mb, syzygy, cluster, settings)
+    return ManyResults(positions, replace(wanted, multipv=lines, ordered=bool(ordered)))
+
+
+def pool_wanted(
+    limits: Limits,
+    workers: int | None,
+    threads_per_position: int,
+    reproducible: bool,
+    hash_mb: int | None,
+    syzygy: str | os.PathLike[str],
+    cluster: str | None,
+    settings: SearchKeywords,
+) -> _Wanted:
+    """Return the pool that the arguments of `analyse_many` ask for. Raises PsearchError."""
+    path = SYZYGY.of_value(syzygy, "syzygy")
     threads = THREADS.of_value(threads_per_position, "threads_per_position")
     if cluster is not None:
         from psearch.remote.cluster_processes import cluster_address
@@ -405,23 +420,20 @@ def analyse_many(
     if workers is None:  # a cluster decides itself
         workers = MAX_THREADS if cluster is not None else max(1, usable_cores() // threads)
     workers = THREADS.of_value(workers, "workers")
-    if syzygy and cluster is None:
+    if path and cluster is None:
         from psearch.text.chess_files import RootProber
 
-        with RootProber(syzygy) as prober:
+        with RootProber(path) as prober:
             for problem in prober.problems:
                 LOG.warning(problem)
     size = useful_hash_mb(limits, threads) if hash_mb is None else HASH.of_value(hash_mb, "hash_mb")
-    wanted = _Wanted(
+    return _Wanted(
         limits,
-        MULTIPV.of_value(multipv, "multipv"),
-        workers,
-        bool(ordered),
-        0 if reproducible or cluster is not None else workers * threads,
-        WorkerSettings(threads, size, Settings.of(**settings).search, syzygy),
-        cluster,
+        workers=workers,
+        assist=0 if reproducible or cluster is not None else workers * threads,
+        settings=WorkerSettings(threads, size, Settings.of(**settings).search, path),
+        cluster=cluster,
     )
-    return ManyResults(positions, wanted)
 
 
 def useful_hash_mb(limits: Limits, threads: int = 1) -> int:

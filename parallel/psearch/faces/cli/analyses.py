@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -36,18 +36,16 @@ from psearch.batch.analysis.games import (
     TOTAL_COLUMNS,
     Players,
     Tally,
-    annotate,
     count_positions,
     game_object,
     game_title,
     games_summary,
-    judge_game,
     player_rows,
-    positions,
 )
+from psearch.batch.analysis.reviews import game_tasks, reviewed
 from psearch.batch.analysis.suite_results import SuiteSummary, SuiteTable, Survey, json_object, judge, summary_text
 from psearch.batch.positions.task import Answer, Pause, Task, result_object
-from psearch.defaults import JOB_HASH_MB, MAX_THREADS
+from psearch.defaults import JOB_HASH_MB, MAX_THREADS, REVIEW_MOVETIME_MS
 from psearch.faces.cli.arguments import limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import EXIT_WRONG, complain, say
@@ -68,8 +66,6 @@ if TYPE_CHECKING:
     from psearch.options import SearchOptions
 
 T = TypeVar("T")
-_MOVETIME_MS = 1_000
-"""Time for each position if no limit is given, in milliseconds."""
 _MOST_PROBLEMS = 10
 """Most problems that are reported one by one."""
 _ALWAYS = ("policy", "pruning")
@@ -113,7 +109,7 @@ class AnalysisSession:
     """Running analysis. total: positions that need a search, including those in the journal; None if unknown."""
 
     def __init__(self, options: argparse.Namespace, total: int | None) -> None:
-        self.limits = limits_of(options, _MOVETIME_MS)
+        self.limits = limits_of(options, REVIEW_MOVETIME_MS)
         self.older = None if options.merge is None else OlderResults(read_source(options.merge))
         self.total = total
         self.journal: AnalysisJournal | None = None
@@ -223,7 +219,7 @@ def open_session(
 
 def _about(inputs: Sequence[Input], options: argparse.Namespace, how: SearchOptions, hash_mb: int) -> dict[str, Any]:
     """Return everything that the answers depend on. With one thread per job the number of jobs does not matter."""
-    limits = {name: value for name, value in asdict(limits_of(options, _MOVETIME_MS)).items() if value}
+    limits = {name: value for name, value in asdict(limits_of(options, REVIEW_MOVETIME_MS)).items() if value}
     named = (one for one in SEARCH_SETTINGS if not one.is_path)  # the contents of files are recorded below
     settings = {one.field: getattr(options, one.field) for one in named if Face.COMMAND_LINE in one.faces}
     return {
@@ -346,13 +342,6 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
     tally = Tally(kept=None if options.merge is None else 0)
     failed = 0
     with open_session(inputs, options, signals, sums["positions"], is_emptied=False) as session:
-        depth, movetime_ms, nodes, _ = astuple(session.limits)
-        words = [
-            f"depth {depth}" if depth is not None else "",
-            f"{movetime_ms / 1000:g} s a position" if movetime_ms is not None else "",
-            f"{nodes:,} nodes a position" if nodes is not None else "",
-        ]
-        annotator = f"psearch {__version__}, {' or '.join(filter(None, words))}"
 
         def show(entry: _GameEntry, key: str, answer: Answer) -> None:
             """Show the latest position and its score from White's point of view."""
@@ -369,16 +358,15 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
         for done in session.answered(_games(inputs, session)):
             entry = done.item
             name = inputs[entry.file - 1].name
-            answers = {entry.ply(key): answer for key, answer in done.answers.items()}
-            judged = judge_game(entry.work, answers, options.marks)
-            for key, problem in done.problems.items():
+            judged = reviewed(done, entry.work, entry.prefix, options.marks, session.limits)
+            for ply, problem in judged.problems.items():
                 failed += 1
-                session.complain(f"{name}, game {entry.work.number}, ply {entry.ply(key)}: {problem}")
+                session.complain(f"{name}, game {entry.work.number}, ply {ply}: {problem}")
             tally.add(judged, done.from_older)
             if options.json:
                 session.put(json.dumps(game_object(judged, name)) + "\n")
             else:
-                session.put(annotate(judged, annotator, options.fresh_marks, options.wdl))
+                session.put(judged.to_pgn(options.fresh_marks, options.wdl))
             if judged.moves:
                 title = game_title(judged, name if len(inputs) > 1 else None)
                 session.progress.show_table(title, PLAYER_COLUMNS, player_rows(judged))
@@ -420,17 +408,12 @@ def _games(inputs: Sequence[Input], session: AnalysisSession) -> Iterator[Work[_
         if session.older is not None and work.readable:
             found = session.older.of_game(work.game.board(), work.game.mainline_moves())
             known = {f"{entry.prefix}{ply}": answer for ply, answer in found.items() if answer.best is not None}
-        yield Work(entry, _tasks(entry, session.limits), known)
-
-
-def _tasks(entry: _GameEntry, limits: Limits) -> Iterator[Task]:
-    for place in positions(entry.work):
-        yield Task.of_board(f"{entry.prefix}{place.ply}", place.board, limits, place.line)
+        yield Work(entry, game_tasks(entry.work, entry.prefix, session.limits), known)
 
 
 def analyse_lines(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
     """Analyse JSON lines, one object a line. Return the exit status."""
-    limits = limits_of(options, _MOVETIME_MS)
+    limits = limits_of(options, REVIEW_MOVETIME_MS)
     total = 0
     for one in inputs:
         count = sum(1 for _ in read_asked(one.source, 1, limits))
