@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netdata.blocks import Block, Game, Torn, read_blocks, read_headers
+from netdata.blocks import Block, Game, Torn, read_blocks, read_packed
 from netdata.playing import board_of
 from netdata.records import GAMES, MOST_PLIES, decode_game, decoder_dtype, game_dtype, sample_dtype
 from psearch.scheduler.scheduler_entries import load_kernels
@@ -116,7 +116,8 @@ def read(
     bytes a position. Raises OSError and Torn.
     """
     reader = Reader(chosen)
-    scores = sum(header["searched"] for path in paths for header in read_headers(path)[0])
+    # a torn file is refused here, not minutes later
+    scores = sum(block.header["searched"] for path in paths for block in read_packed(path))
     # pages that are never written take no memory
     training, test = np.empty(scores, sample_dtype), np.empty(scores, sample_dtype)
     trained = tested = games = 0
