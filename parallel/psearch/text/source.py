@@ -1,7 +1,8 @@
 """Text files; the name `-` is standard input.
 
-A file is read once to check it, and again whenever its lines are wanted, with one line in memory at a time. A pipe is
-either copied to a file or read as a `Stream`: each line once, as it arrives.
+A file is read once to check it, and again whenever its lines are wanted, with one line in memory at a time. Compressed
+files and UTF-16 are unpacked as they are read. A pipe is either copied to a file or read as a `Stream`: each line once,
+as it arrives.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import stat
 import sys
 import tempfile
 import weakref
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from typing import BinaryIO, NamedTuple, TypeVar
 
 from psearch.results import PsearchError
+from psearch.text.packed import is_packed, unpacked
 
 STANDARD_STREAM = "-"
 
@@ -60,8 +63,12 @@ class Source:
         weakref.finalize(self, os.close, descriptor)
         self.name = name
         """Name for messages."""
+        self._is_packed = is_packed(os.pread(descriptor, 4, 0))
+        self._reader: tuple[BinaryIO, int] | None = None
+        """Reader of an unpacked text for `text_between`, and its place."""
+        self.size = sys.maxsize
         examination = _Examination(name)
-        while block := os.pread(descriptor, _BLOCK, examination.size):
+        for block in self._blocks():
             examination.take(block)
         self.size = examination.size
         """Size in bytes."""
@@ -84,9 +91,33 @@ class Source:
             yield TextLine(offset, text if offset else text.removeprefix("\ufeff"), end, encoding)
             offset = end
 
+    def _blocks(self) -> Iterator[bytes]:
+        """Yield the text in blocks, up to its size."""
+        at = 0
+        reader = unpacked(self.name, self._descriptor) if self._is_packed else None
+        with _readable(self.name):
+            while True:
+                most = min(_BLOCK, self.size - at)
+                block = os.pread(self._descriptor, most, at) if reader is None else reader.read(most)
+                if not block:
+                    return
+                at += len(block)
+                yield block
+
+    def _between(self, begin: int, end: int) -> bytes:
+        if not self._is_packed:
+            return os.pread(self._descriptor, end - begin, begin)
+        reader, at = self._reader or (unpacked(self.name, self._descriptor), 0)
+        if at > begin:
+            reader, at = unpacked(self.name, self._descriptor), 0
+        while at < begin:
+            at += len(reader.read(min(_BLOCK, begin - at)))
+        self._reader = reader, end
+        return reader.read(end - begin)
+
     def _encoded_lines(self) -> Iterator[bytes]:
         at, rest = 0, b""
-        while block := os.pread(self._descriptor, min(_BLOCK, self.size - at), at):
+        for block in self._blocks():
             at += len(block)
             data, begin = rest + block, 0
             stop = len(data.rstrip(b"\r")) if at < self.size else len(data)  # a line feed may follow
@@ -100,7 +131,7 @@ class Source:
 
     def text_between(self, begin: int, end: int) -> str:
         """Return the text between the offsets of two lines."""
-        data = os.pread(self._descriptor, min(end, self.size) - begin, begin)
+        data = self._between(begin, min(end, self.size))
         return "".join(_decoded(line)[0] for line in data.splitlines(True))
 
 
@@ -150,6 +181,9 @@ class Stream:
         self.name = name
         """Name for messages."""
         self._examination = _Examination(name)
+        self._copied = 0
+        """Bytes that were read."""
+        self._is_packed = False
         self._waiting = bytearray()
         """Bytes that have been read and not returned."""
         self._is_first = True
@@ -190,6 +224,16 @@ class Stream:
                 elif b"\n" in self._read():
                     break
 
+    def is_packed(self) -> bool:
+        """Wait for the first bytes, and tell whether the pipe is compressed or in UTF-16; it must then be copied."""
+        with _readable(self.name):
+            self._waiting += os.read(self._descriptor, _BLOCK)
+        self._is_packed = is_packed(bytes(self._waiting[:4]))
+        if not self._is_packed:
+            self._examination.take(bytes(self._waiting))
+        self._is_at_end = not self._waiting
+        return self._is_packed
+
     def copied(self) -> Source:
         """Copy the whole pipe and return the copy, instead of `lines`."""
         with _readable(self.name), tempfile.TemporaryFile() as copy:
@@ -197,7 +241,8 @@ class Stream:
             while not self._is_at_end:
                 self._waiting.clear()
                 self._read()
-                if self._examination.size > _MOST_COPIED:
+                self._copied += len(self._waiting)
+                if self._copied > _MOST_COPIED:
                     raise PsearchError(f"{self.name} does not end within {_MOST_COPIED >> 30} GiB: give it as a file")
                 copy.write(self._waiting)
             copy.flush()
@@ -207,7 +252,8 @@ class Stream:
         """Wait for the next bytes and return them; empty at the end."""
         with _readable(self.name):
             block = os.read(self._descriptor, _BLOCK)
-        self._examination.take(block)
+        if not self._is_packed:
+            self._examination.take(block)
         self._waiting += block
         self._is_at_end = not block
         return block
@@ -220,7 +266,7 @@ class Stream:
 def _readable(name: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise PsearchError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from None
 
 
@@ -244,7 +290,10 @@ def open_source(file: str) -> Source | Stream:
         except BaseException:
             os.close(descriptor)
             raise
-        return Source(name, descriptor) if is_file else Stream(name, descriptor)
+        if is_file:
+            return Source(name, descriptor)
+        stream = Stream(name, descriptor)
+        return stream.copied() if stream.is_packed() else stream
 
 
 def parse_lines(

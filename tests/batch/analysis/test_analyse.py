@@ -38,6 +38,7 @@ from psearch.batch.positions.comparing import noise_cp
 from psearch.batch.positions.task import Answer, Batch, Choice, Comparison, Line, Outcome, Task
 from psearch.batch.positions.task_queue import Done, Event
 from psearch.faces.cli.commands.analyse_command import Kind, file_kind
+from psearch.faces.cli.main import main
 from psearch.processes.tasks import ProcessJoined
 from psearch.results import Limits, PsearchError
 from psearch.terminal.streams import printable
@@ -242,7 +243,8 @@ def test_json_of_a_position() -> None:
     assert values == {
         "file": "a.epd", "line": 1, "id": "x", "fen": START, "bm": ["e2e4"], "am": [], "result": "right", "points": 10,
         "most_points": 10, "bestmove": "e2e4", "score": {"mate": 3}, "depth": 9, "seldepth": 15, "nodes": 1000,
-        "time": 1.0, "tbhits": 0, "pv": ["e2e4"], "solution": {"time": 0.5, "depth": 7, "nodes": 400},
+        "time": 1.0, "tbhits": 0, "pv": ["e2e4"], "wdl": [1000, 0, 0],
+        "solution": {"time": 0.5, "depth": 7, "nodes": 400},
     }  # fmt: skip
 
 
@@ -733,21 +735,6 @@ def test_a_journal_cut_by_another_program_is_told(tmp_path: Path) -> None:
             journal.get("a")
 
 
-def old_answer(**changes: Any) -> dict[str, Any]:
-    """Return an answer as old journals of suites and games hold it."""
-    return {
-        "best": "e2e4", "cp": 20, "mate": None, "depth": 9, "seldepth": 15, "nodes": 1000, "time_s": 1.0,
-        "pv": ["e2e4"], "choices": [{"move": "e2e4", "time_s": 0.5, "depth": 7, "nodes": 400}], "bound": "exact",
-        "exact_cp": None, "exact_mate": None, "tbhits": 0, "compared": None, **changes,
-    }  # fmt: skip
-
-
-OLD_COMPARISON = {
-    "depth": 12, "depths": 3, "best": "d2d4", "cp": None, "mate": 3, "played_cp": -20, "played_mate": None,
-    "pv": ["d2d4"],
-}  # fmt: skip
-
-
 def written(path: Path, *answers: dict[str, Any]) -> bytes:
     with AnalysisJournal(path, ABOUT) as journal:
         journal.add("first", noted(0))
@@ -756,42 +743,6 @@ def written(path: Path, *answers: dict[str, Any]) -> bytes:
     return path.read_bytes()
 
 
-def test_journals_of_before_go_on(tmp_path: Path) -> None:
-    """Journals of suites and games continue, and those of JSON lines, whose answers had several lines."""
-    better = compared("d2d4", cp=None, mate=3, played=-20)
-    plain = old_answer()
-    bound = old_answer(cp=None, mate=4, bound="lower", exact_cp=300, compared=OLD_COMPARISON)
-    line = {"cp": 20, "mate": None, "bound": "exact", "depth": 9, "seldepth": 15, "pv": ["e2e4"]}
-    lines = [line, {**line, "cp": -5, "bound": "upper", "pv": ["a2a3"]}]
-    several = {
-        "best": "e2e4", "lines": lines, "nodes": 1000, "time_s": 1.0, "hashfull": 7, "tbhits": 2,
-        "choices": plain["choices"], "exact_cp": None, "exact_mate": 5, "compared": None, "notes": ["x"],
-        "version": "0.1.0", "threads": 2,
-    }  # fmt: skip
-    path = tmp_path / "j"
-    written(path, plain, bound, several)
-    with AnalysisJournal(path, ABOUT) as journal:
-        first = replace(answer(chess.Board(), "e2e4"), version="")
-        assert journal.get("0") == first
-        assert journal.get("1") == replace(
-            first, lines=[Line(score_of(None, 4), "lower", 9, 15, ["e2e4"])], exact=score_of(300), compared=better
-        )
-        assert journal.get("2") == replace(
-            first,
-            lines=[first.line, Line(score_of(-5), "upper", 9, 15, ["a2a3"])],
-            hashfull=7, tbhits=2, exact=score_of(None, 5), notes=("x",), version="0.1.0", threads=2,
-        )  # fmt: skip
-
-
-OLD_CHANGES: list[dict[str, Any]] = [
-    {"best": 5},
-    {"cp": "20"},
-    {"time_s": -1},
-    {"bound": "about"},
-    {"exact_mate": 1.5},
-    {"compared": {"depth": 3}},
-    {"choices": [{"move": "e2e4"}]},
-]
 CHANGES: list[dict[str, Any]] = [
     {"bestmove": 5},
     {"score": {"cp": 10**400}},
@@ -814,12 +765,9 @@ CHANGES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("good", "change"),
-    [*((old_answer(), change) for change in OLD_CHANGES), *((noted(1).as_record(), change) for change in CHANGES)],
-)
-def test_an_answer_of_other_types_is_none(tmp_path: Path, good: dict[str, Any], change: dict[str, Any]) -> None:
-    path = tmp_path / "j"
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_answer_of_other_types_is_none(tmp_path: Path, change: dict[str, Any]) -> None:
+    path, good = tmp_path / "j", noted(1).as_record()
     before = written(path, good, {**good, **change})
     with pytest.raises(PsearchError, match="line 3: not a journal"):
         AnalysisJournal(path, ABOUT)
@@ -1157,3 +1105,34 @@ def test_what_a_comparison_found_is_the_score_of_the_position_before_it() -> Non
     first = replace(answer(board, "d2d4", cp=60), compared=found)
     assert first.estimate == (chess.engine.Cp(491), "exact")
     assert replace(first, compared=replace(found, depth=first.line.depth - 2)).estimate[0] == chess.engine.Cp(60)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_ending_of_the_output_says_what_is_written(ending: str, tmp_path: Path) -> None:
+    """Rows of games, of a suite and of JSON lines, with numbers as numbers."""
+    pandas = pytest.importorskip("pandas")
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    (tmp_path / "a.pgn").write_text("1. f3 e5 2. g4 Qh4# 0-1\n\n1. e4 *\n")
+    (tmp_path / "a.epd").write_text('6k1/5ppp/8/8/8/8/8/4R1K1 w - - bm Re8; id "x";\n8/8/8/8/8/8/8/8 w - -\n')
+    (tmp_path / "a.jsonl").write_text('{"id": 7}\n{"fen": "nothing"}\n')
+    found = {}
+    for name in ("a.pgn", "a.epd", "a.jsonl"):
+        out = tmp_path / f"{name}.{ending}"
+        command = ["analyse", "--nodes", "500", "--threads", "1", "--multipv", "2", "--out", str(out)]
+        main([*command, str(tmp_path / name)])
+        found[name] = pandas.read_parquet(out) if ending == "parquet" else pandas.read_csv(out)
+    games, suite, lines = found.values()
+    assert list(games["san"]) == ["f3", "e5", "g4", "Qh4#", "e4"]
+    assert list(games["game"]) == [1, 1, 1, 1, 2]
+    assert games["mark"][2] == "??" and games["mate_white"][2] == -1
+    assert suite["bestmove"][0] == "e1e8" and suite["result"][0] == "right" and suite["cp_2"][0] < 20_000
+    assert str(lines["id"][0]) == "7" and lines["error"].notna().tolist() == [False, True]
+    assert lines["cp_white"][0] == lines["cp"][0] and lines["win"][0] + lines["draw"][0] + lines["loss"][0] == 1000
+
+
+def test_a_pgn_holds_games_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.epd").write_text("6k1/5ppp/8/8/8/8/8/4R1K1 w - - bm Re8;\n")
+    with pytest.raises(SystemExit):
+        main(["analyse", "--out", str(tmp_path / "a.pgn"), str(tmp_path / "a.epd")])
+    assert "a .pgn holds games, and " in capsys.readouterr().err

@@ -130,8 +130,8 @@ def test_json_of_a_game() -> None:
     assert [position["ply"] for position in positions] == [0, 1, 2, 3, 4]
     assert positions[0] == {
         "ply": 0, "fen": chess.STARTING_FEN, "bestmove": "g1h3", "score": {"cp": 30}, "depth": 9, "seldepth": 12,
-        "nodes": 100, "time": 0.2, "tbhits": 0, "pv": ["g1h3"], "move": "f2f3", "san": "f3", "mark": "?",
-        "words": "(0.30 → -0.64) Mistake. Nh3 was best.", "loss": positions[0]["loss"],
+        "nodes": 100, "time": 0.2, "tbhits": 0, "pv": ["g1h3"], "wdl": [281, 581, 138], "move": "f2f3", "san": "f3",
+        "mark": "?", "words": "(0.30 → -0.64) Mistake. Nh3 was best.", "loss": positions[0]["loss"],
         "compared": {
             "depth": 12, "depths": 3, "bestmove": "g1h3", "score": {"cp": 30}, "played": {"cp": -64}, "pv": ["g1h3"],
         },

@@ -192,8 +192,8 @@ def test_a_blunder_is_found_whatever_the_two_scores_say(is_suspect: bool) -> Non
     comparer.close()
 
 
-SMALL, WHOLE, DEEPER = (100, 200), (400, 1600), (1600, 6400)
-"""Nodes for a position that followed, and for the position, of 3,200."""
+SMALL, WHOLE, DEEPER = (2_000, 4_000), (8_000, 32_000), (32_000, 128_000)
+"""Nodes for a position that followed, and for the position, of 64,000."""
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_what_leaves_a_doubt_is_compared_again(
     monkeypatch.setattr(Comparer, "_compare", canned)
     board = chess.Board("r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w KQkq - 0 20")
     found = Comparer(SearchOptions()).compare(
-        board, [chess.Move.from_uci("e2e4")], Limits(nodes=3200), None, is_suspect
+        board, [chess.Move.from_uci("e2e4")], Limits(nodes=64_000), None, is_suspect
     )
     assert made == efforts
     if efforts == [SMALL]:
@@ -239,7 +239,7 @@ def test_what_leaves_a_doubt_is_compared_again(
         (Limits(depth=2), Limits(1), Limits(4)),
         (Limits(depth=100), Limits(97), Limits(100)),
         (Limits(movetime_ms=100), Limits(nodes=3125), Limits(nodes=100_000)),
-        (Limits(nodes=1), Limits(nodes=1), Limits(nodes=2)),
+        (Limits(nodes=1), Limits(nodes=1), Limits(nodes=20_000)),
         (Limits(nodes=2**62), Limits(nodes=2**58), Limits(nodes=2**62)),
     ],
 )

@@ -13,13 +13,14 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import chess
 
+from psearch.batch.analysis.tables import CsvTable, ParquetTable, ending_of
 from psearch.batch.positions.task import Answer, Task, uci_words
 from psearch.files.safe_files import AtomicFile, DamagedLine, Journal, json_object
 from psearch.results import Limits, PsearchError
@@ -47,18 +48,19 @@ class Asked:
     """Task of the position; its id is the key in the journal."""
 
 
-def read_asked(source: Source, file: int, default: Limits) -> Iterator[Asked]:
-    """Yield the positions of a file. file: its number; default: limits of a line that has none. docs/guides/analyse.md
-    has the names of the values; others are ignored. Raises PsearchError, which names the line, for a bad line."""
-    return parse_lines(source, lambda text, number: _asked(text, file, number, default))
+def read_asked(source: Source, file: int, default: Limits, lines: int = 1) -> Iterator[Asked]:
+    """Yield the positions of a file. file: its number; default, lines: limits and `multipv` of a line without them.
+    docs/guides/analyse.md has the names of the values; others are ignored. Raises PsearchError, which names the line,
+    for a bad line."""
+    return parse_lines(source, lambda text, number: _asked(text, file, number, default, lines))
 
 
-def asked_by(stream: Stream, default: Limits) -> Iterator[Asked | None]:
+def asked_by(stream: Stream, default: Limits, lines: int = 1) -> Iterator[Asked | None]:
     """Yield the positions of a pipe; None while the next line has not arrived."""
-    return parse_stream(stream, lambda text, number: _asked(text, 1, number, default))
+    return parse_stream(stream, lambda text, number: _asked(text, 1, number, default, lines))
 
 
-def _asked(text: str, file: int, number: int, default: Limits) -> Asked:
+def _asked(text: str, file: int, number: int, default: Limits, lines: int) -> Asked:
     try:
         values = json_object(text)
     except ValueError as error:
@@ -70,7 +72,7 @@ def _asked(text: str, file: int, number: int, default: Limits) -> Asked:
     if not isinstance(fen, str) or len(fen) > _LONGEST_FEN:
         raise PsearchError(f"fen must be text, not {shown(fen)}")
     key = f"file {file} line {number}"
-    multipv = _whole(MULTIPV, values.get("multipv", 1))
+    multipv = _whole(MULTIPV, values.get("multipv", lines))
     return Asked(name, Task(key, fen, _moves(values.get("moves", [])), _limits(values, default), multipv))
 
 
@@ -299,12 +301,14 @@ class Output:
     """The output of the result: standard output (None), which gets it piece by piece, or a file, which appears when
     it is complete. A context manager.
 
-    A file is written as `FILE.part` and moved to its place by `commit`. A terminal gets no control characters. Raises
-    PsearchError when the file cannot be written.
+    columns: those of a table. A file is written as `FILE.part` and moved to its place by `commit`. A terminal gets no
+    control characters. Raises PsearchError when the file cannot be written.
     """
 
-    def __init__(self, place: Path | None) -> None:
+    def __init__(self, place: Path | None, columns: Sequence[str] = ()) -> None:
         self._file: AtomicFile | None = None
+        self.table: CsvTable | ParquetTable | None = None
+        """Table, if the ending of the place says so: the result is its rows, and text is left out."""
         self._filters = place is None and is_terminal(sys.stdout)
         if place is None:
             # UTF-8 as in a file, whatever the locale: the name of a player must not end the analysis
@@ -316,6 +320,11 @@ class Output:
             self._file = AtomicFile(place, part)
         except OSError as error:
             raise PsearchError(f"cannot write {part}: {error.strerror}") from None
+        ending = ending_of(place.name)
+        if ending == ".csv":
+            self.table = CsvTable(self._file.write, columns)
+        elif ending:
+            self.table = ParquetTable(cast(BinaryIO, self._file.stream.buffer), columns)
 
     def __enter__(self) -> Output:
         return self
@@ -325,7 +334,9 @@ class Output:
             self._file.__exit__(*exception)
 
     def write(self, text: str) -> None:
-        """Write a part of the result; standard output gets it at once."""
+        """Write a part of the result; standard output gets it at once, a table leaves it out."""
+        if self.table is not None:
+            return
         if self._file is None:
             print(printable(text) if self._filters else text, end="", flush=True)
         else:
@@ -333,5 +344,7 @@ class Output:
 
     def commit(self) -> None:
         """Move the complete result to its place, safe on the disk."""
+        if self.table is not None:
+            self.table.end()
         if self._file is not None:
             self._file.commit()

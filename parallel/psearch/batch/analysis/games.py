@@ -27,7 +27,7 @@ import chess.pgn
 import numpy as np
 
 from psearch.batch.positions.comparing import MOST_BEHIND, scores_around, sure_scores
-from psearch.batch.positions.task import Answer, Comparison
+from psearch.batch.positions.task import Answer, Comparison, answer_object
 from psearch.text.marks import MARK_NAMES, MARKS, Scores, capped_cp, win_percent
 from psearch.text.pgn_text import PgnGame
 from psearch.text.report import terminal_kind
@@ -442,7 +442,7 @@ def _position_objects(judged: GameReview) -> Iterator[dict[str, Any]]:
     for ply in range(len(played) + 1):
         values: dict[str, Any] = {"ply": ply, "fen": board.fen()}
         if ply in judged.answers:
-            values |= judged.answers[ply].as_json(MOST_PV_PLIES)
+            values |= answer_object(judged.answers[ply], board, MOST_PV_PLIES)
         elif not any(board.legal_moves):
             values["result"] = terminal_kind(board)
         if ply < len(played):

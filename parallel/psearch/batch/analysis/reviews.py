@@ -22,6 +22,7 @@ from psearch.batch.positions.task import Answer, Task
 from psearch.defaults import REVIEW_MOVETIME_MS
 from psearch.results import Limits, PsearchError
 from psearch.settings import MARK_RULES, MULTIPV, SearchKeywords, lists_settings
+from psearch.text.openings import name_opening
 from psearch.text.pgn_text import PgnGame, read_games
 from psearch.text.source import Source, read_source
 from psearch.text.values import shown
@@ -56,6 +57,7 @@ def reviewed(done: Work[Any], work: PgnGame, prefix: str, rule: str, limits: Lim
         return {int(key.removeprefix(prefix)): value for key, value in found.items()}
 
     answers: dict[int, Answer] = by_ply(done.answers)
+    name_opening(work.game)
     return judge_game(work, answers, rule, by_ply(done.problems), annotator(limits))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from psearch.batch.analysis.games import MOST_PV_PLIES
-from psearch.batch.positions.task import Answer, Choice
+from psearch.batch.positions.task import Answer, Choice, answer_object
 from psearch.terminal.streams import printable
 from psearch.text.epd_text import SuitePosition
 from psearch.text.report import relative_text, terminal_kind
@@ -305,7 +305,7 @@ def json_object(verdict: Verdict, file: str) -> dict[str, Any]:
     if position.points:
         values |= {"points": verdict.points, "most_points": position.most_points}
     if answer is not None:
-        values |= answer.as_json(MOST_PV_PLIES)
+        values |= answer_object(answer, position.board, MOST_PV_PLIES)
     if verdict.problem is not None:
         values["error"] = verdict.problem
     if verdict.solved_by is not None:

@@ -45,6 +45,9 @@ _WHOLE = (1 / 8, -2, 1 / 2, 0)
 _DEEPER = (1 / 2, 0, 2, 2)
 """Limits of a comparison: the share of the position's limit of nodes and the change of its limit of depth in plies,
 first for each position that followed, then for the position itself and again for the played move."""
+_LEAST_NODES = 20_000
+"""Least nodes of a comparison that decides about a mark: below depth 8 selective search misses too much. Each position
+that followed has an eighth of them."""
 MOST_BEHIND = 4
 """Most positions that followed in the game and are searched first, so that the table knows what the move led to."""
 _HASH_MB = 16
@@ -122,13 +125,14 @@ class Comparer:
         also None when a small comparison finds no loss, and only the deeper comparison gives it a mark.
         """
 
-        def compared(behind: float, behind_plies: int, own: float, own_plies: int) -> list[Comparison]:
-            return self._compare(
-                board, line, _part(limits, behind, behind_plies), _part(limits, own, own_plies), on_live
-            )
+        def compared(
+            behind: float, behind_plies: int, own: float, own_plies: int, least: int = _LEAST_NODES
+        ) -> list[Comparison]:
+            behind_limits = _part(limits, behind, behind_plies, least // 8)
+            return self._compare(board, line, behind_limits, _part(limits, own, own_plies, least), on_live)
 
         if not is_suspect:
-            small = compared(*_SMALL)[:2]
+            small = compared(*_SMALL, least=1)[:2]
             if small and max(compared_loss(board, pair) for pair in small) < _LEAST_SMALL_LOSS:
                 return None
         found = _surest(board, compared(*_WHOLE))
@@ -198,13 +202,14 @@ def _surest(board: chess.Board, pairs: Sequence[Comparison]) -> Comparison | Non
     return max(least, key=lambda pair: (sure_loss(board, pair), pair.depths), default=None)
 
 
-def _part(limits: Limits, part: float, more_plies: int) -> Limits:
-    """Return limits with a share of the nodes (a limit of time is converted to nodes) and with more plies."""
+def _part(limits: Limits, part: float, more_plies: int, least: int) -> Limits:
+    """Return limits with a share of the nodes, at least `least` (a limit of time is converted to nodes), and with more
+    plies."""
     nodes: float | None = limits.nodes
     depth = limits.depth
     if limits.movetime_ms is not None and nodes is None:
         nodes = limits.movetime_ms * _NODES_PER_MS
     return Limits(
         None if depth is None else min(max(1, depth + more_plies), MAX_DEPTH),
-        nodes=None if nodes is None else min(max(1, int(nodes * part)), MAX_NODES),
+        nodes=None if nodes is None else min(max(1, least, int(nodes * part)), MAX_NODES),
     )

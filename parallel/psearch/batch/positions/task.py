@@ -14,7 +14,7 @@ import chess.engine
 from psearch.results import Limits, PsearchError
 from psearch.text.fen import drop_impossible, parse_position
 from psearch.text.marks import Scores
-from psearch.text.report import score_object
+from psearch.text.report import chances, score_object
 from psearch.text.values import shown
 from psearch_core.records import MAX_HISTORY
 
@@ -279,13 +279,12 @@ class Answer:
     @classmethod
     def from_json(cls, values: Any, is_record: bool = False) -> Answer:
         """Return the answer that `as_json` or `as_record` has converted. Raises ValueError for anything else.
-        is_record: only accept what `as_record` returns, or returned in version 0.1, which used other names."""
+        is_record: only accept what `as_record` returns."""
         try:
-            is_old = is_record and "best" in values
-            answer = _read(_renamed(values) if is_old else values)
+            answer = _read(values)
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from None
-        if is_record and not is_old and answer.as_record() != values:
+        if is_record and answer.as_record() != values:
             raise ValueError("the record has unknown values")
         return answer
 
@@ -304,6 +303,15 @@ class Outcome:
     """Worker that searched: its machine, or the number of its process."""
 
 
+def answer_object(answer: Answer, board: chess.Board, plies: int | None = None) -> dict[str, Any]:
+    """Return an answer for programs, with the chances of the side to move to win, draw and lose, per mille. plies: most
+    moves of a line."""
+    values = answer.as_json(plies)
+    for line, found in zip(answer.lines, values.get("lines", [values]), strict=True):
+        found["wdl"] = chances(chess.engine.PovScore(line.score, board.turn), board)
+    return {**values, "wdl": chances(chess.engine.PovScore(answer.line.score, board.turn), board)}
+
+
 def result_object(id: Any, task: Task, answer: Answer | None, error: str | None) -> dict[str, Any]:
     """Return the object of a JSON line: scores for the side to move, moves in UCI notation, times in seconds."""
     values: dict[str, Any] = {"id": id, "fen": task.fen}
@@ -311,7 +319,7 @@ def result_object(id: Any, task: Task, answer: Answer | None, error: str | None)
         values["moves"] = list(task.moves)
     if answer is None:
         return {**values, "error": error}
-    values |= answer.as_json()
+    values |= answer_object(answer, task.board())
     if answer.notes:
         values["notes"] = list(answer.notes)
     return {**values, "version": answer.version}
@@ -373,24 +381,3 @@ def _checked(value: Any, kind: type) -> Any:
     if not is_right or (kind is int and abs(value) >= 2**63) or (kind is float and not 0 <= value < math.inf):
         raise ValueError(f"{shown(value)} is not of type {kind.__name__}")
     return value
-
-
-def _renamed(values: Any) -> dict[str, Any]:
-    """Return a record with the present names. Version 0.1 wrote the fields of Python objects: journals of suites and
-    games had one line without a list, those of JSON lines a list."""
-    lines = [{**line, "score": {**line, "bound": line["bound"]}} for line in values.get("lines", [values])]
-    exact = {"cp": values["exact_cp"], "mate": values["exact_mate"]}
-    compared = values.get("compared")
-    if compared is not None:
-        played = {"cp": compared["played_cp"], "mate": compared["played_mate"]}
-        compared = {**compared, "bestmove": compared["best"], "score": compared, "played": played}
-    return {
-        **values,
-        **lines[0],
-        "bestmove": values["best"],
-        "time": values["time_s"],
-        "lines": lines,
-        "choices": [{**choice, "time": choice["time_s"]} for choice in values["choices"]],
-        "exact": None if exact == {"cp": None, "mate": None} else exact,
-        "compared": compared,
-    }

@@ -11,7 +11,7 @@ import json
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -43,8 +43,18 @@ from psearch.batch.analysis.games import (
     player_rows,
 )
 from psearch.batch.analysis.reviews import game_tasks, reviewed
-from psearch.batch.analysis.suite_results import SuiteSummary, SuiteTable, Survey, json_object, judge, summary_text
-from psearch.batch.positions.task import Answer, Pause, Task, result_object
+from psearch.batch.analysis.suite_results import (
+    SuiteSummary,
+    SuiteTable,
+    Survey,
+    Verdict,
+    json_object,
+    judge,
+    summary_text,
+)
+from psearch.batch.analysis.tables import MOVE, position_columns
+from psearch.batch.positions.many import PositionResult
+from psearch.batch.positions.task import Answer, Pause, Task
 from psearch.defaults import JOB_HASH_MB, MAX_THREADS, REVIEW_MOVETIME_MS
 from psearch.faces.cli.arguments import limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
@@ -136,6 +146,13 @@ class AnalysisSession:
         with self.progress.aside(None if self.journal is not None else sys.stdout):
             self.output.write(text)
 
+    def put_rows(self, rows: Iterable[Mapping[str, Any]]) -> bool:
+        """Add rows to the result if it is a table; return whether it is one."""
+        if self.output.table is None:
+            return False
+        self.output.table.add(rows)
+        return True
+
     def kept(self) -> str:
         """Return a phrase that says how many positions the journal holds."""
         assert self.journal is not None
@@ -159,9 +176,15 @@ class AnalysisSession:
 
 @contextmanager
 def open_session(
-    inputs: Sequence[Input], options: argparse.Namespace, signals: Signals, total: int | None, is_emptied: bool = True
+    inputs: Sequence[Input],
+    options: argparse.Namespace,
+    signals: Signals,
+    total: int | None,
+    columns: Sequence[str],
+    is_emptied: bool = True,
 ) -> Iterator[AnalysisSession]:
-    """Open output, journal, pool and bar. is_emptied: whether the table is emptied before each position."""
+    """Open output, journal, pool and bar. columns: those of a table; is_emptied: whether the table of the search is
+    emptied before each position."""
     from psearch.batch.positions.position_pool import WorkerSettings, make_pool
 
     how = search_options(options)
@@ -182,7 +205,7 @@ def open_session(
             # opened first: its lock protects the other files from a second run
             about = _about(inputs, options, how, hash_mb)
             session.journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), about))
-        session.output = stack.enter_context(Output(place))
+        session.output = stack.enter_context(Output(place, columns))
         if options.on is None:
             from psearch.scheduler.scheduler_entries import SEARCH
 
@@ -227,6 +250,7 @@ def _about(inputs: Sequence[Input], options: argparse.Namespace, how: SearchOpti
         **limits,
         "threads": options.threads or "1, and others at the end",
         "hash": hash_mb,
+        **({"multipv": options.multipv} if options.multipv > 1 else {}),
         **{name: value for name, value in settings.items() if name in _ALWAYS or value != SETTINGS[name].default},
         **({"rules file" if how.with_ else "policy file": how.kernels.digest} if how.own is not None else {}),
         "network": how.read_network().name,
@@ -257,13 +281,14 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
     table = SuiteTable(survey, shutil.get_terminal_size().columns if shown else None)
 
     failed = 0
-    with open_session(inputs, options, signals, survey.searchable) as session:
+    columns = ["file", "line", "result", "points", *position_columns(options.multipv)]
+    with open_session(inputs, options, signals, survey.searchable, columns) as session:
         for problem in problems.lines():
             session.complain(problem)
         if not options.json:
             session.put(table.head())
         number = 0
-        for done in session.answered(_positions(inputs, session)):
+        for done in session.answered(_positions(inputs, session, options)):
             entry = done.item
             if len(inputs) > 1 and not options.json:
                 for one in inputs[number : entry.file]:
@@ -273,7 +298,8 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
             verdict = judge(entry.position, done.answers.get(entry.key), done.problems.get(entry.key))
             figures.add(verdict, name, done.from_older)
             session.progress.say(figures.solved_text)
-            session.put(json.dumps(json_object(verdict, name)) + "\n" if options.json else table.row(verdict))
+            if not session.put_rows(_rows(name, verdict, entry, session)):
+                session.put(json.dumps(json_object(verdict, name)) + "\n" if options.json else table.row(verdict))
             if verdict.problem is not None:
                 failed += 1
                 session.complain(f"{entry.position.name}: {verdict.problem}")
@@ -287,16 +313,28 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
     return EXIT_WRONG if failed or problems.count else 0
 
 
-def _positions(inputs: Sequence[Input], session: AnalysisSession) -> Iterator[Work[_Entry]]:
+def _positions(
+    inputs: Sequence[Input], session: AnalysisSession, options: argparse.Namespace
+) -> Iterator[Work[_Entry]]:
     """Yield each position as separate work, so that earlier searches cannot help it."""
     for file, one in enumerate(inputs, start=1):
         for position in read_positions(one.source, lambda problem: None):
             entry = _Entry(file, position)
             if any(position.board.legal_moves):
-                task = Task.of_board(entry.key, position.board, session.limits)
+                task = Task.of_board(entry.key, position.board, session.limits, multipv=options.multipv)
                 yield _work(entry, task, session, position.board.fen())
             else:
                 yield Work(entry, [])
+
+
+def _rows(name: str, verdict: Verdict, entry: _Entry, session: AnalysisSession) -> Iterator[dict[str, Any]]:
+    """Yield the row of a position of a suite."""
+    position = verdict.position
+    facts = {"file": name, "line": position.line, "result": verdict.result}
+    points = verdict.points if position.points else None
+    task = Task.of_board(entry.key, position.board, session.limits)
+    found = PositionResult(position.name, 0, verdict.problem, "", task, verdict.answer)
+    yield {**facts, "points": points, **found.as_row()}
 
 
 def _positions_of(one: Input, problems: Problems) -> Iterator[SuitePosition]:
@@ -341,7 +379,7 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
     players = Players()
     tally = Tally(kept=None if options.merge is None else 0)
     failed = 0
-    with open_session(inputs, options, signals, sums["positions"], is_emptied=False) as session:
+    with open_session(inputs, options, signals, sums["positions"], MOVE, is_emptied=False) as session:
 
         def show(entry: _GameEntry, key: str, answer: Answer) -> None:
             """Show the latest position and its score from White's point of view."""
@@ -355,7 +393,7 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
         session.analyser.on_found = show
         for problem in problems.lines():
             session.complain(problem)
-        for done in session.answered(_games(inputs, session)):
+        for done in session.answered(_games(inputs, session, options)):
             entry = done.item
             name = inputs[entry.file - 1].name
             judged = reviewed(done, entry.work, entry.prefix, options.marks, session.limits)
@@ -363,7 +401,9 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
                 failed += 1
                 session.complain(f"{name}, game {entry.work.number}, ply {ply}: {problem}")
             tally.add(judged, done.from_older)
-            if options.json:
+            if session.put_rows({"file": name, **row} for row in judged.to_rows()):
+                pass
+            elif options.json:
                 session.put(json.dumps(game_object(judged, name)) + "\n")
             else:
                 session.put(judged.to_pgn(options.fresh_marks, options.wdl))
@@ -399,7 +439,9 @@ def _survey(inputs: Sequence[Input]) -> tuple[Counter[str], Problems]:
     return sums, problems
 
 
-def _games(inputs: Sequence[Input], session: AnalysisSession) -> Iterator[Work[_GameEntry]]:
+def _games(
+    inputs: Sequence[Input], session: AnalysisSession, options: argparse.Namespace
+) -> Iterator[Work[_GameEntry]]:
     """Yield each game as separate work, with its positions from the last to the first."""
     games = ((file, work) for file, one in enumerate(inputs, start=1) for work in read_games(one.source))
     for number, (file, work) in enumerate(games, start=1):
@@ -408,7 +450,7 @@ def _games(inputs: Sequence[Input], session: AnalysisSession) -> Iterator[Work[_
         if session.older is not None and work.readable:
             found = session.older.of_game(work.game.board(), work.game.mainline_moves())
             known = {f"{entry.prefix}{ply}": answer for ply, answer in found.items() if answer.best is not None}
-        yield Work(entry, game_tasks(entry.work, entry.prefix, session.limits), known)
+        yield Work(entry, game_tasks(entry.work, entry.prefix, session.limits, options.multipv), known)
 
 
 def analyse_lines(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
@@ -416,12 +458,16 @@ def analyse_lines(inputs: Sequence[Input], options: argparse.Namespace, signals:
     limits = limits_of(options, REVIEW_MOVETIME_MS)
     total = 0
     for one in inputs:
-        count = sum(1 for _ in read_asked(one.source, 1, limits))
+        count = sum(1 for _ in read_asked(one.source, 1, limits, options.multipv))
         total += count
         if not count:
             raise PsearchError(f"{one.source.name} has no positions")
-    asked = (one for file, source in enumerate(inputs, start=1) for one in read_asked(source.source, file, limits))
-    with open_session(inputs, options, signals, total) as session:
+    asked = (
+        one
+        for file, source in enumerate(inputs, start=1)
+        for one in read_asked(source.source, file, limits, options.multipv)
+    )
+    with open_session(inputs, options, signals, total, position_columns(options.multipv)) as session:
         sums = _put_results(session, (_work(one, one.task, session) for one in asked))
         if not session.end():
             return signals.exit_status
@@ -439,12 +485,12 @@ def analyse_stream(stream: Stream, options: argparse.Namespace, signals: Signals
 
     def works() -> Iterator[Work[Asked] | Pause]:
         try:
-            for asked in asked_by(stream, session.limits):
+            for asked in asked_by(stream, session.limits, options.multipv):
                 yield Pause.INPUT if asked is None else _work(asked, asked.task, session)
         except PsearchError as error:
             problems.append(error)
 
-    with open_session([], options, signals, None) as session:
+    with open_session([], options, signals, None, ()) as session:
         sums = _put_results(session, works(), stream.fileno())
         if not session.end():
             return signals.exit_status
@@ -463,6 +509,7 @@ def _put_results(
     for done in session.answered(works, awaited):
         key = str(done.item.task.id)
         sums.update(positions=1, kept=done.from_older, failed=bool(done.problems))
-        result = result_object(done.item.id, done.item.task, done.answers.get(key), done.problems.get(key))
-        session.put(json.dumps(result) + "\n")
+        found = PositionResult(done.item.id, 0, done.problems.get(key), "", done.item.task, done.answers.get(key))
+        if not session.put_rows([found.as_row()] if session.output.table is not None else []):
+            session.put(json.dumps(found.as_json()) + "\n")
     return sums

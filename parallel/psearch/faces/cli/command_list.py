@@ -11,7 +11,6 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NoReturn, Protocol, cast
 
 from psearch.faces.cli.output import refuse
@@ -163,7 +162,7 @@ def check_moves(words: Sequence[str]) -> None:
 
 def is_file(word: str) -> bool:
     """Tell whether a word given as the FEN names a file of games or positions."""
-    is_named_so = Path(word).suffix.lower() in (".pgn", ".epd", ".fen")
+    is_named_so = re.search(r"\.(pgn|epd|fen)(\.(gz|bz2|zst))?$", word.lower()) is not None
     return word == "-" or (word != _STARTPOS and (is_named_so or os.path.isfile(word)))
 
 

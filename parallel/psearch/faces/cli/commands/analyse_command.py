@@ -12,7 +12,7 @@ from psearch.defaults import JOB_HASH_MB
 from psearch.faces.cli.arguments import add_limits, add_on, add_settings, check_hash, open_tables
 from psearch.faces.cli.output import refuse
 from psearch.faces.cli.signals import Signals
-from psearch.settings import HASH, MARK_RULES, SYZYGY, THREADS
+from psearch.settings import HASH, MARK_RULES, MULTIPV, SYZYGY, THREADS
 
 if TYPE_CHECKING:
     from psearch.faces.cli.analyses import Input
@@ -50,7 +50,11 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch analyse`."""
     parser.add_argument("file", nargs="*", metavar="FILE", help="EPD, FEN, PGN or JSON lines; `-` reads standard input")
-    parser.add_argument("--out", metavar="FILE", help="write the result here when it is complete")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="write the result here when it is complete; .csv, .parquet, .jsonl and .pgn say what is written",
+    )
     words = "positions or games searched at a time (default: the usable cores divided by --threads)"
     parser.add_argument("--jobs", type=THREADS.of_argument, metavar="N", help=words)
     THREADS.add_to(
@@ -62,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, f"transposition table of each job in MiB (default {JOB_HASH_MB}, or less if --nodes needs less)"
     )
     add_settings(parser)
+    MULTIPV.add_to(parser, "find the N best moves of each position; all are in --json and in JSON lines", default=1)
     SYZYGY.add_to(parser)
     parser.add_argument(
         "--merge",
@@ -93,6 +98,10 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if is_to_file:
         for file in files:
             _check_out(file, options.out)
+        ending = Path(options.out.lower()).suffix
+        if ending in (".csv", ".parquet") and options.json:
+            refuse(f"--json and --out FILE{ending} exclude each other")
+        options.json = options.json or ending in (".jsonl", ".ndjson")
     if options.hash is not None and options.on is None:
         check_hash(options.hash)
 
@@ -112,7 +121,10 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         Kind.GAMES: analyses.analyse_games,
         Kind.LINES: analyses.analyse_lines,
     }
-    return analyse[kind_of(inputs)](inputs, options, signals)
+    kind = kind_of(inputs)
+    if is_to_file and options.out.lower().endswith(".pgn") and kind is not Kind.GAMES:
+        refuse(f"--out {options.out}: a .pgn holds games, and {inputs[0].name} {kind.value}")
+    return analyse[kind](inputs, options, signals)
 
 
 class Kind(Enum):
@@ -123,6 +135,7 @@ class Kind(Enum):
     LINES = "has JSON lines"
 
 
+_PACKED = (".gz", ".bz2", ".zst")
 _KINDS = {
     **dict.fromkeys((".epd", ".fen"), Kind.SUITE),
     ".pgn": Kind.GAMES,
@@ -144,7 +157,8 @@ def kind_of(inputs: Sequence[Input]) -> Kind:
 
 def file_kind(file: str, lines: Iterable[str]) -> Kind:
     """Return the kind of a file by its name, else by its first line: a position is `startpos` or has eight ranks."""
-    named = _KINDS.get(Path(file).suffix.lower())
+    path = Path(file.lower())
+    named = _KINDS.get(Path(path.stem).suffix if path.suffix in _PACKED else path.suffix)
     if named is not None:
         return named
     for line in lines:
