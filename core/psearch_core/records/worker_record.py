@@ -117,13 +117,13 @@ trace_event_dtype = record(
         ("time", "i8"),  # when the event happened or ended: time stamp counter, or virtual ticks
         ("begin", "i8"),  # when the event began
         ("split", "i8"),  # number of the event's open node, as in `frame_trace_dtype`
-        ("value", "i8"),  # nodes searched in vain (TRACE_ABORT); score (TRACE_ROOT)
+        ("value", "i8"),  # nodes searched in vain (TRACE_ABORT); score (TRACE_ROOT); best value (TRACE_SPLIT)
         ("kind", "i4"),
         ("frame", "i4"),  # number of the frame of the event's node, -1 none
         ("depth", "i4"),
         ("type", "i4"),  # expected type of the node
         ("p_needed", "i4"),  # in 1/65536
-        ("move", "i4"),  # move taken by the helper (TRACE_JOIN); best move (TRACE_ROOT)
+        ("move", "i4"),  # move taken by the helper (TRACE_JOIN); best move (TRACE_ROOT, TRACE_SPLIT)
         ("helpers", "i4"),  # number of helpers that joined (TRACE_SPLIT)
         # `closed` of the node (TRACE_SPLIT); 1: the value came too late (TRACE_ABORT); bound (TRACE_ROOT)
         ("outcome", "i4"),

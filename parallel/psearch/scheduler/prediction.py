@@ -39,7 +39,7 @@ _MOST_JOIN_COST = 1000
 _PRIOR_CUT_NODE = np.array([6000, 26000, 36000, 42000, 48000, 54000, 58000, 61000])
 _PRIOR_ALL_NODE = np.array([56000, 59000, 60500, 61500, 62500, 63500, 64000, 64500])
 _MOVES_IN_STEP = np.array([1, 1, 1, 1, 2, 3, 7, 16])
-_MOST_UNDER_WAY = 32
+MOST_UNDER_WAY = 32
 """Greatest number of earlier moves that count. Beyond it P(needed) is small already, or hardly falls any more."""
 _MOST_COUNTED = (1 << 31) - 1
 """Greatest value of a counter in `ended`. A worker reaches it after several hours of one iteration."""
@@ -95,7 +95,7 @@ def _p_needed_after(ctx, node, under_way):
     table = header_of(ctx).prediction.p_pass
     first = finished_moves(node)
     p = np.int64(node.p_needed)
-    for move in range(first, first + min(under_way, _MOST_UNDER_WAY)):
+    for move in range(first, first + min(under_way, MOST_UNDER_WAY)):
         p = p * np.int64(table[node.split_type, bound_class(node), depth, progress_step(move)]) >> 16
     check(0 <= p <= CERTAIN, "P(needed) is a probability")
     return p

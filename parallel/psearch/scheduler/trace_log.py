@@ -9,14 +9,14 @@ logs of killed workers can be read. A log that is a ring (`psearch.lab.watching`
 `count` others is at `count` modulo the capacity. A reader that copies events while the worker runs compares the count
 after the copy, and ignores events that may have been overwritten. Rings must not slow a search down, and one node in
 fifteen may be opened, so they store no times at nodes without helpers: TRACE_ABORT then has no begin (its nodes tell
-how long it took), and TRACE_SPLIT is omitted.
+how long it took), and TRACE_SPLIT begins when it ends.
 
     event           fields besides kind, time, and the node's split, frame, depth, type, p_needed
     TRACE_TAKE      the worker runs another stack from now on; the node is the one that the stack helps, none for a root
     TRACE_JOIN      begin, move: the worker has joined the node and runs a new stack from now on
     TRACE_IDLE      the worker has no stack any more; no node
     TRACE_ABORT     begin, value, outcome: the worker's work on a move of the node since begin was in vain
-    TRACE_SPLIT     begin, helpers, outcome: the life of an open node that helpers joined
+    TRACE_SPLIT     begin, helpers, outcome, move, value (the best ones): the life of an open node that helpers joined
     TRACE_ROOT      begin, value, move, outcome: one search of a root; helpers: number of moves that already have a line
                     (MultiPV) and were left out; p_needed is not set
 
@@ -199,16 +199,17 @@ def trace_abort(ctx, wk, home, nodes, late):
 @kernel(void(Context, Worker, i64, i64))
 def trace_split(ctx, wk, home, outcome):
     """Record that the last worker has left the open node `home`, which had helpers."""
-    if _is_ring(ctx, wk):
-        return
     at = _new_event(ctx, wk, TRACE_SPLIT, trace_time(ctx, wk))
     if at == 0:
         return
     _set_node(ctx, at, home)
     frame = frame_of(ctx, home)
     event = trace_event_at(at)
-    event.begin = frame.trace.opened
+    if not _is_ring(ctx, wk):
+        event.begin = frame.trace.opened
     event.helpers = frame.node.joined
+    event.move = frame.node.best_move
+    event.value = frame.node.best
     event.outcome = outcome
     _count_event(ctx, wk)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import chess
 import numpy as np
@@ -72,6 +73,8 @@ class Simulator:
         self.simulation = np.zeros(1, simulation_dtype)
         self.locks = np.zeros(len(self.arena.frames), lock_dtype)
         self._driver = driver
+        self._set_up: Callable[[], None]
+        """Sets up the last `search`."""
 
     def search(
         self,
@@ -89,15 +92,20 @@ class Simulator:
         history: seed of a perturbed history, 0 for an empty one; validate: check all invariants of the arena after
         every event (slow). Raises PsearchError when one is violated.
         """
-        if self.recorder is not None:
-            self.recorder.begin()
-        self._begin(board, Limits(depth=depth), options, seed, history=history)
+        self._set_up = partial(self._begin, board, Limits(depth=depth), options, seed, history=history)
+        self.begin_again()
         try:
             self._run(validate, watch)
         finally:
             if self.recorder is not None:
                 self.recorder.end(int(self.simulation[0]["now"]))
         return replace(self._sample(name, board, depth, options, seed), history=history)
+
+    def begin_again(self) -> None:
+        """Begin the last `search` once more, to be driven by `advance_to`."""
+        if self.recorder is not None:
+            self.recorder.begin()
+        self._set_up()
 
     def play(self, board: chess.Board, seconds: float, options: SearchOptions) -> VirtualSample:
         """Search for some seconds of virtual time, with table and history as they are since the last `forget`.

@@ -59,8 +59,8 @@ _TICKS_PER_NS = 1000
 _MAIN_ROOT_FRAME = 0
 _UNFINISHED = -1
 """Outcome of a node that was open when its workers were killed."""
-_OUTCOMES = {0: "exhausted", CLOSED_CUTOFF: "cutoff", CLOSED_ABORTED: "aborted", _UNFINISHED: "unfinished"}
-_BOUNDS = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper", ROOT_STOPPED: "stopped"}
+OUTCOMES = {0: "exhausted", CLOSED_CUTOFF: "cutoff", CLOSED_ABORTED: "aborted", _UNFINISHED: "unfinished"}
+BOUNDS = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper", ROOT_STOPPED: "stopped"}
 _ANY_CASTLING = chess.Board(None, chess960=True)
 """Board for writing moves without their position, with castling as king takes rook."""
 MoveName = Callable[[int], str]
@@ -129,7 +129,7 @@ def _root_name(depth: int, better_lines: int) -> str:
 
 
 def _root_slice(event: Event, move_name: MoveName) -> Slice:
-    args: dict[str, Any] = {"depth": event.depth, "bound": _BOUNDS[event.outcome]}
+    args: dict[str, Any] = {"depth": event.depth, "bound": BOUNDS[event.outcome]}
     if event.outcome != ROOT_STOPPED:
         args["score"] = event.value
     if event.move:
@@ -314,7 +314,7 @@ class Recorder:
         for event in sorted(events, key=lambda event: (event.begin, event.split)):
             kind = TYPE_NAMES[event.type]
             args = {**_node_args(event), "type": kind, "p_needed": round(event.p_needed / CERTAIN, 4)}
-            args |= {"helpers": event.helpers, "outcome": _OUTCOMES[event.outcome]}
+            args |= {"helpers": event.helpers, "outcome": OUTCOMES[event.outcome]}
             yield Slice(f"{kind} node", event.begin, max(event.begin, event.time), args)
 
     def _while_wanted(self, items: Iterable[Any]) -> Iterator[Any]:

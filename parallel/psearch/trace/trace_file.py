@@ -118,10 +118,10 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not stat.S_ISREG(path.stat().st_mode)
 
 
-def check_trace(path: Path) -> None:
-    """Raise PsearchError if a trace cannot be written to a path. Change nothing there."""
+def check_trace(path: Path, what: str = "trace") -> None:
+    """Raise PsearchError if a trace cannot be written to a path. Change nothing there. what: name for the message."""
     if str(path) == "-":
-        raise PsearchError("a trace goes to a file: standard output is for the answer")
+        raise PsearchError(f"a {what} goes to a file: standard output is for the answer")
     target = Path(os.path.realpath(path))
     folder = target.parent
     reason = ""
@@ -134,7 +134,7 @@ def check_trace(path: Path) -> None:
     elif not _is_special(target) and not os.access(folder, os.W_OK | os.X_OK):
         reason = f"permission denied in {folder}"
     if reason:
-        raise PsearchError(f"cannot write the trace {path}: {reason}")
+        raise PsearchError(f"cannot write the {what} {path}: {reason}")
 
 
 @contextlib.contextmanager

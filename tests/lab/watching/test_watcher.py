@@ -21,7 +21,7 @@ from timing import least, wait_until
 import psearch
 from psearch.lab.watching import open_nodes as watched_nodes
 from psearch.lab.watching.node_lines import ChessLines, board_of
-from psearch.lab.watching.open_nodes import MOST_NODES, Memory, OpenNodeTree
+from psearch.lab.watching.open_nodes import MOST_NODES, Memory, OpenNodeTree, score_or_none
 from psearch.lab.watching.tracks import ABORTED, SEARCH
 from psearch.lab.watching.watcher import WatchedSearch, Watcher
 from psearch.processes.supervisor import Supervisor
@@ -48,6 +48,7 @@ def looks(
 
 def check(snapshots: list[dict[str, Any]]) -> None:
     """Times go on without gap, lines can be played, counters never fall."""
+    assert not any(snapshot["nodes"] for snapshot in snapshots if snapshot["done"]), "an ended search has no open nodes"
     for one, other in itertools.pairwise(snapshots):
         if one["search"] != other["search"]:
             continue
@@ -86,6 +87,7 @@ def test_a_search_is_seen_as_it_runs() -> None:
         assert last["workers"] == 2 and last["fen"].split()[0] == MIDDLE_GAME.split()[0]
         assert not last["done"] and last["depth"] > 3
         assert any(snapshot["nodes"] for snapshot in snapshots)
+        assert any(snapshot["events"] for snapshot in snapshots) and last["line"]["words"]
         assert any(one["workers"] for snapshot in snapshots for node in snapshot["nodes"] for one in node["under_way"])
         thrown = thrown_away(snapshots)
         assert all(begin < end for _, begin, end, *_ in thrown)
@@ -263,7 +265,12 @@ def test_every_open_node_is_found_as_it_is(begun: Begin, policy: str, monkeypatc
             assert node["inside"] == record["inside"] >= 1
             assert node["handed_out"] == record["moves_done"]
             assert node["ply"] == there[name] % MAX_PLY == len(lines[name])
-            assert node["p_needed"] == round(int(record["p_needed"]) / CERTAIN, 3)
+            assert node["p_needed"] == round(int(record["p_needed"]) / CERTAIN, 3) >= node["p_next"]
+            assert [node[name] for name in ("alpha", "best", "joined")] == [
+                score_or_none(int(record["alpha"])),
+                score_or_none(int(record["best"])),
+                record["joined"],
+            ]
             board = played(snapshot["fen"], lines[name])
             legal = {move.uci() for move in board.legal_moves}
             assert (
@@ -295,6 +302,53 @@ def test_positions_of_frames_are_where_the_lines_lead(begun: Begin) -> None:
             assert board.turn == played(snapshot["fen"], line).turn
             compared += 1
     assert compared > 20
+
+
+def test_a_node_that_closed_while_it_was_read_is_not_one_that_is_not_shown(begun: Begin) -> None:
+    simulator = begun(workers=8)
+    simulator.advance_to(3 * TICKS_PER_MS)
+    board = board_of(simulator.arena.header["root"])
+    assert board is not None
+    before, hidden = OpenNodeTree().look(Memory(simulator.arena), ChessLines(board), budget_s=10.0)
+    memory = Memory(simulator.arena)
+    read = memory.node
+    gone = before[-1]["id"]
+    memory.node = lambda home: None if split_name((found := read(home))[0]) == gone else found  # type: ignore[method-assign, index]
+    nodes, hidden = OpenNodeTree().look(memory, ChessLines(board), budget_s=10.0)
+    assert hidden == 0 and [node["id"] for node in nodes] == [node["id"] for node in before[:-1]]
+
+
+@pytest.mark.parametrize("policy", ["calibrated", "ybw", "lazy"])
+def test_what_ended_is_told_with_its_cause(begun: Begin, policy: str) -> None:
+    """Nodes with helpers are those of the trace; what was lost is what the counters say; iterations are all there."""
+    simulator = begun(workers=4, policy=policy)
+    search = WatchedSearch(simulator.recorder, budget_s=10.0)  # type: ignore[arg-type]
+    looks = []
+    for step in range(1, 1000):
+        done = simulator.advance_to(step * TICKS_PER_MS // 50)
+        looks.append(search.look(virtual_now=step * TICKS_PER_MS // 50))
+        if done or step == 400:
+            break
+    simulator.recorder.end(looks[-1]["now"] * 10**6)  # type: ignore[union-attr]
+    events = [event for look in looks for event in look["events"]]
+    closed = [event for event in events if event["kind"] == "closed"]
+    lives = [life.args for life in simulator.recorder.lives() if life.args["outcome"] != "unfinished"]  # type: ignore[union-attr]
+    assert all(look["begin"] <= event["at"] <= look["now"] for look in looks for event in look["events"])
+    told = sorted((one["id"], one["outcome"], one["helpers"]) for one in closed)
+    assert told == sorted((life["split"], life["outcome"], life["helpers"]) for life in lives)
+    lost = sum(one["lost"] for one in closed)
+    assert lost <= looks[-1]["counters"]["aborted_nodes"] and (lost > 0) == (policy != "lazy")
+    for one in closed:
+        if one["words"] is not None and one["by"] is not None:
+            board = chess.Board(looks[-1]["fen"])
+            for word in [*one["words"], one["by"]]:
+                board.push_san(word)
+    depths = [event["depth"] for event in events if event.get("main")]
+    assert depths == sorted(depths) and len(depths) > 3
+    # who is at which root move
+    root = chess.Board(looks[-1]["fen"])
+    assert {word for look in looks for _, _, word in look["first_moves"]} <= {root.san(one) for one in root.legal_moves}
+    assert len({worker for look in looks for worker, *_ in look["first_moves"]}) == 4
 
 
 def test_many_workers_give_no_more_nodes_than_can_be_read(begun: Begin) -> None:

@@ -1,4 +1,4 @@
-"""Loads compiled kernels for the commands, and handles `--trace FILE`."""
+"""Loads compiled kernels for the commands, and handles `--trace FILE` and `--record FILE`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from psearch.faces.cli.output import complain, say
 if TYPE_CHECKING:
     from psearch.games.own_game import Game, GamePosition
     from psearch.processes.supervisor import Supervisor
+    from psearch.trace.recorder import Recorder
     from psearch_core.toolchain.groups import Group
 
 
@@ -40,12 +41,18 @@ def add_trace(parser: argparse.ArgumentParser, which: str = "") -> None:
     parser.add_argument("--trace", type=Path, metavar="FILE", help=help_text + which)
 
 
-def check_trace(path: Path | None) -> None:
-    """Raise PsearchError if the file of `--trace` cannot be written."""
+def add_record(parser: argparse.ArgumentParser, which: str = "") -> None:
+    """Add `--record FILE`. which: words for the help that say what is recorded."""
+    help_text = "record tracks, open nodes and lines, to be opened in the page of psearch serve"
+    parser.add_argument("--record", type=Path, metavar="FILE", help=help_text + which)
+
+
+def check_trace(path: Path | None, what: str = "trace") -> None:
+    """Raise PsearchError if the file of `--trace` cannot be written. what: name of the file for the message."""
     if path is not None:
         from psearch.trace import trace_file
 
-        trace_file.check_trace(path)
+        trace_file.check_trace(path, what)
 
 
 def report_trace(dropped: dict[int, int], path: Path) -> None:
@@ -54,6 +61,31 @@ def report_trace(dropped: dict[int, int], path: Path) -> None:
     if dropped:
         workers = f"worker {next(iter(dropped))}" if len(dropped) == 1 else f"{len(dropped)} workers"
         complain(f"the trace is incomplete: {sum(dropped.values()):,} events of {workers} did not fit")
+
+
+class _Workers:
+    """Makes a group of workers a `psearch.lab.watching.watcher.Watched`."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+
+    def _recorder(self) -> Recorder | None:
+        return self._supervisor.recorder
+
+
+@contextmanager
+def recorded(engine: Supervisor, path: Path | None, facts: dict[str, Any]) -> Iterator[None]:
+    """Write a recording of the search inside the block when it ends; do nothing without a path. Raises OSError."""
+    if path is None:
+        yield
+        return
+    from psearch.lab.watching import recordings
+
+    facts |= {"clock": "real", "workers": engine.arena.workers}
+    with recordings.recorded(_Workers(engine)) as looks:
+        yield
+    recordings.write_recording(path, facts, looks)
+    say(f"recording: {path}")
 
 
 @contextmanager

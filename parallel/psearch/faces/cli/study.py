@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from psearch.text.epd_text import SuitePosition
     from psearch_core.toolchain.kernel_sets import KernelSet
 
-_NOT_IN_LOG = ("json", "plot", "log", "from_log", "jobs", "on", "costs", "trace")
+_NOT_IN_LOG = ("json", "plot", "log", "from_log", "jobs", "on", "costs", "trace", "record")
 """Arguments that are not logged: they do not change the figures, or the log holds their contents."""
 
 

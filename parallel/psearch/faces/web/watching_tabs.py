@@ -17,6 +17,8 @@
                                     laboratory.progress {text, share}, ...; at last one of laboratory.result,
                                     laboratory.error {text}, laboratory.stopped {}
     laboratory.stop {}
+    virtual.run {workers, policies, nodes, driver}
+                                    as laboratory.run, with types virtual.*; the results include snapshots
     trace.begin {characters}        as laboratory.run, with types trace.*
     trace.part {text}, ...          in order, until all characters are sent
 
@@ -40,7 +42,7 @@ from psearch.api.asynchronous import in_thread
 from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH, MAX_THREADS, STUDY_DRIVERS
 from psearch.faces.web.connection import Connection
 from psearch.faces.web.game_board import GameBoard
-from psearch.faces.web.messages import Payload, choice_of, text_of, whole_of
+from psearch.faces.web.messages import Payload, choice_of, text_of, texts_of, whole_of
 from psearch.games.own_game import Game, GamePosition
 from psearch.games.searching import GameResult, final_text, iteration_text, options_for, search_with, supervisor_for
 from psearch.lab.watching.job import BackgroundJob
@@ -59,8 +61,8 @@ _MOST_UNSEEN = 3
 """Most snapshots that a page has not confirmed; until it does no more are taken."""
 _SHARE = 0.04
 """Largest share of a core for snapshots; slow ones, with hundreds of workers, are taken less often."""
-_NODES_S = 0.2
-"""Time between looks at the open nodes, in seconds; they change too fast to read anyway."""
+_NODES_SHARE = 0.02
+"""Largest share of a core for the open nodes: with a few workers every snapshot has them."""
 _IDLE_S = 0.2
 """Time between looks while nothing is searched, in seconds."""
 _LONGEST_POSITION = 1000
@@ -80,7 +82,8 @@ class Watching:
         self._engine: Watched | None = None
         self._watcher: Watcher | None = None
         self._was_running = False
-        self._nodes_at = 0.0
+        self._nodes_from = 0.0
+        """Time of the next look at the open nodes."""
         self._first = 0
         self._unseen = 0
         self._task: asyncio.Task[None] | None = None
@@ -129,13 +132,13 @@ class Watching:
                 return False
         if engine is not self._engine or self._watcher is None:
             self._engine, self._watcher = engine, Watcher(engine, lines_of)
-        now = time.monotonic()
-        with_nodes = now - self._nodes_at >= _NODES_S
+        now, began = time.monotonic(), time.thread_time()
+        with_nodes = now >= self._nodes_from
         snapshot = self._watcher.look(self._first, with_nodes)
         if snapshot is None or snapshot["fen"] is None:
             return False
         if with_nodes:
-            self._nodes_at = now
+            self._nodes_from = now + (time.thread_time() - began) / _NODES_SHARE - PERIOD_S / 2
         is_running = not snapshot["done"]
         if is_running or self._was_running:  # the last snapshot shows the end
             self._unseen += 1
@@ -248,6 +251,7 @@ class BackgroundWork:
             "laboratory.hello": self._send_choices,
             "laboratory.run": self._compare,
             "laboratory.stop": lambda payload: self.stop(),
+            "virtual.run": self._search_virtually,
             "trace.begin": self._expect,
             "trace.part": self._take_part,
         }
@@ -279,8 +283,9 @@ class BackgroundWork:
             self._job = None
             if BackgroundWork.running is self:
                 BackgroundWork.running = None
-        self._latest = f"{kind}.{message}", payload
-        self._page.send(*self._latest)
+        if kind != "virtual":
+            self._latest = f"{kind}.{message}", payload
+        self._page.send(f"{kind}.{message}", payload)
 
     def _send_choices(self, payload: Payload) -> None:
         choices = {"policies": self._policies, "most_workers": MOST_WORKERS, "nodes": list(_NODES)}
@@ -291,20 +296,32 @@ class BackgroundWork:
 
     def _compare(self, payload: Payload) -> None:
         """Compare two policies on the position on the board."""
+        policies = tuple(choice_of(payload, name, self._policies) for name in ("first", "second"))
+        self._begin("experiment", self._arguments(payload, policies), "laboratory")
+
+    def _search_virtually(self, payload: Payload) -> None:
+        """Search the position on the board under one or two policies, and record it."""
+        names = texts_of(payload, "policies", 2)
+        policies = tuple(choice_of({"policy": name}, "policy", self._policies) for name in names)
+        if not policies:
+            raise PsearchError("policies must name one or two")
+        self._begin("experiment", {**self._arguments(payload, policies), "looks": True}, "virtual")
+
+    def _arguments(self, payload: Payload, policies: tuple[str, ...]) -> dict[str, Any]:
+        """Return the arguments of an `Experiment` on the position on the board."""
         board = self._board.tree.board()
         if not any(board.legal_moves):
             raise PsearchError("the game is over in this position: there is nothing to search")
-        arguments = {
+        return {
             "fen": board.fen(),
             "chess960": board.chess960,
             "workers": whole_of(payload, "workers", 1, MOST_WORKERS),
-            "policies": tuple(choice_of(payload, name, self._policies) for name in ("first", "second")),
+            "policies": policies,
             "nodes": whole_of(payload, "nodes", LEAST_NODES, MOST_NODES),
             "pruning": choice_of(payload, "pruning", PRUNING_MODES) if "pruning" in payload else DEFAULT_PRUNING,
             "driver": choice_of(payload, "driver", STUDY_DRIVERS) if "driver" in payload else STUDY_DRIVERS[0],
             "rules": choice_of(payload, "rules", self._rules) if "rules" in payload else "",
         }
-        self._begin("experiment", arguments, "laboratory")
 
     def _expect(self, payload: Payload) -> None:
         """Expect a trace of the given number of characters."""

@@ -21,10 +21,10 @@ from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.text.epd_text import SuitePosition
-from psearch.trace.recorder import Recorder, trace_capacity
+from psearch.trace.recorder import trace_capacity
 from psearch_core.toolchain.kernel_sets import KernelSet
 
-OnTrace = Callable[[Recorder, dict[str, Any]], None]
+OnTrace = Callable[[Simulator, dict[str, Any]], None]
 Share = Callable[[Callable[[], Callable[[Any], Any]], Sequence[Any]], Generator[tuple[int, Any], None, None]]
 """Distributes tasks, as `psearch.processes.task_processes.share_out` does."""
 
@@ -108,7 +108,7 @@ class _TaskSearcher:
         finally:
             if self._on_trace is not None and simulator.recorder is not None:
                 how = {"policy": policy, "driver": options.driver}
-                self._on_trace(simulator.recorder, {"position": fen, **how, "depth": depth, "seed": study.seed})
+                self._on_trace(simulator, {"position": fen, **how, "depth": depth, "seed": study.seed})
 
     def close(self) -> None:
         # cleared first: after a Ctrl-C in the middle this is called again, and must not close it twice

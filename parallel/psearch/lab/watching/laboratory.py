@@ -21,6 +21,7 @@ from psearch.files.safe_files import json_value
 from psearch.lab.studies.prediction_study import bins_of
 from psearch.lab.studies.pruning_counts import collect
 from psearch.lab.studies.tree_sizes import is_decided, nearest_depth, warnings
+from psearch.lab.watching.recordings import virtual_looks
 from psearch.lab.watching.tracks import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
@@ -71,14 +72,16 @@ class Experiment:
     chess960: bool
     workers: int
     """Virtual workers, at most `MOST_WORKERS`."""
-    policies: tuple[str, str]
+    policies: tuple[str, ...]
     nodes: int
     """Approximate nodes of one worker."""
     pruning: str = "modern"
     driver: str = STUDY_DRIVERS[0]
     """Driver of all three searches."""
     rules: str = ""
-    """User's file of rules for all three searches; empty for none."""
+    """User's file of rules for all searches; empty for none."""
+    looks: bool = False
+    """Whether the results include recordings, as in `recordings`."""
 
     def board(self) -> chess.Board:
         """Return the position. Raises PsearchError if there is nothing to search."""
@@ -96,7 +99,7 @@ class _TooManyNodes(Exception):
 
 
 def run(experiment: Experiment, report: Report) -> dict[str, Any]:
-    """Run the three searches and return the results for JSON. Raises PsearchError if there is nothing to share."""
+    """Run one worker and each policy, and return results for JSON. Raises PsearchError if there is nothing to share."""
     board = experiment.board()
     pruning = pruning_named(experiment.pruning)
     serial_options, *options = (
@@ -113,13 +116,15 @@ def run(experiment: Experiment, report: Report) -> dict[str, Any]:
     if depth is None:
         raise PsearchError("this position is decided at once: there is nothing to share")
 
+    step = 0.7 / len(options)
+
     def reporter(text: str, begun: float) -> Callable[[float], None]:
-        return lambda share: report(text, begun + 0.35 * min(share / 1.5, 1.0))
+        return lambda share: report(text, begun + step * min(share / 1.5, 1.0))
 
     serial = _search(board, depth, 1, serial_options, reporter("one worker", 0.05))
     runs = [
-        _search(board, depth, experiment.workers, each, reporter(each.policy, begun), serial)
-        for each, begun in zip(options, (0.3, 0.65), strict=True)
+        _search(board, depth, experiment.workers, each, reporter(each.policy, begun), serial, experiment.looks)
+        for each, begun in zip(options, (0.3, 0.65), strict=False)
     ]
     cautions = warnings(1, serial["nodes"], experiment.workers, serial_options.pruning_words)
     return {
@@ -132,7 +137,7 @@ def run(experiment: Experiment, report: Report) -> dict[str, Any]:
         "warnings": [text[0].upper() + text[1:] + "." for text in cautions],
         "serial": serial,
         "runs": runs,
-        "iterations": _compared(runs),
+        "iterations": _compared(runs) if len(runs) == 2 else [],
     }
 
 
@@ -143,9 +148,10 @@ def _search(
     options: SearchOptions,
     report: Callable[[float], None],
     serial: Mapping[str, Any] | None = None,
+    looks: bool = False,
 ) -> dict[str, Any]:
     """Run one search and return it as plain data, compared with that of one worker, if given; a stopped search has no
-    speedup. report: takes the nodes so far, relative to one worker."""
+    speedup. report: takes the nodes so far, relative to one worker; looks: also return a recording."""
     with contextlib.closing(Simulator(workers, _HASH_MB, Costs(), min(_EVENTS_OF_A_WORKER, _EVENTS // workers))) as sim:
         arena, recorder = sim.arena, sim.recorder
         assert recorder is not None
@@ -184,13 +190,13 @@ def _search(
         # reliability of P(no cutoff) at entry, and of P(needed) of moves taken at shared nodes
         at_entry = bins_of(record["bin_seen"][0], record["bin_no_cut"][0], record["bin_p"][0])
         needed = bins_of(outcomes["needed_seen"].sum(axis=0), outcomes["needed_used"].sum(axis=0))
-        return {
-            **found,
-            **timeline(recorder),
+        found |= timeline(recorder)
+        found |= {
             "no_cutoff": [asdict(one) for one in at_entry],
             "needed": [asdict(one) for one in needed],
             "techniques": collect(arena)["techniques"],
         }
+        return found | ({"looks": virtual_looks(sim)} if looks else {})
 
 
 def timeline(recorder: Recorder) -> dict[str, Any]:

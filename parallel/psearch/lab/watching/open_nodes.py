@@ -19,9 +19,9 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.lab.watching.node_lines import NodeLine, NodeLines
-from psearch.scheduler.prediction import progress_step
+from psearch.scheduler.prediction import MOST_UNDER_WAY, progress_step
 from psearch.trace.recorder import split_name
-from psearch_core.constants import BOUND_EXACT, BOUND_NONE, TYPE_NAMES
+from psearch_core.constants import BOUND_EXACT, BOUND_NONE, INFINITE, TYPE_NAMES
 from psearch_core.records import CERTAIN, DEPTHS, MAX_PLY
 
 MOST_NODES = 64
@@ -85,6 +85,12 @@ class Memory:
     def _valid(self, homes: np.ndarray) -> np.ndarray:
         return np.where((homes >= 0) & (homes < self._stacks * MAX_PLY), homes, -1)
 
+    def first_moves(self) -> list[tuple[int, int]]:
+        """Return the workers that search below a root move, with the code of the move that leads there."""
+        there, stacks, plies = self.places()
+        below = plies > 0
+        return list(zip(there[below].tolist(), self._moves[stacks[below], 1].tolist(), strict=True))
+
     def line(self, stack: int, ply: int) -> tuple[int, ...]:
         """Return the codes of the moves that lead to a ply of a stack."""
         return tuple(self._moves[stack, 1 : ply + 1].tolist())
@@ -117,7 +123,8 @@ class OpenNodeTree:
         """Lines of the last look by split number."""
 
     def look(self, memory: Memory, lines: NodeLines, budget_s: float | None = None) -> tuple[list[dict[str, Any]], int]:
-        """Return the open nodes, parents before children, and the number of those left out. `moves` and `words` (in
+        """Return the open nodes, parents before children, and the number of those left out, without those that closed
+        meanwhile. `moves` and `words` (in
         SAN) lead to a node from its parent, or from the root if the parent was left out."""
         workers, stacks, plies = memory.places()
         chains = memory.chains(stacks, plies)
@@ -132,20 +139,24 @@ class OpenNodeTree:
             taken = (*memory.line(stack, ply), 0) if inside else ()
             for home in inside:
                 reached[home].append((worker, taken[min(home % MAX_PLY, ply)]))
+        read = {home: memory.node(home) for home in chosen}  # before python-chess takes its time
+        hidden = len(below) - len(chosen)
         deadline = time.thread_time() + (BUDGET_S if budget_s is None else budget_s)
         known: dict[int, NodeLine] = {}
         shown: dict[int, dict[str, Any]] = {}
         found: dict[int, NodeLine] = {}
         for home in sorted(chosen, key=lambda home: home % MAX_PLY):
-            read = memory.node(home)
-            if read is None:
+            node = read[home]
+            if node is None:
                 continue
-            split, record, codes = read
+            split, record, codes = node
             parent = int(record["open_parent"])
             above = found.get(parent)
             line = self._known.get(split)
             if line is None or line.codes != codes:
-                line = lines.line(codes, above) if time.thread_time() <= deadline else None
+                is_late = time.thread_time() > deadline
+                hidden += is_late
+                line = None if is_late else lines.line(codes, above)
             if line is None:
                 continue
             start = 0 if above is None else len(above.moves)
@@ -163,7 +174,16 @@ class OpenNodeTree:
                 **_described(record, lines, line, reached[home], memory.p_no_cutoff),
             }
         self._known = known
-        return list(shown.values()), len(below) - len(shown)
+        return list(shown.values()), hidden
+
+    def known(self, split: int) -> NodeLine | None:
+        """Return the line of a node of the last look by its split number."""
+        return self._known.get(split)
+
+
+def score_or_none(value: int) -> int | None:
+    """Return a score in centipawns, as seen by the side to move; None for an infinite bound or no score."""
+    return value if abs(value) < INFINITE else None
 
 
 def _described(
@@ -173,6 +193,10 @@ def _described(
     finished = max(0, handed_out - inside)
     bound = BOUND_NONE if record["tt_bound"] == BOUND_EXACT else int(record["tt_bound"])
     depth = min(max(int(record["depth"]), 0), DEPTHS - 1)
+    p_needed = p_next = int(record["p_needed"]) / CERTAIN
+    for move in range(finished, finished + min(max(inside, 1), MOST_UNDER_WAY)):
+        p_next *= int(no_cutoff[kind, bound, depth, progress_step.py_func(move)]) / CERTAIN
+    best_move = lines.named(line.position, int(record["best_move"]))
     under_way: dict[int, list[int]] = {}
     for worker, code in reached:
         under_way.setdefault(code, []).append(worker)
@@ -182,7 +206,11 @@ def _described(
         "depth": int(record["depth"]),
         "closed": bool(record["closed"]),
         "p_no_cutoff": round(int(no_cutoff[kind, bound, depth, progress_step.py_func(finished)]) / CERTAIN, 3),
-        "p_needed": round(int(record["p_needed"]) / CERTAIN, 3),
+        "p_needed": round(p_needed, 3),
+        "p_next": round(p_next, 3),
+        **{name: score_or_none(int(record[name])) for name in ("alpha", "beta", "best")},
+        "best_move": None if best_move is None else best_move[1],
+        "joined": int(record["joined"]),
         "inside": inside,
         "done": finished,
         "handed_out": handed_out,

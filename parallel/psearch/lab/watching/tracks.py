@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from psearch.trace.recorder import Event, each, split_name
-from psearch_core.records import TRACE_ABORT, TRACE_IDLE, TRACE_JOIN, TRACE_TAKE
+from psearch_core.records import TRACE_ABORT, TRACE_IDLE, TRACE_JOIN, TRACE_ROOT, TRACE_SPLIT, TRACE_TAKE
 
 SEARCH, JOIN, IDLE, ABORTED, LOST = range(5)
 """Kinds of segments: searching, joining, idle, work thrown away, unknown."""
@@ -55,6 +55,8 @@ class Track:
     def __init__(self, count: int = 0, kind: int = IDLE, since: int = 0, nodes: int = 0) -> None:
         """Start with a worker in a known state. count, nodes: its events and nodes so far; kind, since: what it does,
         and since when in microseconds."""
+        self.noted: list[Event] = []
+        """Events of the last look that end something: a search of the root, an open node, work that was in vain."""
         self._seen = count
         self._kind = kind
         self._split = ""
@@ -85,6 +87,7 @@ class Track:
             self._kind, self._split = LOST, ""
             self._add_until(found, clock.microseconds(events[0].time))
         self._seen = count
+        self.noted = [event for event in events if event.kind in (TRACE_ROOT, TRACE_SPLIT, TRACE_ABORT)]
         for event in events:
             if event.kind == TRACE_JOIN:
                 self._add_until(found, clock.microseconds(event.begin))

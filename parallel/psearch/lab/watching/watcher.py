@@ -18,14 +18,19 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.lab.watching.node_lines import NodeLines, chess_lines
-from psearch.lab.watching.open_nodes import Memory, OpenNodeTree
+from psearch.lab.watching.open_nodes import Memory, OpenNodeTree, score_or_none
 from psearch.lab.watching.tracks import IDLE, SEARCH, Clock, Track, packed
 from psearch.scheduler.scheduler_entries import read_cycles
-from psearch.trace.recorder import Recorder
-from psearch_core.constants import STATE_IDLE
+from psearch.trace.recorder import BOUNDS, OUTCOMES, Event, Recorder, split_name
+from psearch_core.constants import STATE_IDLE, TYPE_NAMES
+from psearch_core.records import INFO_RING, MAX_PLY, TRACE_ABORT, TRACE_ROOT
 
 MOST_TRACKS = 64
 """Most workers with a track in a snapshot; of the others it has only the load."""
+MOST_EVENTS = 16
+"""Most events of a snapshot; the iterations, then those with the most nodes lost and the most helpers."""
+_MOST_LOSSES = 4096
+"""Most open nodes whose losses are kept until they close."""
 _LEAST_CALIBRATION_NS = 1_000_000
 """Least time of a search after which its two clocks are compared, in nanoseconds."""
 _TICKS_PER_US = 1_000_000
@@ -73,8 +78,14 @@ class Watcher:
 class WatchedSearch:
     """Follows one search from look to look. Raises AttributeError if its memory is released meanwhile."""
 
-    def __init__(self, recorder: Recorder, lines_of: LinesOf = chess_lines) -> None:
+    def __init__(self, recorder: Recorder, lines_of: LinesOf = chess_lines, budget_s: float | None = None) -> None:
+        """Begin with a search. budget_s: CPU time of a look for checking lines, in seconds; None: the default."""
         self.recorder = recorder
+        self._budget_s = budget_s
+        self._lost: dict[int, int] = {}
+        """Nodes searched in vain below each open node, by split number."""
+        self._line: tuple[int, dict[str, Any] | None] = 0, None
+        """Number of reports, and the line of the last one."""
         self._lines_of = lines_of
         self.start = recorder.start
         self._tracks: dict[int, Track] = {}
@@ -97,9 +108,14 @@ class WatchedSearch:
         busy = (worker["stack"] >= 0) & (worker["state"] != STATE_IDLE)
         first = min(max(first, 0), max(0, arena.workers - MOST_TRACKS))
         tracks = self._look_at_tracks(arena, clock, now, busy, counters["nodes"], first)
-        nodes, hidden = None, None
+        events = self._events(clock)
+        seen: dict[str, Any] = {"nodes": None, "hidden": None, "first_moves": None}
         if with_nodes:
-            nodes, hidden = ([], 0) if self._lines is None else self._tree.look(Memory(arena), self._lines)
+            seen = {"nodes": [], "hidden": 0, "first_moves": []}
+            if self._lines is not None and not header["done"]:  # a finished search has no open nodes
+                memory = Memory(arena)
+                seen["nodes"], seen["hidden"] = self._tree.look(memory, self._lines, self._budget_s)
+                seen["first_moves"] = self._first_moves(memory, self._lines)
         snapshot = {
             "search": self.start.number,
             "begin": self._last_us,
@@ -107,14 +123,15 @@ class WatchedSearch:
             "workers": arena.workers,
             "first": first,
             "tracks": tracks,
+            "events": events,
+            "line": self._best_line(),
             "load": self._load(counters, busy),
             "counters": {name: int(found.sum()) for name, found in counters.items()},
             "idle": round(1 - float(busy.mean()), 4),
             "done": bool(header["done"]),
             "depth": int(header["depth"]),
             "fen": None if self._lines is None else self._lines.fen,
-            "nodes": nodes,
-            "hidden": hidden,
+            **seen,
         }
         self._before = counters
         self._last_us = now
@@ -145,6 +162,61 @@ class WatchedSearch:
             found.append(packed(track.look(log, clock, now, searched)))
         self._tracks = tracks
         return found
+
+    def _events(self, clock: Clock) -> list[dict[str, Any]]:
+        """Return what ended since the last look: iterations, and open nodes that had helpers, with the cause."""
+        noted = [(worker, event) for worker, track in self._tracks.items() for event in track.noted]
+        for _, event in noted:
+            if event.kind == TRACE_ABORT:
+                self._lost[event.split] = self._lost.get(event.split, 0) + event.value
+        found = [self._event(worker, event, clock) for worker, event in noted if event.kind != TRACE_ABORT]
+        if len(self._lost) > _MOST_LOSSES:
+            self._lost.clear()
+        found.sort(key=lambda one: (one["kind"] == "depth", one.get("lost", 0), one.get("helpers", 0)), reverse=True)
+        return sorted(found[:MOST_EVENTS], key=lambda one: one["at"])
+
+    def _event(self, worker: int, event: Event, clock: Clock) -> dict[str, Any]:
+        lines = self._lines
+        facts: dict[str, Any] = {"at": clock.microseconds(event.time), "worker": worker, "depth": event.depth}
+        is_root = event.kind == TRACE_ROOT
+        known = None if lines is None else lines.line(()) if is_root else self._tree.known(event.split)
+        move = None if known is None or lines is None else lines.named(known.position, event.move)
+        facts |= {"by": None if move is None else move[1], "value": score_or_none(event.value)}
+        if is_root:
+            return {"kind": "depth", **facts, "bound": BOUNDS[event.outcome], "main": event.frame == 0}
+        return {
+            "kind": "closed",
+            **facts,
+            "id": split_name(event.split),
+            "type": TYPE_NAMES[event.type],
+            "words": None if known is None else list(known.words),
+            "outcome": OUTCOMES[event.outcome],
+            "helpers": event.helpers,
+            "lost": self._lost.pop(event.split, 0),
+        }
+
+    def _best_line(self) -> dict[str, Any] | None:
+        """Return the line of the last report: depth, bound, score, and moves in SAN."""
+        header = self.recorder.arena.header[0]
+        count = int(header["info_count"])
+        if count and count != self._line[0] and self._lines is not None:
+            report = header["infos"][(count - 1) % INFO_RING]
+            codes = tuple(report["pv"][: min(max(int(report["pv_length"]), 0), MAX_PLY)].tolist())
+            line = self._lines.line(codes)
+            facts = {"depth": int(report["depth"]), "bound": BOUNDS.get(int(report["bound"]), "")}
+            facts |= {"score": score_or_none(int(report["score"])), "words": [] if line is None else list(line.words)}
+            self._line = count, facts
+        return self._line[1]
+
+    @staticmethod
+    def _first_moves(memory: Memory, lines: NodeLines) -> list[list[int | str]]:
+        """Return the root move that each worker searches, in both notations; at most `MOST_TRACKS` workers."""
+        found = memory.first_moves()[:MOST_TRACKS]
+        root = lines.line(())
+        if root is None:
+            return []
+        names = {code: lines.named(root.position, code) for _, code in found}
+        return [[worker, *name] for worker, code in found if (name := names[code]) is not None]
 
     def _load(self, counters: dict[str, np.ndarray], busy: np.ndarray) -> str:
         """Return a hexadecimal digit per worker: its load since the last look, where its own counters tell."""

@@ -24,7 +24,7 @@ from psearch.faces.cli.arguments import (
     search_options,
 )
 from psearch.faces.cli.command_list import COMMANDS, check_moves
-from psearch.faces.cli.kernels import add_trace, check_trace, prepare_kernels, traced
+from psearch.faces.cli.kernels import add_record, add_trace, check_trace, prepare_kernels, recorded, traced
 from psearch.faces.cli.output import complain, print_answer, print_json, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.settings import MATE, MOVETIME, MULTIPV, NODES, SYZYGY
@@ -79,6 +79,7 @@ examples:
   psearch --threads 2 --movetime 10000 "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
   psearch --depth 12 --json r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3
   psearch --depth 20 --trace trace.json startpos
+  psearch --threads 2 --depth 18 --record search.jsonl startpos
                                     record the search, to view on https://ui.perfetto.dev
   psearch --stats --depth 12 --threads 1 --pruning modern,lmr=0 startpos
                                     show what each pruning technique left out
@@ -136,6 +137,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="do not search: list the parameters that --pruning can change, in each mode",
     )
     add_trace(parser)
+    add_record(parser, "; at most the last minute")
     parser.add_argument("-v", "-V", "--version", action="version", version=f"psearch {__version__}")
 
 
@@ -161,6 +163,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     board = parse_position(words)
     check_trace(options.trace)
+    check_trace(options.record, "recording")
     only = found = None
     if options.moves is not None or options.searchmoves is not None:
         from psearch.text.moves import choose_moves, play_moves
@@ -180,8 +183,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if finished is None:
         _search(board, options, signals, only, found)
         return signals.exit_status
-    if options.trace is not None:
-        complain("the game is over: nothing to search, no trace written")
+    for what, path in (("trace", options.trace), ("recording", options.record)):
+        if path is not None:
+            complain(f"the game is over: nothing to search, no {what} written")
     print_answer(options.json, json_object(board, finished, options.threads), terminal_line(board))
     return 0
 
@@ -223,13 +227,20 @@ def _search(
     from psearch.searcher.searcher import Searcher, Size
 
     # preparing the workers' memory may take seconds: the clock starts only when they are ready
-    size = Size(options.threads, options.hash, options.trace is not None, kernels=how.kernels)
+    size = Size(
+        options.threads,
+        options.hash,
+        options.trace is not None,
+        watched=options.record is not None,
+        kernels=how.kernels,
+    )
     with Searcher(Notices(complain)).start(size) as searcher:
         engine = searcher.supervisor
         signals.searching = True
         signals.control.clock = clock
         facts = {name: getattr(options, name) for name in ("policy", "pruning", "driver")}
-        with traced(engine, options.trace, {**facts, "position": board.fen()}):
+        about = {**facts, "position": board.fen()}
+        with traced(engine, options.trace, about), recorded(engine, options.record, about):
             with display as show:
                 request = SearchRequest(
                     board,

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from psearch.defaults import MAX_DEPTH, MAX_THREADS
 from psearch.faces.cli import study
 from psearch.faces.cli.arguments import add_number, add_on, add_settings, decimal_number, worker_counts
-from psearch.faces.cli.kernels import add_trace, check_trace, prepare_kernels, report_trace
-from psearch.faces.cli.output import complain, refuse
+from psearch.faces.cli.kernels import add_record, add_trace, check_trace, prepare_kernels, report_trace
+from psearch.faces.cli.output import complain, refuse, say
 from psearch.faces.cli.signals import Signals
 from psearch.settings import DEPTH
 
 if TYPE_CHECKING:
     from psearch.lab.studies.virtual_study import Study
-    from psearch.trace.recorder import Recorder
+    from psearch.lab.watching.watcher import LinesOf
+    from psearch.simulation.simulator import Simulator
 
 _BESIDE_MB = 400
 """Memory that a process needs besides the table, with the records of 1,024 workers, in MiB."""
@@ -43,6 +44,7 @@ examples:
   psearch simulate --workers 3 --suite suite.epd --depth 4 --positions 2 --validate --jitter 0.5 --seed 7
   psearch simulate --workers 8,64 --suite suite.epd --tree-nodes 2000000 --on ray://head
   psearch simulate --workers 64 --suite suite.epd --depth 8 --positions 1 --trace trace.json
+  psearch simulate --workers 32 --suite suite.epd --depth 8 --positions 1 --record search.jsonl
   psearch simulate --workers 8,64,1024 --game my_game.py --depth 12"""
 
 
@@ -87,6 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_on(parser, "run the searches on a Ray cluster")
     parser.add_argument("--validate", action="store_true", help="check every invariant after every event (very slow)")
     add_trace(parser, "; for one position, worker count and policy")
+    add_record(parser, "; for one position, worker count and policy")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
@@ -94,13 +97,19 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     study.check("simulate", options, "workers")
     if options.from_log is None and options.depth is None and options.tree_nodes is None:
         refuse("--depth or --tree-nodes is missing (see psearch simulate --help)")
-    if options.trace is not None and options.from_log is not None:
-        refuse("--from-log searches nothing: leave out --trace")
-    if options.trace is not None and (options.jobs > 1 or options.on is not None):
-        refuse(f"--trace follows one search: leave out {'--jobs' if options.on is None else '--on'}")
+    if _followed(options) and options.from_log is not None:
+        refuse(f"--from-log searches nothing: leave out {_followed(options)}")
+    if _followed(options) and (options.jobs > 1 or options.on is not None):
+        refuse(f"{_followed(options)} follows one search: leave out {'--jobs' if options.on is None else '--on'}")
     check_trace(options.trace)
+    check_trace(options.record, "recording")
     study.show(options, _simulate(options) if options.from_log is None else _read(options.from_log))
     return signals.exit_status
+
+
+def _followed(options: argparse.Namespace) -> str:
+    """Return the argument that follows one search; empty for none."""
+    return "--trace" if options.trace is not None else "--record" if options.record is not None else ""
 
 
 def _read(path: Path) -> study.StudyFound:
@@ -122,6 +131,8 @@ def _simulate(options: argparse.Namespace) -> study.StudyFound:
     from psearch.files.raw_log import machine, machine_name
     from psearch.games.own_game import GamePosition
     from psearch.lab.studies.virtual_study import run_study
+    from psearch.lab.watching.node_lines import GameLines, chess_lines
+    from psearch.lab.watching.recordings import virtual_looks, write_recording
     from psearch.simulation.simulation_entries import VIRTUAL
     from psearch.terminal.status import StatusLine
 
@@ -130,13 +141,19 @@ def _simulate(options: argparse.Namespace) -> study.StudyFound:
     found = study.StudyFound(options.driver, costs=whole.costs.origin(machine_name(machine()), **file))
     traced: list[dict[int, int]] = []
 
-    def write_trace(recorder: Recorder, facts: dict[str, Any]) -> None:
-        position, name_of = whole.suite[0].board, None
+    def write_trace(simulator: Simulator, facts: dict[str, Any]) -> None:
+        position, name_of, recorder = whole.suite[0].board, None, simulator.recorder
+        assert recorder is not None, "a followed search has a recorder"
+        lines_of: LinesOf = chess_lines
         if isinstance(position, GamePosition):
-            name_of = position.name_of
+            name_of, lines_of = position.name_of, lambda root: GameLines(position)
             facts |= {"game": position.game.name, "position": " ".join(options.game[1:])}
-        recorder.write(options.trace, facts, move_name=name_of)
-        traced.append(recorder.dropped)
+        if options.trace is not None:
+            recorder.write(options.trace, facts, move_name=name_of)
+            traced.append(recorder.dropped)
+        if options.record is not None:
+            facts |= {"clock": "virtual", "workers": recorder.arena.workers}
+            write_recording(options.record, facts, virtual_looks(simulator, lines_of))
 
     def note(text: str) -> None:
         status.make_room()
@@ -152,10 +169,12 @@ def _simulate(options: argparse.Namespace) -> study.StudyFound:
             prepare_kernels(VIRTUAL, *(kernels.group(VIRTUAL) for kernels in whole.kernels.values()))
         try:
             with StatusLine() as status:
-                run_study(whole, options.jobs, keep, status, write_trace if options.trace is not None else None, share)
+                run_study(whole, options.jobs, keep, status, write_trace if _followed(options) else None, share)
         finally:
             for dropped in traced:
                 report_trace(dropped, options.trace)
+    if options.record is not None:
+        say(f"recording: {options.record}")
     return found
 
 
@@ -164,10 +183,10 @@ def _study(options: argparse.Namespace) -> Study:
     names = study.policies(options.policy)
     suite, kernels = study.positions_and_kernels(options, names)
     counts = {count for count in options.workers if count > 1} or {1}
-    if options.trace is not None and not len(suite) == len(counts) == len(names) == options.repeat == 1:
+    if _followed(options) and not len(suite) == len(counts) == len(names) == options.repeat == 1:
         refuse(
-            "--trace follows one search: give one position (--positions 1), one worker count, one policy and no "
-            f"--repeat, not {len(suite)}, {len(counts)}, {len(names)} and {options.repeat}"
+            f"{_followed(options)} follows one search: give one position (--positions 1), one worker count, one "
+            f"policy and no --repeat, not {len(suite)}, {len(counts)}, {len(names)} and {options.repeat}"
         )
     from psearch.lab.studies.virtual_study import Study
     from psearch.simulation.costs import Costs
