@@ -14,12 +14,13 @@ from typing import Any
 
 import chess
 import pytest
-from browsing import NARROW, picture, until
+from browsing import NARROW, WIDTHS, picture, until
 from paths import DATA
 from positions import KIWIPETE
 
 import psearch
 from psearch.lab.watching.laboratory import Experiment, run
+from psearch.lab.watching.recordings import read_recordings
 from psearch.lab.watching.watcher import WatchedSearch
 from psearch.options import SearchOptions
 from psearch.simulation.costs import Costs
@@ -155,7 +156,7 @@ def test_tracks_tree_and_curves_show_the_search(browser: Any, snapshots: list[di
         assert all(" node, " in name and "P needed" in name and "remaining" in name for name in names)
         assert sorted(name.split()[0] for name in names) == sorted(node["type"] for node in last["nodes"])
         heights = [row.bounding_box()["height"] for row in rows.all()]  # type: ignore[index]
-        assert max(heights) < 45  # a line each, and a second one where many workers are at a node: it is not cut
+        assert max(heights) < 65  # two lines each, and a third one where many workers are at a node: it is not cut
         values = page.locator(".curve output").all_inner_texts()
         assert len(values) == 5 and all(any(letter.isdigit() for letter in value) for value in values)
         said = [message for message in page.evaluate("channel.sent")]
@@ -169,13 +170,12 @@ def test_pause_and_step_back_by_keyboard(browser: Any, snapshots: list[dict[str,
         feed(page, snapshots[:-1])
         page.locator(".tracks-root").focus()
         page.keyboard.press("Space")
-        status = page.locator(".watch-bar .status")
+        status = page.locator("[role=toolbar] .status")
         expect(status).to_contain_text("paused")
         assert page.get_by_role("button", name="Resume").is_visible()
         for back in (1, 2, 3):
             page.keyboard.press("ArrowLeft")
-            # the last one came twice
-            wanted = snapshots[-2 - max(0, back - 1)]
+            wanted = snapshots[-2 - back]  # the last one came twice, but is one moment
             assert page.get_by_role("treeitem").count() == len(wanted["nodes"])
         page.evaluate("one => channel.announce('workers.look', one)", snapshots[-1])
         page.wait_for_timeout(300)
@@ -201,6 +201,12 @@ def test_a_node_shows_its_line_on_the_board(browser: Any, snapshots: list[dict[s
         page.keyboard.press("Enter")
         shown = [payload for type, payload in page.evaluate("channel.announced") if type == "board.show"]
         assert len(shown) == 2
+        # the workers' moves are arrows in their colours
+        chosen = {node["fen"]: node for node in snapshots[-1]["nodes"]}[shown[0]["fen"]]
+        moves = [
+            (one["move"], f"worker{one['workers'][0] % 8}") for one in chosen["under_way"] if one["move"] != "0000"
+        ]
+        assert [(arrow["move"], arrow["brush"]) for arrow in shown[0]["arrows"]] == moves
         assert {payload["fen"] for payload in shown} <= {node["fen"] for node in snapshots[-1]["nodes"]}
         for payload in shown:
             board = chess.Board(snapshots[-1]["fen"])
@@ -209,6 +215,148 @@ def test_a_node_shows_its_line_on_the_board(browser: Any, snapshots: list[dict[s
                 board.push_san(move)
             assert board.fen() == payload["fen"]
         assert rows.nth(1).get_attribute("aria-selected") == "true"
+
+
+def board_lines(page: Any) -> list[str]:
+    return [payload["title"] for type, payload in page.evaluate("channel.announced") if type == "board.show"]
+
+
+def test_a_row_has_window_best_value_and_probabilities(browser: Any, snapshots: list[dict[str, Any]]) -> None:
+    with mounted(browser, "workers") as page:
+        feed(page, snapshots)
+        text = page.locator(".split-tree").inner_text()
+        for node in snapshots[-1]["nodes"]:
+            assert node["beta"] is None or f"{abs(node['beta']) / 100:.2f}" in text
+            assert f"next move {round(100 * node['p_next'] + 1e-9)}%" in text and f"{node['joined']} joined" in text
+        happened = page.locator(".events").inner_text()
+        assert "helper" in happened and "joins" in happened
+        assert any(
+            f"{one['lost']:,} nodes lost" in happened for look in snapshots for one in look["events"] if one.get("lost")
+        )
+
+
+def test_tree_tracks_and_title_are_of_one_moment(browser: Any, snapshots: list[dict[str, Any]]) -> None:
+    with mounted(browser, "workers") as page:
+        feed(page, snapshots[:-1])
+        page.locator(".tracks-root").focus()
+        for back in range(1, 12):
+            page.keyboard.press("ArrowLeft")
+            wanted = snapshots[-2 - back]
+            ms = wanted["now"] // 1000
+            assert page.locator(".stage h2").nth(1).inner_text() == f"Open split nodes at {ms} ms"
+            assert f"paused (the search goes on), {ms}" in page.locator("[role=toolbar] .status").inner_text()
+            assert page.get_by_role("treeitem").count() == len(wanted["nodes"])
+
+
+def test_a_bar_leads_to_its_node_and_a_node_to_its_bars(browser: Any, snapshots: list[dict[str, Any]]) -> None:
+    with mounted(browser, "workers") as page:
+        feed(page, snapshots)
+        page.get_by_label("Time shown", exact=True).select_option("0.2 s")
+        green = painted(page, "--searching")
+        # a long bar at a node that a snapshot shows
+        names = {node["id"] for look in snapshots[-20:] for node in look["nodes"]}
+        bars = [
+            (part, worker)
+            for look in snapshots[-20:]
+            for worker, track in enumerate(look["tracks"])
+            for part in track
+            if part[0] == 0 and len(part) > 3 and part[3] in names
+        ]
+        (_, begin, end, name), worker = max(bars, key=lambda bar: bar[0][2] - bar[0][1])
+        canvas = page.locator("canvas.tracks")
+        box = canvas.bounding_box()
+        last = snapshots[-1]["now"]
+        x = 34 + ((begin + end) / 2 - (last - 200_000)) / 200_000 * (box["width"] - 38)
+        row = (box["height"] - 33) / 8
+        canvas.click(position={"x": x, "y": 13 + row * (worker + 0.5)})
+        chosen = page.locator(".split-node.chosen")
+        assert chosen.get_attribute("data-id") == name
+        assert len(board_lines(page)) == 1
+        assert 0 < painted(page, "--searching") < 0.9 * green, "the other bars are pale"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_workers_fit(browser: Any, snapshots: list[dict[str, Any]], width: int) -> None:
+    with mounted(browser, "workers", width) as page:
+        feed(page, snapshots)
+        assert page.get_by_role("treeitem").count() > 1
+        assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+        wide = "(one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline'"
+        cut = f"[...document.querySelectorAll('.split-node *, .events *')].filter({wide}).length"
+        assert page.evaluate(cut) == 0
+
+
+@pytest.fixture(scope="module")
+def recorded_runs() -> dict[str, Any]:
+    return run(Experiment(KIWIPETE, False, 8, ("calibrated", "ybw"), 20_000, looks=True), lambda text, share: None)
+
+
+def test_two_policies_one_above_the_other(browser: Any, recorded_runs: dict[str, Any], tmp_path: Path) -> None:
+    """From one click; then played, zoomed, saved and opened again."""
+    with mounted(browser, "workers") as page:
+        page.evaluate("channel.announce('analysis.state', { on: false, policy: 'calibrated', driver: 'auto' })")
+        page.get_by_role("button", name="Compare with").click()
+        said = page.evaluate("channel.sent.at(-1)")
+        assert said == ["virtual.run", {"workers": 8, "nodes": 100_000, "policies": ["calibrated", "ybw"]}]
+        page.evaluate("result => channel.announce('virtual.result', result)", recorded_runs)
+        page.wait_for_timeout(300)
+
+        def heads() -> list[str]:
+            return page.locator(".stage-head").all_inner_texts()
+
+        for head, one in zip(heads(), recorded_runs["runs"], strict=True):
+            assert head.startswith(one["policy"]) and f"speedup {one['speedup']:.2f}" in head
+            assert f"idle {100 * one['idle']:.1f}%" in head and f"thrown away {100 * one['aborted']:.1f}%" in head
+        tops = [canvas.bounding_box()["y"] for canvas in page.locator("canvas.tracks").all()]
+        assert len(tops) == 2 and tops[0] < tops[1]
+        # both at one moment
+        page.get_by_label("Moment").fill(str(recorded_runs["runs"][0]["end"] // 2))
+        for number, one in enumerate(recorded_runs["runs"]):
+            look = [look for look in one["looks"] if look["now"] <= recorded_runs["runs"][0]["end"] // 2][-1]
+            assert page.locator(".stage").nth(number).get_by_role("treeitem").count() == len(look["nodes"])
+        # played in slow motion
+        page.get_by_label("Speed of play").select_option("1/10000")
+        before = page.get_by_label("Moment").input_value()
+        page.get_by_role("button", name="Play", exact=True).click()
+        page.wait_for_timeout(500)
+        page.get_by_role("button", name="Stop playing").click()
+        assert int(page.get_by_label("Moment").input_value()) > int(before)
+        # zoomed by the wheel
+        page.locator("canvas.tracks").first.hover()
+        shown = page.locator("canvas.tracks").first.get_attribute("aria-label")
+        page.mouse.wheel(0, -100)
+        page.wait_for_timeout(100)
+        assert page.locator("canvas.tracks").first.get_attribute("aria-label") != shown
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save").click()
+        path = tmp_path / "search.jsonl"
+        download.value.save_as(path)
+        found = read_recordings(path.read_text())
+        assert [len(looks) for _, looks in found] == [len(one["looks"]) for one in recorded_runs["runs"]]
+        wanted = heads()
+        page.get_by_role("button", name="Back to the engine").click()
+        assert page.locator("canvas.tracks").count() == 1 and heads() == [""]
+        page.get_by_label("Recording").set_input_files(path)
+        page.wait_for_timeout(300)
+        assert heads() == wanted
+        path.write_text('{"psearch_recording": 1}\nnonsense')
+        page.get_by_label("Recording").set_input_files(path)
+        expect(page.locator(".workers .note[role=status]")).to_contain_text("line 2 is not one of a recording")
+
+
+def test_where_nothing_is_shared_the_tab_says_what_is_to_be_seen(browser: Any) -> None:
+    looks = run(Experiment(KIWIPETE, False, 8, ("lazy",), 5_000, looks=True), lambda text, share: None)["runs"][0][
+        "looks"
+    ]
+    with mounted(browser, "workers") as page:
+        page.evaluate("channel.announce('analysis.state', { on: true, policy: 'lazy', driver: 'auto' })")
+        feed(page, looks[:100])
+        text = page.locator(".stage .note").inner_text()
+        assert (
+            "With lazy no node is shared" in text
+            and "At the root: " in text
+            and "search a root move that another one" in text
+        )
 
 
 @pytest.fixture(scope="module")
@@ -286,17 +434,17 @@ def open_tab(page: Any, name: str) -> None:
 
 
 def status(page: Any) -> str:
-    return str(page.locator(".watch-bar .status").inner_text())
+    return str(page.locator("[role=toolbar] .status").inner_text())
 
 
 def test_workers_are_seen_moving(page: Any) -> None:
     page.click("#analyse")
     open_tab(page, "workers")
-    until(page, "document.querySelector('.watch-bar .status').textContent.startsWith('searching')", 60)
+    until(page, "document.querySelector('[role=toolbar] .status').textContent.startsWith('searching')", 60)
     until(page, ROWS, 60)
     until(page, PAINTED + " > 5000")
     before = status(page)
-    until(page, f"document.querySelector('.watch-bar .status').textContent !== {json.dumps(before)}")
+    until(page, f"document.querySelector('[role=toolbar] .status').textContent !== {json.dumps(before)}")
     time.sleep(2)
     until(page, r"/\d/.test(document.querySelector('.curve output').innerText)")
     # pause, back, a node on the board
@@ -318,7 +466,7 @@ def test_workers_are_seen_moving(page: Any) -> None:
     # what is not shown is not sent
     page.locator(".tracks-root").focus()
     page.keyboard.press("Space")
-    until(page, "document.querySelector('.watch-bar .status').textContent.startsWith('searching')")
+    until(page, "document.querySelector('[role=toolbar] .status').textContent.startsWith('searching')")
     page.click("#tab-analysis")
     page.click("#analyse")
     until(page, "document.querySelector('#analyse').textContent === 'Analyse'")

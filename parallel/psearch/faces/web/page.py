@@ -52,6 +52,7 @@ class Page(Connection):
             "page.facts": self._send_facts,
             "engine.configure": self._configure_engine,
             "engine.forget": lambda payload: self.begin("engine", shared_engine.forget()),
+            "page.states": lambda payload: self._send_states(),
             "play.start": self._start_game,
             "play.back": self._take_back,
             "board.move": self._move,
@@ -75,11 +76,15 @@ class Page(Connection):
 
     def come(self) -> None:
         self.match.come_back()
-        self.send("engine.state", self.shared_engine.facts)
         self.board.send_games(opened=False)
         self.board.send_game()
-        self.send("analysis.state", self.analyst.facts)
         self.send("play.state", self.match.facts)
+        self._send_states()
+
+    def _send_states(self) -> None:
+        """Send what the engine does for this page."""
+        self.send("engine.state", self.shared_engine.facts)
+        self.send("analysis.state", self.analyst.facts)
         self.send("review.state", self.board.review)
 
     def leave(self) -> None:

@@ -17,6 +17,7 @@
                                     laboratory.progress {text, share}, ...; at last one of laboratory.result,
                                     laboratory.error {text}, laboratory.stopped {}
     laboratory.stop {}
+    virtual.hello {}                virtual.choices {policies}
     virtual.run {workers, policies, nodes, driver}
                                     as laboratory.run, with types virtual.*; the results include snapshots
     trace.begin {characters}        as laboratory.run, with types trace.*
@@ -251,6 +252,7 @@ class BackgroundWork:
             "laboratory.hello": self._send_choices,
             "laboratory.run": self._compare,
             "laboratory.stop": lambda payload: self.stop(),
+            "virtual.hello": lambda payload: self._page.send("virtual.choices", {"policies": self._policies}),
             "virtual.run": self._search_virtually,
             "trace.begin": self._expect,
             "trace.part": self._take_part,

@@ -2,6 +2,6 @@
 
 Start reading at `watcher`, which samples a search that runs in other processes. `tracks` turns the workers' logs into
 segments of time; `open_nodes` reads the tree of open split nodes from shared memory without a lock; `node_lines`
-checks its moves with python-chess or the user's game. `laboratory` compares two policies in virtual time, or reads a
-trace, in a separate process (`job`).
+checks its moves with python-chess or the user's game. `recordings` keeps what was seen in files. `laboratory` compares
+policies in virtual time, or reads a trace, in a separate process (`job`).
 """

@@ -1,10 +1,14 @@
 // The board: chessground, operated by dragging, clicking or the keyboard. The server sends the legal moves.
 
 import { Chessground } from "./vendor/chessground/chessground.min.js";
-import { byId, el } from "./dom.js";
+import { byId, colour, el } from "./dom.js";
 
 const FILES = "abcdefgh";
 const PROMOTIONS = { q: "Queen", r: "Rook", b: "Bishop", n: "Knight" };
+const WORKER_BRUSHES = Object.fromEntries([..."01234567"].map((number) => {
+  const key = `worker${number}`;
+  return [key, { key, color: colour(`--worker-${number}`), opacity: 0.9, lineWidth: 7 }];
+}));
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
 
 export class Board {
@@ -24,7 +28,7 @@ export class Board {
       animation: { enabled: !matchMedia("(prefers-reduced-motion: reduce)").matches, duration: 120 },
       movable: { free: false, color: undefined, dests: new Map(), events: { after: (from, to) => this.moved(from, to) } },
       premovable: { enabled: false },
-      drawable: { enabled: true, brushes: { second: { key: "second", color: "#003088", opacity: 0.5, lineWidth: 8 } } },
+      drawable: { enabled: true, brushes: { second: { key: "second", color: "#003088", opacity: 0.5, lineWidth: 8 }, ...WORKER_BRUSHES } },
       highlight: { custom: new Map() },
     });
     channel.on("game.moved", () => this.takePosition());
@@ -120,14 +124,15 @@ export class Board {
   }
 
   // Show a line that is not in the game: its last position, with arrows for its moves.
-  showLine({ fen, last = [], title = "" }) {
+  showLine({ fen, last = [], title = "", arrows = [] }) {
     if (this.isEdited) return;
     this.shown = true;
     this.shownAt = this.game.here;
     byId("shown").hidden = false;
     byId("shown-title").textContent = title || "A line of the search";
     this.ground.set({ fen, lastMove: undefined, check: false, movable: { color: undefined, dests: new Map() } });
-    this.ground.setAutoShapes(last.map((move) => ({ orig: move.slice(0, 2), dest: move.slice(2, 4), brush: "blue" })));
+    const shapes = [...last.map((move) => ({ move, brush: "blue" })), ...arrows];
+    this.ground.setAutoShapes(shapes.map(({ move, brush }) => ({ orig: move.slice(0, 2), dest: move.slice(2, 4), brush })));
   }
 
   hideLine(draws = true) {

@@ -7,7 +7,7 @@
 //
 // Announcements within the page: "channel.open"; "channel.closed" {reason, code, final}; "page.open" {tab} to open a tab,
 // "page.opened" {tab} when it is open; "board.show" {fen, last, title} to show a position that is not in the game, with
-// its last moves in UCI notation and a title; "board.hide" to end that. The server sends the position on the board as
+// its last moves in UCI notation, a title and further arrows {move, brush}; "board.hide" to end that. The server sends the position on the board as
 // "board.position" {id, fen, turn, ...}.
 
 const FIRST_RETRY_MS = 250;

@@ -1,43 +1,87 @@
-// The tab "Workers": tracks of the workers, the tree of open split nodes, and curves, while the engine searches.
+// The tab "Workers": the engine's search as it runs, searches in virtual time, and recordings; one moment at a time.
 //
-// The server sends a snapshot twenty times a second (`workers.look`), every fourth one with the open nodes. The page
-// confirms each (`workers.seen`) after processing it, so that a slow page gets fewer. It keeps the last minute, so that
-// one can pause and step back.
+// The server sends a snapshot twenty times a second (`workers.look`), with the open nodes as long as that is cheap. The
+// page confirms each (`workers.seen`) after processing it, so that a slow page gets fewer. It keeps the last minute, so
+// that one can pause, step back and replay. A recording (docs/guides/recordings.md) is read, shown and written here.
 
-import { Curve } from "./curves.js";
-import { colour, el, onSubmit, short } from "./dom.js";
-import { ABORTED, IDLE, SEARCH, TrackView, sharesOf, timeText, trackLegend } from "./tracks.js";
+import { el, grouped, onSubmit } from "./dom.js";
+import { Stage, saidShares } from "./stage.js";
+import { timeText, trackLegend } from "./tracks.js";
 
 const KEPT = 1200; // most snapshots: one minute
-const CURVE = 400; // snapshots of a curve
-const RATE_US = 500_000; // interval of the rates
 const SAY_MS = 5000; // interval of texts for screen readers
 const SPANS = [[200_000, "0.2 s"], [1_000_000, "1 s"], [5_000_000, "5 s"], [20_000_000, "20 s"]];
+const SHORTEST_US = 20, LONGEST_US = 60_000_000;
+const SPEEDS = [[1, "as it was"], [0.1, "1/10"], [0.01, "1/100"], [0.001, "1/1000"], [0.0001, "1/10000"]];
+const PLAY_S = 20; // a recording is played in about this time
+const VERSION = 1;
+const LONGEST_FILE = 64 << 20;
+const TOURS = [["all-node", "An ALL node, shared at once or after a wait"], ["cut-node", "A CUT node predicted wrongly"],
+  ["idle", "32 workers, and where they idle"]];
 
-const CURVES = [
-  { label: "Speed", unit: "nodes/s", format: short, colour: "--curve-1", name: "nodes" },
-  { label: "Splits", unit: "/s", format: short, colour: "--curve-3", name: "splits" },
-  { label: "Joins", unit: "/s", format: short, colour: "--curve-4", name: "joins" },
-  { label: "Aborts", unit: "/s", format: short, colour: "--curve-2", name: "aborts" },
-  { label: "Idle", unit: "", format: (share) => `${(100 * share).toFixed(1)}%`, colour: "--muted", name: "idle" },
-];
+const options = (pairs, chosen) => pairs.map(([value, text]) => el("option", { value, selected: value === chosen }, text));
+const policyOptions = (names) => names.map((name) => el("option", { value: name }, name));
+
+/** Return recordings [{facts, looks}] from the text of a file. Throws an Error in one line for anything else. */
+export function readRecordings(text) {
+  const found = [];
+  text.split("\n").forEach((line, number) => {
+    if (!line.trim()) return;
+    let value = null;
+    try { value = JSON.parse(line); } catch { /* refused below */ }
+    if (value?.psearch_recording === VERSION) found.push({ facts: value, looks: [] });
+    else if (found.length && Array.isArray(value?.tracks) && 0 <= value.begin && value.begin <= value.now) found.at(-1).looks.push(value);
+    else throw new Error(`line ${number + 1} is not one of a recording of version ${VERSION}`);
+  });
+  if (!found.length || found.some(({ looks }) => !looks.length)) throw new Error("the recording is empty");
+  return found;
+}
+
+const textOf = (recordings) => recordings.flatMap(({ facts, looks }) =>
+  [{ psearch_recording: VERSION, ...facts }, ...looks].map((one) => `${JSON.stringify(one)}\n`)).join("");
+
+/** Return the figures of a recorded search in words. */
+function figures({ title, policy, workers, clock, speedup, overhead, idle, aborted, driver }, end) {
+  const share = (value) => `${(100 * value).toFixed(1)}%`;
+  return [title ?? policy ?? "a search", workers && `${workers} workers`, speedup && `speedup ${speedup.toFixed(2)}`,
+    overhead && `nodes ×${overhead.toFixed(2)}`, idle !== undefined && `idle ${share(idle)}`, aborted !== undefined && `thrown away ${share(aborted)}`,
+    `${timeText(end)}${clock === "virtual" ? " of virtual time" : ""}`, driver && `driver ${driver}`].filter(Boolean).join(" · ");
+}
 
 export class WorkersTab {
   constructor(root, channel) {
     this.channel = channel;
-    this.history = [];
-    this.frozen = null; // history at the time of the pause
-    this.at = 0; // place in `frozen`
+    this.live = []; // snapshots of the engine's search
+    this.shown = null; // recordings, if not the engine's search
+    this.frozen = null; // snapshots at the time of the pause
+    this.at = 0; // moment shown while frozen, in µs
     this.span = SPANS[2][0];
     this.isShown = false;
-    this.drawn = null; // the snapshot whose tree is shown
     this.saidAt = -Infinity;
-    this.chosen = null; // id of the node whose line is on the board
+    this.settings = {};
+    this.tour = null;
     this.build(root);
-    channel.on("workers.look", (snapshot) => this.take(snapshot));
-    channel.on("game.state", (state) => this.showGame(state));
-    channel.on("workers.error", ({ text }) => { this.status.textContent = text; });
-    channel.on("channel.open", () => { if (this.isShown) this.ask(); });
+    for (const [type, act] of Object.entries({
+      "workers.look": (snapshot) => this.take(snapshot),
+      "game.state": (state) => this.showGame(state),
+      "workers.error": ({ text }) => { this.status.textContent = text; },
+      "channel.open": () => { if (this.isShown) this.ask(); },
+      "page.facts": ({ settings }) => this.offer(settings),
+      "virtual.choices": ({ policies }) => this.offerPolicies(policies),
+      "engine.state": ({ threads, hash, mostThreads }) => {
+        this.hash = hash;
+        Object.assign(this.threads, { value: threads, max: mostThreads });
+      },
+      "analysis.state": (state) => this.takeState(state),
+      "analysis.lines": ({ lines: [best], depth }) => { this.line.textContent = best ? `depth ${depth}, ${best.text}, ${best.san.slice(0, 8).join(" ")}` : ""; },
+      "review.state": ({ running, done, total }) => {
+        this.review.textContent = running ? `A game is being analysed, ${done} of ${total} positions: other workers search these, and are not shown here.` : "";
+      },
+      "virtual.progress": ({ text }) => this.tell(`In virtual time: ${text} …`),
+      "virtual.error": ({ text }) => this.tell(text),
+      "virtual.stopped": () => this.tell("Stopped."),
+      "virtual.result": (result) => this.showVirtual(result),
+    })) channel.on(type, act);
   }
 
   show() {
@@ -48,46 +92,354 @@ export class WorkersTab {
 
   hide() {
     this.isShown = false;
+    this.stopPlaying();
     this.channel.send("workers.rest", {});
   }
 
   ask() {
     this.channel.send("workers.watch", { first: Math.max(0, Math.floor(Number(this.firstChoice.value)) || 0) });
-    this.channel.send("game.hello", {});
+    for (const type of ["game.hello", "page.facts", "page.states", "virtual.hello"]) this.channel.send(type, {});
   }
 
   build(root) {
-    this.pauseButton = el("button", { type: "button", onclick: () => this.pause() }, "Pause");
-    this.backButton = el("button", { type: "button", "aria-label": "One step back", title: "One step back (←)", onclick: () => this.step(-1) }, "◀");
-    this.onButton = el("button", { type: "button", "aria-label": "One step forward", title: "One step forward (→)", disabled: true, onclick: () => this.step(1) }, "▶");
-    this.spanChoice = el("select", { "aria-label": "Time shown", onchange: () => { this.span = Number(this.spanChoice.value); this.draw(); } });
-    for (const [us, text] of SPANS) this.spanChoice.append(el("option", { value: us, selected: us === this.span }, text));
+    const button = (text, act, attributes = {}) => el("button", { type: "button", onclick: act, ...attributes }, text);
+    const select = (label, pairs, chosen, act = null) => el("select", { "aria-label": label, onchange: act ?? (() => {}) }, options(pairs, chosen));
+    const field = (text, input) => el("label", {}, text, input);
+    // the engine's search
+    this.runButton = button("Analyse", () => this.channel.send(this.settings.on ? "analysis.stop" : "analysis.start"), { class: "main" });
+    this.policy = select("Policy", [], null, () => this.configure({ policy: this.policy.value }));
+    this.driver = select("Driver", [], null, () => this.configure({ driver: this.driver.value }));
+    this.threads = el("input", { type: "number", min: 1, value: 1, "aria-label": "Threads",
+      onchange: () => this.channel.send("engine.configure", { threads: Number(this.threads.value), hash: this.hash }) });
+    this.line = el("span", { class: "status" });
+    this.review = el("p", { class: "note" });
+    const engine = el("div", { class: "watch-bar" }, this.runButton, field("policy ", this.policy), field("driver ", this.driver),
+      field("threads ", this.threads), this.line);
+    // searches in virtual time, and recordings
+    this.many = select("Virtual workers", [[8, "8 workers"], [32, "32 workers"], [64, "64 workers"]], 8);
+    this.nodes = select("Nodes", [[20_000, "20,000 nodes"], [100_000, "100,000 nodes"], [400_000, "400,000 nodes"]], 100_000);
+    this.other = select("Compare with", [["ybw", "ybw"]], "ybw");
+    this.file = el("input", { type: "file", accept: ".jsonl,.gz", class: "unseen", tabindex: -1, "aria-label": "Recording", onchange: () => this.open(this.file.files[0]) });
+    this.tours = select("Guided tours", [["", "guided tours …"], ...TOURS], "", () => this.openTour(this.tours.value));
+    this.backToLive = button("Back to the engine", () => this.showRecordings(null), { hidden: true });
+    const virtual = el("div", { class: "watch-bar" }, this.many, this.nodes, button("Search in virtual time", () => this.searchVirtually([this.ownPolicy])),
+      button("Compare with", () => this.searchVirtually([this.ownPolicy, this.other.value])), this.other,
+      button("Save", () => this.save(), { title: "Save what was seen as a recording" }), button("Open", () => this.file.click(), { title: "Open a recording" }),
+      this.file, this.tours, this.backToLive);
+    this.told = el("p", { class: "note", role: "status" });
+    this.tourText = el("p");
+    this.tourBox = el("section", { class: "tour", hidden: true, "aria-label": "Guided tour" }, this.tourText,
+      button("Previous step", () => this.tourStep(-1)), " ", button("Next step", () => this.tourStep(1)));
+    // time
+    this.pauseButton = button("Pause", () => this.pause());
+    this.backButton = button("◀", () => this.step(-1), { "aria-label": "One step back", title: "One step back (←)" });
+    this.onButton = button("▶", () => this.step(1), { "aria-label": "One step forward", title: "One step forward (→)", disabled: true });
+    this.playButton = button("Play", () => this.play(), { title: "Play from here (p)" });
+    this.speed = select("Speed of play", SPEEDS, 0.1);
+    this.spanChoice = select("Time shown", [...SPANS, [0, "zoomed"]], this.span, () => this.zoomTo(Number(this.spanChoice.value) || this.whole()));
+    this.slider = el("input", { type: "range", min: 0, max: 1, step: 1, "aria-label": "Moment", oninput: () => this.goTo(Number(this.slider.value)) });
     this.firstChoice = el("input", { type: "number", min: 0, value: 0, "aria-label": "First worker shown", onchange: () => this.ask() });
     this.firstLabel = el("label", { class: "first", hidden: true }, "from worker ", this.firstChoice);
     this.status = el("span", { class: "status" }, "No search is running.");
     this.says = el("p", { class: "unseen", role: "status" });
-    const bar = el("div", { class: "watch-bar", role: "toolbar", "aria-label": "Time" },
-      this.pauseButton, this.backButton, this.onButton, this.spanChoice, this.firstLabel, this.status);
+    const time = el("div", { class: "watch-bar", role: "toolbar", "aria-label": "Time" },
+      this.pauseButton, this.backButton, this.onButton, this.playButton, this.speed, this.spanChoice, this.slider, this.firstLabel, this.status);
 
-    this.tracksRoot = el("div", { class: "tracks-root", tabindex: 0, role: "group",
-      "aria-label": "Tracks of the workers. Space pauses, left and right step, plus and minus change the time shown." });
-    this.tracks = new TrackView(this.tracksRoot, { label: "Workers" });
-    this.tracksRoot.addEventListener("keydown", (event) => this.key(event));
-    this.load = el("canvas", { class: "load", role: "img", hidden: true });
-
-    const curves = el("div", { class: "curves" });
-    this.curves = CURVES.map((about) => [about, new Curve(curves, about)]);
-
-    this.head = el("p", { class: "split-node head", hidden: true, "aria-hidden": "true" });
-    for (const word of ["type", "moves", "depth", "needed", "no cutoff", "done · in progress · remaining", "workers at"]) {
-      this.head.append(el("span", {}, word));
-    }
-    this.tree = el("ul", { class: "split-tree", role: "tree", "aria-label": "Open split nodes" });
-    this.tree.addEventListener("keydown", (event) => this.treeKey(event));
-    this.treeNote = el("p", { class: "note" }, "Split nodes are shown here while workers share a search.");
-    root.append(el("section", { class: "workers" }, this.gameForm(), bar, this.says, this.tracksRoot, trackLegend(), this.load,
-      el("h2", {}, "Rates"), curves, el("h2", {}, "Open split nodes"), this.treeNote, this.head, this.tree));
+    this.stageRoot = el("div", { class: "stages" });
+    this.stages = [this.makeStage()];
+    root.append(el("section", { class: "workers" }, engine, this.review, virtual, this.told, this.gameForm(), this.tourBox, time, this.says,
+      this.stageRoot, trackLegend(), el("details", {}, el("summary", {}, "What the words mean"), el("p", { class: "note" },
+        "An open node may be joined by any worker; it is named by its moves from the root. A PV node is expected to get an exact value, so all its moves are searched. At a CUT node "
+        + "one move will probably reach beta, and the rest is not needed: work shared there is easily thrown away. At an ALL node no move raises alpha, so all are needed: the best place to share. "
+        + "The window is alpha … beta, for the side to move. Needed is the probability that the node matters at all, next move that of the move a helper would take. "
+        + "Joined are the helpers so far, below the workers at or below the node; italics: it is closed already. Bars are lit up at the node that is chosen."))));
   }
+
+  makeStage() {
+    const stage = new Stage(this.stageRoot, this.channel, { pick: (time, id) => this.choose(stage, time, id) });
+    const { tracksRoot } = stage;
+    tracksRoot.addEventListener("keydown", (event) => this.key(event));
+    tracksRoot.addEventListener("wheel", (event) => {
+      if (!this.frozen && !event.ctrlKey) return;
+      event.preventDefault();
+      this.zoomTo(this.span * 1.2 ** Math.sign(event.deltaY));
+    }, { passive: false });
+    const fingers = new Map();
+    const apart = () => { const [one, other] = [...fingers.values()]; return Math.max(20, Math.abs(one - other)); };
+    tracksRoot.addEventListener("pointerdown", (event) => fingers.set(event.pointerId, event.clientX));
+    for (const type of ["pointerup", "pointercancel", "pointerleave"]) tracksRoot.addEventListener(type, (event) => fingers.delete(event.pointerId));
+    tracksRoot.addEventListener("pointermove", (event) => {
+      if (!fingers.has(event.pointerId)) return;
+      const before = fingers.size === 2 && apart();
+      fingers.set(event.pointerId, event.clientX);
+      if (before) this.zoomTo((this.span * before) / apart());
+    });
+    return stage;
+  }
+
+  // -- the engine's search
+
+  offer(settings) {
+    for (const name of ["policy", "driver"]) {
+      this[name].replaceChildren(...policyOptions(settings.find(({ id }) => id === name)?.choices ?? []));
+    }
+    this.takeState(this.settings);
+  }
+
+  offerPolicies(names) { this.other.replaceChildren(...names.map((name) => el("option", { value: name, selected: name === "ybw" }, name))); }
+
+  takeState(state) {
+    const { lines, ...settings } = state;
+    Object.assign(this.settings, settings);
+    this.runButton.textContent = this.settings.on ? "Stop" : "Analyse";
+    for (const name of ["policy", "driver"]) {
+      const value = this.settings[name];
+      if (value === undefined) continue;
+      if (![...this[name].options].some((one) => one.value === value)) this[name].append(...policyOptions([value]));
+      this[name].value = value;
+    }
+  }
+
+  configure(changed) {
+    const { on, state, reason, ...settings } = this.settings;
+    this.channel.send("analysis.configure", { ...settings, ...changed });
+  }
+
+  get ownPolicy() { return this.settings.policy ?? "calibrated"; }
+
+  take(snapshot) {
+    this.channel.send("workers.seen", {});
+    const last = this.live.at(-1);
+    const isAnother = last && (last.search !== snapshot.search || last.workers !== snapshot.workers
+      || last.first !== snapshot.first || snapshot.now < last.now);
+    if (isAnother) this.live = [];
+    this.live.push({ ...snapshot, policy: this.ownPolicy });
+    if (this.live.length > KEPT) this.live.shift();
+    if (!this.frozen && this.isShown) this.later();
+  }
+
+  later() {
+    this.waiting ??= requestAnimationFrame(() => {
+      this.waiting = undefined;
+      this.draw();
+    });
+  }
+
+  // -- recordings
+
+  tell(text) { this.told.textContent = text; }
+
+  searchVirtually(policies) {
+    this.tell("In virtual time: starting …");
+    this.channel.send("virtual.run", { workers: Number(this.many.value), nodes: Number(this.nodes.value), policies });
+  }
+
+  showVirtual({ runs, workers, driver, depth, serial }) {
+    const kept = ["policy", "speedup", "overhead", "idle", "aborted"];
+    this.showRecordings(runs.map((one) => ({
+      facts: { clock: "virtual", workers, driver, ...Object.fromEntries(kept.map((name) => [name, one[name]])) },
+      looks: one.looks.map((look) => ({ ...look, policy: one.policy })),
+    })));
+    this.tell(`Depth ${depth}, ${grouped(serial.nodes)} nodes by one worker. The same on every machine; one position proves nothing.`);
+  }
+
+  showRecordings(recordings) {
+    this.stopPlaying();
+    this.shown = recordings?.slice(0, 2) ?? null;
+    this.backToLive.hidden = !recordings;
+    this.setTour(this.shown?.[0].facts.tour ?? null);
+    this.tell("");
+    const count = this.shown?.length ?? 1;
+    this.stageRoot.classList.toggle("two", count === 2);
+    this.channel.announce("board.hide", {});
+    while (this.stages.length > count) this.stages.pop().element.remove();
+    while (this.stages.length < count) this.stages.push(this.makeStage());
+    this.stages.forEach((stage, number) => stage.title(this.shown ? figures(this.shown[number].facts, this.shown[number].looks.at(-1).now) : ""));
+    this.frozen = this.shown ? this.shown.map(({ looks }) => looks) : null;
+    if (this.shown) {
+      this.at = this.whole();
+      const slow = SPEEDS.find(([speed]) => this.whole() / 1e6 / speed >= PLAY_S / 4) ?? SPEEDS.at(-1);
+      this.speed.value = String(slow[0]);
+      this.zoomTo(this.whole());
+    } else {
+      this.zoomTo(SPANS[2][0]);
+      if (!this.live.length) this.status.textContent = "No search is running.";
+    }
+    if (this.tour) this.tourStep(0);
+  }
+
+  save() {
+    const looks = this.frozen?.[0] ?? this.live;
+    if (!looks.length) { this.tell("There is nothing to save yet."); return; }
+    const facts = { by: "psearch", policy: this.ownPolicy, driver: this.settings.driver, workers: looks[0].workers, clock: "real" };
+    const href = URL.createObjectURL(new Blob([textOf(this.shown ?? [{ facts, looks }])], { type: "application/jsonl" }));
+    el("a", { href, download: "search.jsonl" }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 60_000);
+  }
+
+  async open(file) {
+    this.file.value = "";
+    if (file) await this.read(file.name, file);
+  }
+
+  async openTour(name) {
+    this.tours.value = "";
+    if (name) await this.read(`${name}.jsonl.gz`, await (await fetch(`recordings/${name}.jsonl.gz`)).blob());
+  }
+
+  async read(name, blob) {
+    try {
+      if (blob.size > LONGEST_FILE) throw new Error(`more than ${LONGEST_FILE >> 20} MiB`);
+      const text = name.endsWith(".gz") ? new Response(blob.stream().pipeThrough(new DecompressionStream("gzip"))) : blob;
+      this.showRecordings(readRecordings(await text.text()));
+    } catch (error) {
+      this.tell(`${name}: ${error.message}`);
+    }
+  }
+
+  setTour(steps) {
+    this.tour = Array.isArray(steps) && steps.length ? steps : null;
+    this.tourAt = 0;
+    this.tourBox.hidden = !this.tour;
+  }
+
+  tourStep(by) {
+    this.tourAt = Math.max(0, Math.min(this.tour.length - 1, this.tourAt + by));
+    const { text, at, span, node, stage } = this.tour[this.tourAt];
+    this.tourText.textContent = `${this.tourAt + 1} of ${this.tour.length}. ${text}`;
+    this.at = at;
+    this.zoomTo(span ?? this.whole());
+    for (const [number, one] of this.stages.entries()) one.choose(number === (stage ?? 0) ? node ?? null : null);
+  }
+
+  // -- time
+
+  // Snapshots of each stage: the engine's, or those of recordings.
+  get histories() { return this.frozen ?? [this.live]; }
+
+  whole() { return Math.max(1, ...this.histories.map((looks) => looks.at(-1)?.now ?? 1)); }
+
+  freeze() {
+    if (this.frozen || !this.live.length) return;
+    this.frozen = [this.live.slice()];
+    this.at = this.live.at(-1).now;
+  }
+
+  pause() {
+    this.stopPlaying();
+    if (this.shown) this.showRecordings(null);
+    else if (this.frozen) this.frozen = null;
+    else this.freeze();
+    if (!this.frozen) for (const stage of this.stages) stage.choose(null);
+    this.draw(true);
+  }
+
+  step(by) {
+    this.stopPlaying();
+    this.freeze();
+    if (!this.frozen) return;
+    const looks = this.frozen[0];
+    const next = by < 0 ? looks.findLastIndex(({ now }) => now < this.at) + by + 1 : looks.findLastIndex(({ now }) => now <= this.at) + by;
+    this.at = looks[Math.max(0, Math.min(looks.length - 1, next))].now;
+    this.draw(true);
+  }
+
+  goTo(time) {
+    this.stopPlaying();
+    this.freeze();
+    this.at = time;
+    this.draw();
+  }
+
+  choose(stage, time, id) {
+    this.stopPlaying();
+    this.freeze();
+    // the first snapshot after this time that has the node, else the one just after it
+    const looks = this.histories[this.stages.indexOf(stage)];
+    const has = ({ now, nodes }) => now >= time && nodes?.some((node) => node.id === id);
+    const before = looks.findLast(({ now, nodes }) => now < time && nodes?.some((node) => node.id === id));
+    const found = looks.find(has);
+    const best = found && (!before || found.now - time <= time - before.now) ? found : before ?? looks.find(({ now }) => now >= time);
+    if (best && !(time <= this.at && this.at - time < this.span && !id)) this.at = best.now;
+    this.draw(true);
+    stage.choose(id);
+  }
+
+  play() {
+    if (this.playing) { this.stopPlaying(); return; }
+    this.freeze();
+    if (!this.frozen) return;
+    const first = this.frozen[0][0].now;
+    if (this.at >= this.whole()) this.at = first;
+    if (this.span >= this.whole() - first) this.zoomTo((this.whole() - first) / 5);
+    this.playButton.textContent = "Stop playing";
+    let before = performance.now();
+    const next = (now) => {
+      this.at = Math.min(this.whole(), this.at + (now - before) * 1000 * Number(this.speed.value));
+      before = now;
+      this.draw();
+      if (this.at >= this.whole()) this.stopPlaying();
+      else this.playing = requestAnimationFrame(next);
+    };
+    this.playing = requestAnimationFrame(next);
+  }
+
+  stopPlaying() {
+    if (this.playing) cancelAnimationFrame(this.playing);
+    this.playing = null;
+    this.playButton.textContent = "Play";
+  }
+
+  zoomTo(span) {
+    this.span = Math.max(SHORTEST_US, Math.min(LONGEST_US, span));
+    this.spanChoice.value = String(SPANS.some(([us]) => us === this.span) ? this.span : 0);
+    this.draw(true);
+  }
+
+  key(event) {
+    const spans = SPANS.map(([us]) => us);
+    if (event.key === " ") this.pause();
+    else if (event.key === "p") this.play();
+    else if (event.key === "ArrowLeft") this.step(event.shiftKey ? -20 : -1);
+    else if (event.key === "ArrowRight") this.step(event.shiftKey ? 20 : 1);
+    else if (event.key === "+") this.zoomTo(spans.findLast((us) => us < this.span) ?? this.span / 2);
+    else if (event.key === "-") this.zoomTo(spans.find((us) => us > this.span) ?? this.span * 2);
+    else return;
+    event.preventDefault();
+    event.stopPropagation(); // elsewhere the arrow keys step through the game
+  }
+
+  draw(isAsked = false) {
+    const [looks] = this.histories;
+    const latest = looks.at(-1);
+    this.pauseButton.textContent = this.shown ? "Close" : this.frozen ? "Resume" : "Pause";
+    if (!latest) { this.backButton.disabled = true; return; }
+    const end = this.frozen ? this.at : latest.now;
+    Object.assign(this.slider, { min: looks[0].now, max: this.whole() });
+    this.slider.value = end;
+    this.slider.setAttribute("aria-valuetext", timeText(end));
+    this.backButton.disabled = this.frozen !== null && end <= looks[0].now;
+    this.onButton.disabled = !this.frozen || end >= latest.now;
+    const found = this.stages.map((stage, number) => stage.show(this.histories[number],
+      { end, span: this.span, isLive: !this.frozen, policy: this.histories[number].at(-1).policy }));
+    const [{ last, withNodes, shares }] = found;
+    this.firstLabel.hidden = this.shown !== null || last.workers <= last.tracks.length;
+    this.firstChoice.max = last.workers - 1;
+    const step = Math.max(1, Math.min(10_000, this.span / 100));
+    const back = this.frozen && latest.now > end ? `, ${timeText(latest.now - end, step)} back` : "";
+    const goesOn = this.frozen && !this.shown && !this.live.at(-1)?.done ? " (the search goes on)" : "";
+    const state = this.shown ? "recorded" : this.frozen ? `paused${goesOn}` : last.done ? "finished" : "searching";
+    const workers = last.workers ?? last.tracks.length;
+    this.status.textContent = `${state}, ${timeText(end, step)}${back}, ${workers} ${workers === 1 ? "worker" : "workers"}`
+      + (last.depth ? `, depth ${last.depth}` : "");
+    const now = performance.now();
+    if (!isAsked && now - this.saidAt < SAY_MS) return;
+    this.saidAt = now;
+    for (const stage of this.stages) stage.describe();
+    this.says.textContent = `${this.status.textContent}. ${saidShares(shares)} ${(withNodes.nodes?.length ?? 0) + (withNodes.hidden ?? 0)} open split nodes.`;
+  }
+
+  // -- a user's game
 
   /** The form for a user's game, if the server was started with one: takes positions, shows results. */
   gameForm() {
@@ -112,220 +464,4 @@ export class WorkersTab {
     this.gameText.textContent = [board, text].filter((part) => part).join("\n\n");
     this.gameText.hidden = !this.gameText.textContent;
   }
-
-  take(snapshot) {
-    this.channel.send("workers.seen", {});
-    const last = this.history.at(-1);
-    const isAnother = last && (last.search !== snapshot.search || last.workers !== snapshot.workers
-      || last.first !== snapshot.first || snapshot.now < last.now);
-    if (isAnother) this.history = [];
-    this.history.push(snapshot);
-    if (this.history.length > KEPT) this.history.shift();
-    if (!this.frozen && this.isShown) this.later();
-  }
-
-  later() {
-    this.waiting ??= requestAnimationFrame(() => {
-      this.waiting = undefined;
-      this.draw();
-    });
-  }
-
-  get samples() { return this.frozen ? this.frozen.slice(0, this.at + 1) : this.history; }
-
-  pause() {
-    if (this.frozen) this.frozen = null;
-    else if (this.history.length) {
-      this.frozen = this.history.slice();
-      this.at = this.frozen.length - 1;
-    }
-    this.pauseButton.textContent = this.frozen ? "Resume" : "Pause";
-    this.draw(true);
-  }
-
-  step(by) {
-    if (!this.frozen) this.pause();
-    if (!this.frozen) return;
-    this.at = Math.max(0, Math.min(this.frozen.length - 1, this.at + by));
-    this.draw(true);
-  }
-
-  key(event) {
-    if (event.key === " ") this.pause();
-    else if (event.key === "ArrowLeft") this.step(event.shiftKey ? -20 : -1);
-    else if (event.key === "ArrowRight") this.step(event.shiftKey ? 20 : 1);
-    else if (event.key === "+" || event.key === "-") {
-      const place = SPANS.findIndex(([us]) => us === this.span) + (event.key === "+" ? -1 : 1);
-      const [us] = SPANS[Math.max(0, Math.min(SPANS.length - 1, place))];
-      this.span = us;
-      this.spanChoice.value = String(us);
-      this.draw(true);
-    } else return;
-    event.preventDefault();
-    event.stopPropagation(); // elsewhere the arrow keys step through the game
-  }
-
-  draw(isAsked = false) {
-    const samples = this.samples;
-    const last = samples.at(-1);
-    this.backButton.disabled = !samples.length || (this.frozen !== null && this.at === 0);
-    this.onButton.disabled = !this.frozen || this.at === this.frozen.length - 1;
-    if (!last) return;
-    const end = last.now, begin = Math.max(0, end - this.span);
-    const pieces = samples.filter((sample) => sample.now >= begin - 1_000_000)
-      .map((sample) => ({ tracks: sample.tracks, begin: sample.begin, end: sample.now }));
-    this.tracks.show(pieces, { begin, end: Math.max(end, begin + 1), rows: last.tracks.length, first: last.first });
-    this.firstLabel.hidden = last.workers <= last.tracks.length;
-    this.firstChoice.max = last.workers - 1;
-    this.drawLoad(last);
-    this.drawCurves(samples);
-    const now = performance.now();
-    // only every fourth snapshot has the nodes
-    const withNodes = samples.findLast((sample) => sample.nodes !== null);
-    if (withNodes && withNodes !== this.drawn) {
-      this.drawn = withNodes;
-      this.drawTree(withNodes);
-    }
-    const behind = this.frozen ? this.frozen.at(-1).now - end : 0;
-    const back = behind ? `, ${timeText(behind)} back` : "";
-    this.status.textContent = `${this.frozen ? "paused" : last.done ? "finished" : "searching"}, ${timeText(end)}${back}, `
-      + `${last.workers} ${last.workers === 1 ? "worker" : "workers"}, depth ${last.depth}`;
-    if (isAsked || now - this.saidAt >= SAY_MS) {
-      this.saidAt = now;
-      this.tracks.describe();
-      const shares = sharesOf(pieces, null, begin, end);
-      this.says.textContent = `${this.status.textContent}. Searching ${(100 * shares[SEARCH]).toFixed(0)}%, idle `
-        + `${(100 * shares[IDLE]).toFixed(0)}%, thrown away ${(100 * shares[ABORTED]).toFixed(0)}%. `
-        + `${withNodes ? withNodes.nodes.length + withNodes.hidden : 0} open split nodes.`;
-    }
-  }
-
-  drawLoad(last) {
-    this.load.hidden = last.workers <= last.tracks.length;
-    if (this.load.hidden) return;
-    const columns = Math.min(last.workers, 128), rows = Math.ceil(last.workers / columns);
-    const width = this.load.parentElement.clientWidth, cell = Math.max(2, Math.floor(width / columns));
-    this.load.width = cell * columns;
-    this.load.height = cell * rows;
-    const paint = this.load.getContext("2d");
-    paint.fillStyle = colour("--searching");
-    let sum = 0;
-    for (let number = 0; number < last.load.length; number++) {
-      const share = parseInt(last.load[number], 16) / 15;
-      sum += share;
-      paint.globalAlpha = 0.06 + 0.94 * share;
-      paint.fillRect((number % columns) * cell, Math.floor(number / columns) * cell, cell - 1, cell - 1);
-    }
-    this.load.setAttribute("aria-label", `All ${last.workers} workers: busy ${(100 * sum / last.workers).toFixed(0)}% of the time`);
-  }
-
-  drawCurves(samples) {
-    const shown = samples.slice(-CURVE);
-    const from = samples.length - shown.length;
-    let before = 0;
-    const bases = shown.map((sample, place) => {
-      while (before < from + place && samples[before + 1].now <= sample.now - RATE_US) before++;
-      return samples[before];
-    });
-    for (const [about, curve] of this.curves) {
-      curve.show(shown.map((sample, place) => {
-        const base = bases[place], us = sample.now - base.now;
-        if (us <= 0) return null;
-        return about.name === "idle" ? idleShare(base, sample) : (1e6 * (sample.counters[about.name] - base.counters[about.name])) / us;
-      }));
-    }
-  }
-
-  drawTree(sample) {
-    const focused = document.activeElement?.closest?.(".split-node")?.dataset.id ?? null;
-    const byId = new Map(sample.nodes.map((node) => [node.id, node]));
-    const children = new Map();
-    for (const node of sample.nodes) {
-      const above = byId.has(node.parent) ? node.parent : null;
-      children.set(above, [...(children.get(above) ?? []), node]);
-    }
-    const rows = [];
-    const visit = (above, level) => {
-      for (const node of children.get(above.id) ?? []) {
-        const line = { moves: [...above.moves, ...node.moves], words: [...above.words, ...node.words] };
-        rows.push(this.row(node, level, line));
-        visit({ id: node.id, ...line }, level + 1);
-      }
-    };
-    visit({ id: null, moves: [], words: [] }, 1);
-    this.tree.replaceChildren(...rows);
-    this.head.hidden = !rows.length;
-    const kept = rows.find((row) => row.dataset.id === focused) ?? null;
-    (kept ?? rows[0])?.setAttribute("tabindex", "0");
-    if (focused !== null) (kept ?? rows[0] ?? this.tracksRoot).focus({ preventScroll: true });
-    const hidden = sample.hidden ? `, and ${sample.hidden} more that are not shown` : "";
-    this.treeNote.textContent = rows.length ? `${rows.length}${hidden}. The percentages are the probabilities that the node is needed, and that no move causes a cutoff. `
-      + (sample.fen ? "Choose one to see it on the board." : "")
-      : sample.done ? "None: the search is over." : "None at the moment.";
-  }
-
-  row(node, level, line) {
-    const percent = (share) => `${Math.round(100 * share)}%`;
-    const workers = node.under_way.flatMap(({ workers }) => workers);
-    const shown = node.under_way.map(({ san, workers }) => `${workers.join(", ")} at ${san}`).join("; ");
-    const moves = node.words.length ? node.words.join(" ") : "root";
-    const name = `${node.type} node, ${moves}, depth ${node.depth}, P needed ${percent(node.p_needed)}, P no cutoff `
-      + `${percent(node.p_no_cutoff)}, workers ${workers.join(", ") || "none"}, ${node.done} moves done, ${node.inside} in progress, `
-      + `${node.to_come} remaining`;
-    const bar = el("span", { class: "moves-bar", "aria-hidden": "true" });
-    const whole = Math.max(node.done + node.inside + node.to_come, 1);
-    for (const [kind, count] of [["done", node.done], ["under-way", node.inside], ["to-come", node.to_come]]) {
-      const part = el("span", { class: kind });
-      part.style.width = `${(100 * count) / whole}%`;
-      bar.append(part);
-    }
-    const row = el("li", { class: `split-node${node.id === this.chosen ? " chosen" : ""}${node.closed ? " closed" : ""}`, role: "treeitem",
-      tabindex: -1, "aria-level": level, "aria-label": name, "aria-selected": String(node.id === this.chosen) },
-    el("span", { class: `node-type type-${node.type.toLowerCase()}` }, node.type),
-    el("span", { class: "node-moves", title: moves }, moves),
-    ...[["depth", node.depth], ["needed", percent(node.p_needed)], ["no cutoff", percent(node.p_no_cutoff)]]
-      .map(([title, text]) => el("span", { class: "node-figure", title }, String(text))),
-    el("span", { class: "node-count" }, bar, `${node.done} · ${node.inside} · ${node.to_come}`),
-    el("span", { class: "node-workers", title: shown }, shown));
-    row.dataset.id = node.id;
-    row.style.setProperty("--level", level - 1);
-    row.addEventListener("click", () => this.showLine(row, node, line));
-    return row;
-  }
-
-  showLine(row, node, line) {
-    this.chosen = node.id;
-    for (const other of this.tree.children) {
-      other.classList.toggle("chosen", other === row);
-      other.setAttribute("aria-selected", String(other === row));
-    }
-    this.focusRow(row);
-    if (!node.fen) return; // a user's game has no FEN
-    const last = line.moves.filter((move) => move !== "0000").slice(-3);
-    this.channel.announce("board.show", { fen: node.fen, last, title: `${node.type} node: ${line.words.join(" ") || "the root"}` });
-  }
-
-  treeKey(event) {
-    const rows = [...this.tree.children];
-    const place = rows.indexOf(event.target.closest(".split-node"));
-    if (place < 0) return;
-    const next = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: rows.length - 1 }[event.key];
-    if (event.key === "Enter" || event.key === " ") rows[place].click();
-    else if (next !== undefined) this.focusRow(rows[Math.max(0, Math.min(rows.length - 1, next))]);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  focusRow(row) {
-    for (const other of this.tree.children) other.tabIndex = other === row ? 0 : -1;
-    row.focus();
-  }
-}
-
-/** Return the share of idle time between two snapshots by the workers' clocks, or else their present states. */
-function idleShare(base, sample) {
-  const spent = sample.counters.search_cycles - base.counters.search_cycles;
-  const idle = sample.counters.idle_cycles - base.counters.idle_cycles;
-  return spent > 0 ? Math.max(0, Math.min(1, idle / spent)) : sample.idle;
 }
