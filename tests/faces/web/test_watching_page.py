@@ -229,7 +229,7 @@ def test_a_row_has_window_best_value_and_probabilities(browser: Any, snapshots: 
             assert node["beta"] is None or f"{abs(node['beta']) / 100:.2f}" in text
             assert f"next move {round(100 * node['p_next'] + 1e-9)}%" in text and f"{node['joined']} joined" in text
         happened = page.locator(".events").inner_text()
-        assert "helper" in happened and "joins" in happened
+        assert "helper" in happened
         assert any(
             f"{one['lost']:,} nodes lost" in happened for look in snapshots for one in look["events"] if one.get("lost")
         )
