@@ -574,6 +574,75 @@ def test_a_game_is_played(page: Any) -> None:
     resign(page)
 
 
+def test_a_move_is_made_before_its_turn_and_a_rematch_changes_colours(page: Any) -> None:
+    """The terms of the game are those of the next visit."""
+    start_game(page)
+    page.click("#resign")
+    page.select_option("#clock", "none+2")
+    page.select_option("#elo", "")
+    page.click("#start-game")
+    until(page, says("play-state", "Your move"))
+    click_move(page, "e2", "e4")
+    until(page, says("play-state", "psearch is thinking"))
+    click_move(page, "d2", "d4")
+    page.wait_for_selector("cg-board square.current-premove")
+    wait_for_moves(page, 3)
+    assert moves(page)[::2] == ["e4", "d4"]
+    page.click("#resign")
+    page.click("#rematch")
+    until(page, says("play-state", "psearch is thinking"))
+    assert page.locator("#clock-bottom .name").inner_text() == "You"
+    assert page.evaluate("document.querySelector('.cg-wrap.orientation-black') !== null")
+    page.reload()
+    until(page, "document.querySelector('#elo').length > 5")
+    assert page.locator("#clock").input_value() == "none+2"
+    assert page.locator("[name=color]:checked").get_attribute("value") == "black"
+    until(page, says("play-state", "Your move"))
+    resign(page)
+    page.click("#review-game")
+    until(page, says("review", "Stop"))
+    page.click("#review")
+
+
+def test_a_typed_move_that_is_none_stays_in_its_field(page: Any) -> None:
+    page.fill("#say", "Nf5")
+    page.keyboard.press("Enter")
+    until(page, "document.querySelector('#say').validationMessage.includes('not a legal move')")
+    assert page.locator("#say").input_value() == "Nf5"
+    page.fill("#say", "nf3")
+    page.keyboard.press("Enter")
+    wait_for_position(page, "1. Nf3")
+    assert page.locator("#say").input_value() == ""
+
+
+def test_arrows_and_lines_stay_after_the_search_and_lines_unfold(page: Any) -> None:
+    arrows = "document.querySelectorAll('.cg-shapes g g, .cg-shapes line').length"
+    analyse(page)
+    page.click("#analyse")
+    until(page, says("analyse", "Analyse"))
+    assert page.evaluate(arrows) > 0 and page.locator("#lines tr:visible").count() == 3
+    height = "document.querySelector('#lines td.pv').offsetHeight"
+    before = page.evaluate(height)
+    page.locator("#lines .unfold").first.click()
+    assert page.locator("#lines .unfold").first.get_attribute("aria-expanded") == "true"
+    assert page.evaluate("document.querySelector('#lines td.pv').scrollHeight") == page.evaluate(height) != before
+    set_up(page, "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", 3)
+    assert not page.evaluate(arrows)
+    page.click("#tab-analysis")
+    assert not page.locator("#lines tr:visible").count()
+
+
+def test_moves_stand_in_two_columns_and_a_variation_between_them(page: Any) -> None:
+    load(page, "1. e4 e5 (1... c5 2. Nf3) 2. Nf3 Nc6 *", 6)
+    places = {
+        move: (box["x"], box["y"])
+        for move, box in ((each.inner_text(), each.bounding_box()) for each in page.locator("#moves > .move").all())
+    }
+    assert list(places) == ["1. e4", "e5", "2. Nf3", "Nc6"]
+    (white, first), (black, beside), (again, third), _ = places.values()
+    assert white == again < black and first == beside < third
+
+
 def test_a_game_is_looked_through(page: Any) -> None:
     load(page, MORPHY, 33)
     page.select_option("#review-limit", "nodes 100000")  # as much work on any machine
@@ -606,6 +675,36 @@ def test_a_file_of_several_games(page: Any, tmp_path: Path) -> None:
     paste(page, MORPHY)
     wait_for_moves(page, 33)
     page.wait_for_selector("#games", state="hidden")
+
+
+def test_a_collection_that_no_message_holds(page: Any, tmp_path: Path) -> None:
+    """20 MB are cut on the page; a game is found by words, and is as it was left when it is opened again."""
+    comment = "a word " * 500
+    number = 5600
+    games = (f'[White "White {i}"]\n[Black "Black"]\n\n1. e4 {{{comment}}} e5 *\n\n' for i in range(1, number + 1))
+    file = tmp_path / "large.pgn"
+    file.write_text("".join(games), "utf-8")
+    assert file.stat().st_size > 19e6
+    page.click("#tab-game")
+    page.set_input_files("#pgn-file", file)
+    until(page, says("games-count", f"{number:,} of {number:,}"))
+    wait_for_moves(page, 2)
+    page.fill("#games-search", "black 1234")
+    until(page, says("games-count", f"1 of {number:,}"))
+    page.select_option("#games", label="1234. White 1234 - Black")
+    name = "document.querySelector('#clock-bottom .name').textContent"
+    until(page, f"{name} === 'White 1234'")
+    page.click("#go-last")
+    wait_for_position(page, "1... e5")
+    click_move(page, "g1", "f3")
+    wait_for_moves(page, 3)
+    page.fill("#games-search", "")
+    page.click("#games-forward")
+    until(page, f"{name} === 'White 1235'")
+    wait_for_moves(page, 2)
+    page.click("#games-back")
+    wait_for_moves(page, 3)
+    assert page.evaluate(name) == "White 1234"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -77,6 +77,19 @@ def test_what_is_no_move_here_is_taken_back(talk: Any) -> None:
     assert talk.hear_error()["text"] == "e2e6 is not a legal move"
 
 
+@pytest.mark.parametrize(
+    ("typed", "san"),
+    [("nf3", "Nf3"), ("E4", None), ("ng1f3", "Nf3"), (" e2e4 ", "e4"), ("bxc3", "bxc3"), ("a8", "a8=Q+")],
+)
+def test_a_typed_move_is_read_as_it_was_meant(talk: Any, typed: str, san: str | None) -> None:
+    talk.say("board.fen", text="4k3/P7/8/8/8/2p5/1P2P3/4K1N1 w - - 0 1")
+    talk.say("board.say", text=typed)
+    if san is None:
+        assert talk.hear_error()["text"] == f"'{typed}' is not a legal move here"
+    else:
+        assert talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 2)["nodes"][1]["san"] == san
+
+
 def test_chess960(talk: Any) -> None:
     talk.say("board.chess960", number=0)
     position = talk.hear("board.position", lambda position: position["chess960"])
@@ -481,6 +494,41 @@ def test_a_game_that_is_played_is_not_thrown_away(talk: Any) -> None:
     talk.say("play.resign")
     start(talk, clock=None, elo=None, movetime=0.05)
     assert talk.hear("play.state", lambda state: state["running"] and state["began"] > began)["color"] == "white"
+
+
+@pytest.mark.parametrize("elo", [None, 1100])
+@pytest.mark.parametrize(("color", "accepts"), [("white", True), ("black", False)])
+def test_a_draw_is_accepted_by_the_side_that_is_not_better(
+    talk: Any, color: str, accepts: bool, elo: int | None
+) -> None:
+    """White is a queen ahead. Before its first search psearch has no opinion and declines."""
+    talk.say("board.fen", text="8/8/8/3qk3/8/8/4P3/3QK2Q " + ("w" if color == "white" else "b") + " - - 0 1")
+    start(talk, color=color, fromHere=True, clock=None, elo=elo, movetime=0.05)
+    wait_for_my_turn(talk)
+    talk.say("play.draw")
+    assert talk.hear("page.note")["text"] == "psearch declines the draw"
+    talk.say("board.say", text="Qdxd5+" if color == "white" else "Qd6")
+    wait_for_my_turn(talk)
+    talk.say("play.draw")
+    if accepts:
+        assert wait_for_the_end(talk)["result"] == "Draw by agreement"
+        assert '[Result "1/2-1/2"]' in exported(talk)
+    else:
+        assert talk.hear("page.note")["text"] == "psearch declines the draw"
+        talk.say("play.resign")
+        wait_for_the_end(talk)
+    talk.say("play.draw")
+    assert talk.hear_error()["text"] == "no game is being played"
+
+
+def test_lines_of_another_game_do_not_stay(talk: Any) -> None:
+    """Its root has the same number."""
+    talk.say("analysis.start")
+    talk.hear("analysis.lines")
+    talk.say("analysis.stop")
+    talk.hear("analysis.state", lambda state: not state["on"])
+    talk.say("board.fen", text="4k3/8/8/8/8/8/4P3/4K3 w - - 0 1")
+    assert talk.hear("analysis.state", lambda state: "lines" in state)["lines"] == {}
 
 
 def test_both_sides_move_in_turn(talk: Any) -> None:

@@ -18,7 +18,7 @@ from psearch.settings import SEARCH_SETTINGS, Face
 from psearch.text.report import san_line
 
 MOST_LINES = 10
-_MOST_PLIES = 24
+_MOST_PLIES = 60
 """Most plies of a line that are shown."""
 PAGE_SETTINGS = [option for option in SEARCH_SETTINGS if Face.PAGE in option.faces]
 
@@ -103,6 +103,7 @@ class Analyst:
     def follow_other_game(self) -> None:
         """Search the new position after the game was replaced, which makes node numbers invalid."""
         self._latest = {}
+        self._page.send("analysis.state", self.facts)
         if self.is_on:
             self.start()
 

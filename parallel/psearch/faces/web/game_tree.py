@@ -320,10 +320,12 @@ def move_of(board: chess.Board, origin: str, target: str, promotion: str) -> che
 
 
 def move_in_words(board: chess.Board, text: str) -> chess.Move:
-    """Return a move that was typed: `Nf3`, `e4`, `e2e4`. Raises PsearchError."""
-    with suppress(ValueError):
-        if move := read_move(board, text.strip()):
-            return move
+    """Return a move that was typed: `Nf3`, `nf3`, `e4`, `e2e4`; `a8` promotes to a queen. Raises PsearchError."""
+    word = text.strip()
+    for reading in (word, word[:1].upper() + word[1:], f"{word}=Q"):
+        with suppress(ValueError):
+            if move := read_move(board, reading):
+                return move
     raise PsearchError(f"{shown(text)} is not a legal move here")
 
 

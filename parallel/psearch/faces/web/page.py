@@ -112,6 +112,7 @@ class Page(Connection):
         """Begin a game against the engine; see `Match.start`."""
         self.match.start(payload)
         self.analyst.stop("a game is being played")
+        self.analyst.follow_other_game()
         self.review.change({})
 
     def _take_back(self, payload: Payload) -> None:

@@ -72,7 +72,10 @@ class Match:
         self._thinking: asyncio.Task[None] | None = None
         self._last: chess.pgn.GameNode | None = None
         """Node of the latest move of the game."""
+        self._score: chess.engine.PovScore | None = None
+        """Score of the engine's latest search."""
         page.handlers["play.resign"] = lambda payload: self._resign()
+        page.handlers["play.draw"] = lambda payload: self._offer_draw()
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -110,6 +113,7 @@ class Match:
         self._board.replace(tree)
         self._began = time.time()
         self._terms, self._result, self.is_running, self._last = terms, "", True, tree.game
+        self._score = None
         self._left = {} if terms.clock_s is None else dict.fromkeys(chess.COLORS, terms.clock_s)
         self._board.send_game()
         self._next_turn()
@@ -161,6 +165,16 @@ class Match:
     def _resign(self) -> None:
         if self.is_running:
             self._end("You resigned", "0-1" if self._human else "1-0")
+
+    def _offer_draw(self) -> None:
+        """End the game in a draw if the engine was not better in its latest search. Raises
+        PsearchError if no game is being played."""
+        if not self.is_running:
+            raise PsearchError("no game is being played")
+        if self._score is not None and self._score.pov(not self._human) <= chess.engine.Cp(0):
+            self._end("Draw by agreement", "1/2-1/2")
+        else:
+            self._page.send("page.note", {"text": "psearch declines the draw"})
 
     def leave(self) -> None:
         """Release the engine and stop its clock while the page is closed."""
@@ -224,7 +238,8 @@ class Match:
             limit.white_clock, limit.black_clock = self._left[chess.WHITE], self._left[chess.BLACK]
             limit.white_inc = limit.black_inc = self._terms.increment_s
         if elo is None:
-            played = await engine.play(board, limit, game=self)
+            played = await engine.play(board, limit, game=self, info=chess.engine.INFO_SCORE)
+            self._score = played.info.get("score")
             if played.move is None:
                 raise PsearchError("there is no move")
             return played.move
@@ -234,6 +249,7 @@ class Match:
             Info(info["depth"], info["seldepth"], info["score"], "exact", info["nodes"], info["time"], info["pv"])
             for info in await engine.analyse(board, limit, multipv=lines, game=self)
         ]
+        self._score = found[0].score
         return choose_line(found, elo, random.Random()).pv[0]
 
     def _make(self, move: chess.Move) -> None:

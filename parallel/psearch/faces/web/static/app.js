@@ -54,7 +54,13 @@ function note(text, kind = "note") {
 }
 
 channel.on("*", (payload, type) => {
-  if (type.endsWith(".error")) note(payload.text, "error");
+  if (!type.endsWith(".error")) return;
+  if (isSaid && (type === "board.error" || type === "play.error")) {
+    isSaid = false;
+    say.setCustomValidity(payload.text);
+    say.reportValidity();
+  }
+  note(payload.text, "error");
 });
 for (const type of ["engine.note", "page.note"]) channel.on(type, ({ text }) => note(text));
 
@@ -92,10 +98,19 @@ byId("arrows").addEventListener("click", () => {
   board.drawArrows();
 });
 byId("hide-line").addEventListener("click", () => board.hideLine());
+// A move that is refused stays in its field, with the reason beside it.
+const say = byId("say");
+let isSaid = false;
 onSubmit(byId("say-form"), () => {
-  channel.send("board.say", { text: byId("say").value });
-  byId("say").value = "";
-  byId("say").blur();
+  isSaid = true;
+  channel.send("board.say", { text: say.value });
+});
+say.addEventListener("input", () => say.setCustomValidity(""));
+channel.on("game.moved", () => {
+  if (!isSaid) return;
+  isSaid = false;
+  say.value = "";
+  say.blur();
 });
 
 // -- keys: they go to the board, unless a field or button has the focus

@@ -26,8 +26,8 @@ export class Board {
       orientation: "white",
       coordinates: true,
       animation: { enabled: !matchMedia("(prefers-reduced-motion: reduce)").matches, duration: 120 },
-      movable: { free: false, color: undefined, dests: new Map(), events: { after: (from, to) => this.moved(from, to) } },
-      premovable: { enabled: false },
+      movable: { free: false, color: undefined, dests: new Map(), events: { after: (...moved) => this.moved(...moved) } },
+      premovable: { enabled: true }, // of the user's colour, while psearch thinks
       drawable: { enabled: true, brushes: { second: { key: "second", color: "#003088", opacity: 0.5, lineWidth: 8 }, ...WORKER_BRUSHES } },
       highlight: { custom: new Map() },
     });
@@ -57,8 +57,8 @@ export class Board {
     const position = this.game.position;
     if (!position || this.shown || this.isEdited) return;
     // in a game go to the latest position
-    const isMyMove = this.isMine === position.turn && !this.game.node?.children.length;
-    const mayMove = !position.over && (this.isMine === null || isMyMove);
+    const isLatest = !position.over && !this.game.node?.children.length;
+    const mover = this.isMine === null ? !position.over && position.turn : isLatest && this.isMine;
     this.ground.set({
       fen: position.fen,
       turnColor: position.turn,
@@ -66,8 +66,10 @@ export class Board {
       check: position.check,
       selected: undefined,
       viewOnly: false,
-      movable: { color: mayMove ? position.turn : undefined, dests: new Map(Object.entries(position.dests)) },
+      movable: { color: mover || undefined, dests: new Map(mover === position.turn ? Object.entries(position.dests) : []) },
     });
+    if (this.isMine !== mover) this.ground.cancelPremove();
+    else if (mover === position.turn) this.ground.playPremove();
     this.drawArrows();
     this.describe();
   }
@@ -76,6 +78,7 @@ export class Board {
     if (this.isEdited) return;
     this.hideLine(false);
     this.ground.cancelMove();
+    this.ground.cancelPremove();
     this.ground.set({
       fen: node.fen,
       turnColor: node.turn,
@@ -93,14 +96,13 @@ export class Board {
 
   takeState(state) {
     if (state.lines !== undefined) this.lines = state.lines;
-    if (!state.on) this.lines = null;
     this.drawArrows();
   }
 
   drawArrows() {
     if (this.shown || this.isEdited) return;
     const found = this.lines;
-    const lines = this.showArrows && found?.lines && found.id === this.game.here ? found.lines : [];
+    const lines = this.showArrows && this.isMine === null && found?.lines && found.id === this.game.here ? found.lines : [];
     const shapes = lines.slice(0, 5).map((line, number) => ({
       orig: line.uci[0].slice(0, 2),
       dest: line.uci[0].slice(2, 4),
@@ -160,12 +162,12 @@ export class Board {
     this.draw();
   }
 
-  async moved(from, to) {
+  async moved(from, to, { premove } = {}) {
     if (this.isEdited) return;
     const piece = this.ground.state.pieces.get(to);
     let promotion = "";
     if (piece?.role === "pawn" && (to[1] === "8" || to[1] === "1")) {
-      promotion = await this.askPromotion(piece.color, to);
+      promotion = premove ? "q" : await this.askPromotion(piece.color, to);
       if (!promotion) {
         this.draw();
         return;

@@ -66,7 +66,7 @@ export class Lines {
     setText(byId("analysis-state"), state.reason || STATES[state.state] || "");
     if (!this.fields.includes(document.activeElement)) this.fill();
     if (state.lines?.lines) this.takeLines(state.lines);
-    else if (state.lines === null) this.clear(true);
+    else if (state.lines !== undefined) this.clear(true);
   }
 
   fill() {
@@ -153,8 +153,13 @@ export class Lines {
   }
 
   makeRow() {
-    const [score, depth, moves] = ["score", "depth", "pv"].map((name) => el("td", { class: name }));
-    const element = el("tr", {}, score, depth, moves);
+    const [score, moves] = ["score", "pv"].map((name) => el("td", { class: name }));
+    const depth = el("span");
+    const unfold = el("button", { type: "button", class: "unfold", "aria-label": "Whole line", "aria-expanded": "false", onclick }, "▾");
+    function onclick() {
+      unfold.setAttribute("aria-expanded", String(element.classList.toggle("whole")));
+    }
+    const element = el("tr", {}, score, el("td", { class: "depth" }, depth, unfold), moves);
     this.body.append(element);
     return { element, score, depth, moves, key: "", uci: [] };
   }
@@ -166,7 +171,7 @@ export class Lines {
 
   // Return the moves up to the button of an event.
   lineAt(event) {
-    const button = event.target.closest("button");
+    const button = event.target.closest("button.move");
     const uci = button && this.rows[Number(button.dataset.row)].uci.slice(0, Number(button.dataset.index) + 1);
     return button && { button, id: this.shownId, uci };
   }

@@ -74,7 +74,7 @@ export class Moves {
   }
 
   button(node, alone) {
-    const button = el("button", { type: "button", class: "move", "data-id": node.id });
+    const button = el("button", { type: "button", class: `move ${node.turn === "white" ? "by-black" : ""}`, "data-id": node.id });
     this.buttons.set(node.id, button);
     button.dataset.number = moveNumber(node, alone);
     this.drawMark(node, button);

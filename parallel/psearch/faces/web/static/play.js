@@ -5,6 +5,7 @@ import { byId, el, onSubmit, seconds, setText } from "./dom.js";
 const CLOCKS = ["180+2", "300+3", "60+0", "600+5", "900+10", "1800+0", "none+0.5", "none+2", "none+10"]; // seconds
 const STEP = 50; // Elo
 const TICK_MS = 100;
+const KEPT = "psearch-play"; // localStorage: the terms of the last game
 
 function clockText(value) {
   const [clock, more] = value.split("+");
@@ -24,23 +25,43 @@ export class Play {
     for (const type of ["board.turned", "game.changed", "game.moved", "game.previewed"]) {
       channel.on(type, () => this.drawPlayers());
     }
+    this.fill(JSON.parse(localStorage.getItem(KEPT) ?? "{}"));
     onSubmit(byId("play-form"), () => this.start());
-    byId("resign").addEventListener("click", () => channel.send("play.resign"));
-    byId("take-back").addEventListener("click", () => channel.send("play.back"));
+    byId("rematch").addEventListener("click", () => {
+      this.fill({ color: this.state.color === "white" ? "black" : "white", from: "start" });
+      this.start();
+    });
+    byId("review-game").addEventListener("click", () => {
+      channel.announce("page.open", { tab: "game" });
+      byId("review").click();
+    });
+    for (const [id, type] of [["resign", "resign"], ["draw", "draw"], ["take-back", "back"]]) {
+      byId(id).addEventListener("click", () => channel.send(`play.${type}`));
+    }
   }
 
   takeElo([low, high]) {
     const options = [el("option", { value: "" }, "full strength")];
     for (let elo = high; elo >= low; elo -= STEP) options.push(el("option", { value: elo }, `Elo ${elo}`));
-    const before = byId("elo").value;
+    const before = byId("elo").value || this.wanted.elo || "";
     byId("elo").replaceChildren(...options);
     byId("elo").value = before;
+  }
+
+  // Fill in terms of a game; the strengths to choose from may come later.
+  fill(terms) {
+    this.wanted = terms;
+    for (const [name, value] of Object.entries(terms)) {
+      const field = byId("play-form").elements[name];
+      if (field && (field.length === undefined || [...field].some((one) => one.value === value))) field.value = value;
+    }
   }
 
   start() {
     const form = new FormData(byId("play-form"));
     const [clock, more] = form.get("clock").split("+");
     const elo = form.get("elo");
+    localStorage.setItem(KEPT, JSON.stringify({ ...Object.fromEntries(form), from: "start" }));
     this.channel.send("play.start", {
       color: form.get("color"),
       elo: elo ? Number(elo) : null,
@@ -54,7 +75,8 @@ export class Play {
   takeState(state) {
     this.state = state;
     this.since = performance.now();
-    byId("resign").disabled = !state.running;
+    byId("resign").disabled = byId("draw").disabled = !state.running;
+    byId("rematch").hidden = byId("review-game").hidden = state.running || !state.color;
     byId("take-back").disabled = !state.color;
     byId("analyse").disabled = state.running;
     byId("start-game").classList.toggle("main", !state.running);

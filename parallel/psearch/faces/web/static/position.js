@@ -5,8 +5,8 @@
 // longer knows this page.
 
 import { byId, el, onSubmit, setText } from "./dom.js";
+import { Games } from "./games.js";
 
-const LONGEST_PGN = 500000;
 const COPIED_MS = 1500;
 const KEPT = "psearch-game"; // sessionStorage: game and position of this tab; localStorage: the last game
 const FILES = [..."abcdefgh"];
@@ -17,10 +17,9 @@ export class Positions {
   constructor(channel, game) {
     this.channel = channel;
     this.game = game;
-    for (const kind of ["fen", "pgn"]) {
-      onSubmit(byId(`${kind}-form`), () => channel.send(`board.${kind}`, { text: byId(kind).value }));
-    }
-    byId("games").addEventListener("change", () => channel.send("board.pick", { number: Number(byId("games").value) }));
+    this.games = new Games(channel, game);
+    onSubmit(byId("fen-form"), () => channel.send("board.fen", { text: byId("fen").value }));
+    onSubmit(byId("pgn-form"), () => this.games.load(byId("pgn").value));
     onSubmit(byId("chess960-form"), () => {
       const number = byId("chess960").value;
       channel.send("board.chess960", { number: number === "" ? null : Number(number) });
@@ -32,7 +31,6 @@ export class Positions {
       byId(id).addEventListener("click", () => this.copy(byId(id), kind));
     }
     for (const id of ["save-pgn", "kept-save"]) byId(id).addEventListener("click", () => this.save());
-    channel.on("board.games", (games) => this.takeGames(games));
     channel.on("channel.open", () => (this.isNew = true));
     channel.on("game.changed", () => this.bringBack());
     for (const type of ["board.kept", "game.moved"]) channel.on(type, () => this.keep());
@@ -44,13 +42,7 @@ export class Positions {
 
   async readFile() {
     const [file] = byId("pgn-file").files;
-    if (!file) return;
-    if (file.size > LONGEST_PGN) {
-      this.channel.announce("board.error", { text: `the file is longer than ${LONGEST_PGN} bytes: choose one with fewer games` });
-    } else {
-      byId("pgn").value = await file.text();
-      this.channel.send("board.pgn", { text: byId("pgn").value });
-    }
+    if (file) this.games.load(await file.text());
     byId("pgn-file").value = "";
   }
 
@@ -59,14 +51,8 @@ export class Positions {
     if (event.target.closest?.("input, textarea") || !this.channel.isOpen) return;
     const text = event.clipboardData.getData("text").trim();
     if (!text) return;
-    this.channel.send(/^[1-8pnbrqkPNBRQK/]+ [wb]/.test(text) ? "board.fen" : "board.pgn", { text });
-  }
-
-  takeGames({ titles, here, opened }) {
-    byId("games-field").hidden = titles.length < 2;
-    byId("games").replaceChildren(...titles.map((title, number) => el("option", { value: number }, title)));
-    byId("games").value = here;
-    if (opened) this.channel.announce("page.open", { tab: "game" });
+    if (/^[1-8pnbrqkPNBRQK/]+ [wb]/.test(text)) this.channel.send("board.fen", { text });
+    else this.games.load(text);
   }
 
   keep() {
