@@ -8,7 +8,7 @@ from pathlib import Path
 
 import chess
 import pytest
-from paths import DATA, REPOSITORY
+from paths import REPOSITORY
 from positions import KIWIPETE
 from teaching import ANSWERS, NOTEBOOK, SHEET, answer_to, grader, renewed_notebook, renewed_sheet, without_pictures
 
@@ -88,7 +88,7 @@ def test_an_answer_may_be_better_than_the_best_but_not_slower(
         (["7", "x.py"], "give the number of an exercise"),
         (["two", "x.py"], "give the number of an exercise"),
         (["2", "no_such_file.py"], "no such file: no_such_file.py"),
-        (["2", str(DATA / "SOURCES.md")], "SOURCES.md:8: invalid"),
+        (["2", str(EXAMPLES / "tic_tac_toe.py")], "tic_tac_toe.py: it replaces nothing"),
     ],
     ids=str,
 )
