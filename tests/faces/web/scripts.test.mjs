@@ -7,6 +7,7 @@ import { grouped, seconds, short } from "./dom.js";
 import { Game, moveNumber } from "./game.js";
 import { cutGames, matching, titleOf } from "./games.js";
 import { Channel } from "./channel.js";
+import { readRecordings } from "./workers.js";
 
 const GAME = '[Event "A"]\n[White "Anderssen, A."]\n[Black "B"]\n[Date "1851.06.21"]\n[Result "1-0"]\n\n1. e4 {[%clk 0:01:00]\n[%eval 0.3]} e5 1-0\n\n';
 
@@ -66,4 +67,13 @@ test("a game is a tree that is walked, and later messages are not overtaken by e
   channel.announce("board.position", { id: 1 });
   assert.equal(game.position.id, 1);
   assert.deepEqual(channel.waiting.map((text) => JSON.parse(text).payload.id), [2, 1]);
+});
+
+test("recordings are read line by line, and a wrong line is named", () => {
+  const facts = '{"psearch_recording":1,"title":"a"}', look = '{"begin":0,"now":5,"tracks":[]}';
+  const found = readRecordings(`${facts}\n${look}\n\n${look}\n${facts}\n${look}\n`);
+  assert.deepEqual(found.map(({ looks }) => looks.length), [2, 1]);
+  assert.throws(() => readRecordings(`${facts}\n{`), /^Error: line 2 is not one of a recording/);
+  assert.throws(() => readRecordings(look), /^Error: line 1 /);
+  assert.throws(() => readRecordings(facts), /^Error: the recording is empty/);
 });
