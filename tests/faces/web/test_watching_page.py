@@ -344,6 +344,24 @@ def test_two_policies_one_above_the_other(browser: Any, recorded_runs: dict[str,
         expect(page.locator(".workers .note[role=status]")).to_contain_text("line 2 is not one of a recording")
 
 
+@pytest.mark.parametrize("name", ["all-node", "cut-node", "idle"])
+def test_a_guided_tour_goes_step_by_step(browser: Any, name: str) -> None:
+    with mounted(browser, "workers") as page:
+        page.get_by_label("Guided tours").select_option(name)
+        tour = page.get_by_label("Guided tour", exact=True)
+        expect(tour).to_contain_text("1 of 10. ")
+        chosen = 0
+        for step in range(2, 11):
+            page.get_by_role("button", name="Next step").click()
+            expect(tour).to_contain_text(f"{step} of 10. ")
+            chosen += page.locator(".split-node.chosen").count()
+        assert chosen >= 1 and len(board_lines(page)) >= chosen
+        page.get_by_role("button", name="Previous step").click()
+        expect(tour).to_contain_text("9 of 10. ")
+        page.get_by_role("button", name="Back to the engine").click()
+        assert tour.is_hidden()
+
+
 def test_where_nothing_is_shared_the_tab_says_what_is_to_be_seen(browser: Any) -> None:
     looks = run(Experiment(KIWIPETE, False, 8, ("lazy",), 5_000, looks=True), lambda text, share: None)["runs"][0][
         "looks"

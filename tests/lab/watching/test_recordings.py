@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import shutil
@@ -13,6 +14,7 @@ import pytest
 from paths import REPOSITORY
 from positions import KIWIPETE, MIDDLE_GAME
 
+import psearch
 from psearch.lab.watching.laboratory import Experiment, run
 from psearch.lab.watching.recordings import VERSION, read_recordings, write_recording
 from psearch.lab.watching.tracks import ABORTED, SEARCH
@@ -113,3 +115,21 @@ def test_another_engines_threads_are_recorded(tmp_path: Path) -> None:
         assert sum(part[0] == SEARCH for track in look["tracks"] for part in track) == 8
         assert all(look["begin"] <= part[1] < part[2] <= look["now"] for track in look["tracks"] for part in track)
     assert subprocess.run([program, tmp_path / "no" / "file"], capture_output=True).returncode == 2
+
+
+TOURS = sorted((Path(psearch.__file__).parent / "faces" / "web" / "static" / "recordings").glob("*"))
+
+
+@pytest.mark.parametrize("path", TOURS, ids=lambda path: path.name)
+def test_the_tours_that_ship_show_what_they_say(path: Path) -> None:
+    """They are small, and the node of each step is open in the snapshot of its moment."""
+    assert len(TOURS) == 3 and path.stat().st_size < 100_000
+    found = read_recordings(gzip.decompress(path.read_bytes()).decode())
+    [steps] = [facts["tour"] for facts, _ in found if "tour" in facts]
+    assert len(steps) == 10
+    for step in steps:
+        assert step["text"].endswith((".", "?"))
+        looks = found[step.get("stage", 0)][1]
+        shown = [look for look in looks if look["now"] <= step["at"]][-1]
+        assert step.get("node") is None or step["node"] in {node["id"] for node in shown["nodes"]}
+    assert all(looks[-1]["done"] for _, looks in found)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 _STATIC = Path(__file__).parent / "static"
 _KINDS = {
     ".css": "text/css; charset=utf-8",
+    ".gz": "application/gzip",
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",

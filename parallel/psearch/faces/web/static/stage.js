@@ -258,7 +258,7 @@ export class Stage {
   }
 
   mark(row) {
-    for (const other of [...this.tree.children, row]) {
+    for (const other of [...this.tree.children, ...(row ? [row] : [])]) {
       other.classList.toggle("chosen", other === row);
       other.setAttribute("aria-selected", String(other === row));
     }
@@ -266,7 +266,9 @@ export class Stage {
 
   // Choose a node by its id, from elsewhere than its row; null chooses none.
   choose(id) {
+    if (this.chosen !== null && id === null) this.channel.announce("board.hide", {});
     this.chosen = id;
+    this.mark(null);
     this.tracks.lightUp(id);
     const node = this.drawn?.nodes?.find((one) => one.id === id);
     const row = [...this.tree.children].find((one) => one.dataset.id === id);
