@@ -376,7 +376,7 @@ DOCUMENTED = (
     "psearch.api.asynchronous",
     "psearch.text.wdl",
     "psearch.processes.time_manager",
-    "psearch.faces.uci.strength",
+    "psearch.strength",
     "psearch.faces.uci.go",
     "psearch.faces.uci.uci_streams",
     "psearch.settings",

@@ -21,6 +21,8 @@ from psearch.version import __version__
 from psearch_core import DEFAULT_PRUNING, PRUNING_MODES
 
 if TYPE_CHECKING:
+    import chess.engine
+
     from psearch.api.asynchronous import AsyncAnalysis, AsyncEngine
     from psearch.api.blocking import Analysis, Engine
     from psearch.api.counting import evaluate, perft
@@ -98,6 +100,7 @@ _LAZY = {
 @lists_settings
 def search(
     position: Place,
+    limit: chess.engine.Limit | None = None,
     threads: int = 1,
     depth: int | None = None,
     movetime_ms: float | None = None,
@@ -112,6 +115,8 @@ def search(
 
     - position: `startpos`, a FEN (X-FEN and Shredder castling too) or a `chess.Board`, whose move stack counts as the
       game's history.
+    - limit: limits as python-chess has them: time, depth, nodes, mate, or a clock, of which the search takes a suitable
+      part. It stands in place of the next ones.
     - threads: number of worker processes.
     - depth, movetime_ms, nodes: limits in plies, milliseconds and nodes of all workers. The first one reached ends the
       search; without any limit the search takes 5 seconds.
@@ -134,10 +139,11 @@ def search(
     (Move.from_uci('e1e8'), PovScore(Mate(+1), WHITE))
     """
     from psearch.api import LOG
-    from psearch.api.question import board_of, moves_of
+    from psearch.api.question import board_of, bounded, moves_of, time_manager, to_limits
     from psearch.options import Settings
+    from psearch.processes.control import SearchControl
     from psearch.processes.request import SearchRequest
-    from psearch.results import Limits
+    from psearch.results import Limits, PsearchError
     from psearch.searcher.notices import Notices
     from psearch.settings import MULTIPV, checked_limits
     from psearch.text.report import finished_result
@@ -145,18 +151,27 @@ def search(
 
     board = board_of(position)
     limits = checked_limits(depth, movetime_ms, nodes, mate)
-    if limits == Limits():
+    control, only = SearchControl(), moves_of(board, root_moves)
+    if limit is not None:
+        if limits != Limits():
+            raise PsearchError("give either limit, or depth, movetime_ms, nodes and mate")
+        limits = to_limits(limit)
+        moves = len(only) if only else board.legal_moves.count()
+        control.clock = time_manager(board, bounded(limit, board.turn), moves)
+    elif limits == Limits():
         limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
     chosen = Settings.of(threads=threads, hash_mb=hash_mb, **settings)
     lines = MULTIPV.of_value(multipv, "multipv")
-    request = SearchRequest(board, limits, chosen.search, moves_of(board, root_moves), lines)
+    request = SearchRequest(board, limits, chosen.search, only, lines, control=control)
     result = finished_result(board)
     if result is None:
+        from psearch.searcher.root import Root
         from psearch.searcher.searcher import Searcher, Size
 
         size = Size(chosen.threads, chosen.hash_mb, kernels=chosen.search.kernels)
-        with Searcher(Notices(LOG.warning)).start(size) as searcher:
-            result = searcher.supervisor.search(request)
+        with Root(*chosen.root, LOG.warning) as root, Searcher(Notices(LOG.warning)).start(size) as searcher:
+            asked, probe = root.prepared(request)
+            result = root.finished(searcher.supervisor.search(asked), probe, board, lines)
     best, *others = (replace(line, wdl=pov_wdl(line.score, board)) for line in (result.info, *result.lines))
     return replace(result, board=board, info=best, lines=others)
 

@@ -27,6 +27,7 @@ from psearch.settings import (
     SETTINGS,
     Option,
     PoolSettings,
+    RootSettings,
     SearchSettings,
     declared_module,
     is_code_file,
@@ -292,8 +293,8 @@ _MANAGED = {
 
 
 @dataclass(frozen=True)
-class Settings(PoolSettings):
-    """Settings of an engine: the number of workers, the size of the table, and the options of its searches."""
+class Settings(PoolSettings, RootSettings):
+    """Settings of an engine: its workers, its table, what is done at the root, and the options of its searches."""
 
     search: SearchOptions = field(default_factory=lambda: SearchOptions(driver=DEFAULT_DRIVER))
 
@@ -321,10 +322,18 @@ class Settings(PoolSettings):
         """Return the options of one search with these options set. Raises PsearchError for options that need new
         workers."""
         settings = self.changed(options)
-        if settings.needs_other_workers(self) or clears_hash(options):
-            text = "Threads, Hash, Clear Hash, Rules and a file as Policy are for all searches: set them with configure"
+        if settings.needs_other_workers(self) or settings.root != self.root or clears_hash(options):
+            text = (
+                "Threads, Hash, Clear Hash, Rules, SyzygyPath, UCI_Elo and a file as Policy are for all searches: "
+                "set them with configure"
+            )
             raise PsearchError(text)
         return settings.search
+
+    @property
+    def root(self) -> tuple[str, int | None]:
+        """Endgame tables and strength."""
+        return self.syzygy, self.elo
 
     def needs_other_workers(self, before: Settings) -> bool:
         """Tell whether these settings need other workers than the settings `before`."""
@@ -333,7 +342,8 @@ class Settings(PoolSettings):
 
     def _with(self, values: dict[str, Any]) -> Settings:
         """Return the settings with these values, by field."""
-        workers = {name: values.pop(name) for name in ("threads", "hash_mb") if name in values}
+        own = ("threads", "hash_mb", "syzygy", "elo")
+        workers = {name: values.pop(name) for name in own if name in values}
         if not values.keys().isdisjoint(("policy", "with_")):
             values["own"] = None  # a file that is named again is read again
         if "net" in values:

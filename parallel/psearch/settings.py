@@ -32,6 +32,7 @@ from psearch.defaults import (
     POLICY_NAMES,
     PROVING_WORKERS,
 )
+from psearch.strength import MAX_ELO, MIN_ELO
 from psearch.text.values import number, quoted, shown, text_of, whole, whole_number, without_short_forms
 from psearch_core import DEFAULT_PRUNING, PRUNING_MODES
 
@@ -170,6 +171,8 @@ class Option:
         from psearch.results import PsearchError  # not at the top: `psearch --help` does not need it
 
         name = name or self.name
+        if value is None and self.kind == "spin" and self.default is None:
+            return None
         if self.kind == "spin":
             return whole(name, value, self.low, self.high)
         if self.kind == "check" and not isinstance(value, bool):
@@ -239,6 +242,26 @@ class PoolSettings:
 
 
 @dataclass(frozen=True)
+class RootSettings:
+    """Settings of what is done at the root beside the search of the workers. Each field declares a setting."""
+
+    syzygy: str = _field(
+        Option(
+            "SyzygyPath",
+            "string",
+            "",
+            words="folder of Syzygy tables, or several with : between them",
+            flag="--syzygy",
+            metavar="PATH",
+            is_path=True,
+        )
+    )
+    elo: int | None = _field(
+        Option("UCI_Elo", "spin", None, MIN_ELO, MAX_ELO, words=f"Elo of the play, {MIN_ELO} to {MAX_ELO}")
+    )
+
+
+@dataclass(frozen=True)
 class SearchSettings:
     """Settings of a search. Each field declares a setting.
 
@@ -291,33 +314,26 @@ class SearchKeywords(TypedDict, total=False):
     with_: str | os.PathLike[str] | None
     driver: str
     split_depth: int
+    syzygy: str | os.PathLike[str] | None
+    elo: int | None
 
 
 def _declared(settings: type) -> dict[str, Option]:
     return {one.name: replace(one.metadata["option"], field=one.name) for one in fields(settings)}
 
 
-SETTINGS = _declared(PoolSettings) | _declared(SearchSettings)
+SEARCH_SETTINGS = list(_declared(SearchSettings).values())
+SETTINGS = _declared(PoolSettings) | _declared(SearchSettings) | _declared(RootSettings)
 """Options of all settings, by the name of the field."""
-SEARCH_SETTINGS = [option for name, option in SETTINGS.items() if name not in ("threads", "hash_mb")]
-THREADS, HASH = SETTINGS["threads"], SETTINGS["hash_mb"]
+THREADS, HASH, SYZYGY, ELO = (SETTINGS[name] for name in ("threads", "hash_mb", "syzygy", "elo"))
 MARK_RULES = ("lichess", "psearch")
 """Rules of the marks of moves (`psearch.text.marks`)."""
 CLEAR_HASH = Option("Clear Hash", "button")
-ENGINE_OPTIONS = (THREADS, HASH, CLEAR_HASH, *SEARCH_SETTINGS)
+ENGINE_OPTIONS = (THREADS, HASH, CLEAR_HASH, *SEARCH_SETTINGS, SYZYGY, ELO)
 """Options of every engine, in UCI and in Python."""
 
 MULTIPV = Option("MultiPV", "spin", 1, 1, 1000, words="the N best moves with their lines")
 """Number of best lines; no position has as many as 1000 moves."""
-SYZYGY = Option(
-    "SyzygyPath",
-    "string",
-    "",
-    words="folder of Syzygy tables, or several with : between them",
-    flag="--syzygy",
-    metavar="PATH",
-    is_path=True,
-)
 TRACE = Option("Trace", "string", "", is_path=True)
 
 

@@ -26,6 +26,7 @@ from psearch.processes.request import OnInfo
 from psearch.processes.time_manager import LagMeter
 from psearch.results import Info, PsearchError, Result
 from psearch.searcher.notices import Notices
+from psearch.searcher.root import Root
 from psearch.searcher.searcher import Searcher, Size
 from psearch.settings import ENGINE_OPTIONS, SearchKeywords, lists_settings
 from psearch.version import __version__
@@ -121,6 +122,7 @@ class Engine(Described):
         self._lag = LagMeter(0.0)
         """Lag of the moves played so far."""
         self._is_closed = False
+        self._root = Root(*self._settings.root, LOG.warning)
         self._searcher = Searcher(Notices(LOG.warning)).start(self._size(self._settings))
 
     def __enter__(self) -> Engine:
@@ -148,6 +150,7 @@ class Engine(Described):
         self._end_pondering()
         self._is_closed = True
         self._searcher.close()
+        self._root.close()
 
     def quit(self) -> None:
         """Do what `close` does."""
@@ -178,6 +181,7 @@ class Engine(Described):
         table. Raises PsearchError for unknown options and for lack of memory; nothing changes then.
         """
         settings = self._settings.changed(options)
+        root = None if settings.root == self._settings.root else Root(*settings.root, LOG.warning)
         with self._alone():
             before = self._settings
             if settings.needs_other_workers(before):
@@ -185,6 +189,9 @@ class Engine(Described):
                 self._searcher.start(self._size(settings))
             elif clears_hash(options):
                 self._supervisor().forget()
+            if root is not None:
+                self._root.close()
+                self._root = root
             self._settings = settings
 
     def send_opponent_information(
@@ -427,7 +434,9 @@ class Engine(Described):
 
     def _search(self, question: Question, control: SearchControl, on_info: OnInfo | None) -> Result:
         try:
-            return self._supervisor().search(question.request(control, on_info, self._lag))
+            request, probe = self._root.prepared(question.request(control, on_info, self._lag))
+            result = self._supervisor().search(request)
+            return self._root.finished(result, probe, question.board, question.multipv or 1)
         finally:
             self._lock.release()
 

@@ -16,10 +16,10 @@ from uci_client import Talk
 
 from psearch import settings
 from psearch.faces.uci.go import _WORDS, Go, GoCommand, State, parse_go
-from psearch.faces.uci.strength import LEVELS, MAX_ELO, MIN_ELO, choose_line, node_limit, noise_cp
 from psearch.faces.uci.uci_conversation import HELP, CurrentPosition, Uci
 from psearch.faces.uci.uci_options import OPTIONS, OptionValues
 from psearch.results import Info, PsearchError
+from psearch.strength import LEVELS, MAX_ELO, MIN_ELO, choose_line, node_limit, noise_cp
 
 WAITING, SEARCHING, MAY_ANSWER, ANSWERED = State
 ROUNDS = 300

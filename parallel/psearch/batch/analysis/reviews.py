@@ -143,7 +143,6 @@ def review_many(
     threads_per_position: int = 1,
     reproducible: bool = False,
     hash_mb: int | None = None,
-    syzygy: str | os.PathLike[str] = "",
     cluster: str | None = None,
     **settings: Unpack[SearchKeywords],
 ) -> Reviews:
@@ -154,7 +153,7 @@ def review_many(
     - limit: limit of each position: time, depth or nodes; None: 1 second.
     - marks: rule of marks and accuracy, `lichess` or `psearch` (docs/guides/analyse.md).
     - multipv: number of best lines of each position.
-    - workers, threads_per_position, reproducible, hash_mb, syzygy, cluster: those of `psearch.analyse_many`. With
+    - workers, threads_per_position, reproducible, hash_mb, cluster: those of `psearch.analyse_many`. With
       `reproducible` and a limit of nodes or depth every review is the same in each run.
 
     The settings of all searches are keywords, too:
@@ -182,7 +181,6 @@ def review_many(
         threads_per_position=threads_per_position,
         reproducible=reproducible,
         hash_mb=hash_mb,
-        syzygy=syzygy,
         cluster=cluster,
         settings=settings,
     )

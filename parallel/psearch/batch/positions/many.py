@@ -6,7 +6,6 @@ import asyncio
 import concurrent.futures
 import itertools
 import math
-import os
 import threading
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
@@ -27,7 +26,8 @@ from psearch.batch.positions.task import Answer, Outcome, Pause, Task, TaskList,
 from psearch.defaults import JOB_HASH_MB, MAX_THREADS
 from psearch.options import Settings
 from psearch.results import BestLine, Info, Limits, PsearchError
-from psearch.settings import HASH, MULTIPV, SYZYGY, THREADS, SearchKeywords, lists_settings
+from psearch.searcher.root import Root
+from psearch.settings import HASH, MULTIPV, THREADS, SearchKeywords, lists_settings
 from psearch.text.values import shown
 from psearch.text.wdl import pov_wdl
 
@@ -357,7 +357,6 @@ def analyse_many(
     ordered: bool = False,
     reproducible: bool = False,
     hash_mb: int | None = None,
-    syzygy: str | os.PathLike[str] = "",
     cluster: str | None = None,
     **settings: Unpack[SearchKeywords],
 ) -> ManyResults:
@@ -374,7 +373,6 @@ def analyse_many(
     - reproducible: idle cores do not join the last searches, as they do by default. With one thread per position and a
       limit of depth or nodes every answer is then the same in each run.
     - hash_mb: size of each worker's table in MiB (None: by the limit, see `useful_hash_mb`).
-    - syzygy: folders of endgame tables, which are probed for the root.
     - cluster: search on other machines by Ray (docs/guides/cluster.md): `auto`, `local`, `HOST:PORT` or
       `ray://HOST[:PORT]`. `workers` is then the most that are used (None: as many as there is room for), and idle cores
       join no searches. Lost machines are logged as warnings of the logger `psearch`.
@@ -394,7 +392,7 @@ def analyse_many(
     ['e1e8', 'g5g7']
     """
     limits, lines = limits_of(limit), MULTIPV.of_value(multipv, "multipv")
-    wanted = pool_wanted(limits, workers, threads_per_position, reproducible, hash_mb, syzygy, cluster, settings)
+    wanted = pool_wanted(limits, workers, threads_per_position, reproducible, hash_mb, cluster, settings)
     return ManyResults(positions, replace(wanted, multipv=lines, ordered=bool(ordered)))
 
 
@@ -404,12 +402,11 @@ def pool_wanted(
     threads_per_position: int,
     reproducible: bool,
     hash_mb: int | None,
-    syzygy: str | os.PathLike[str],
     cluster: str | None,
     settings: SearchKeywords,
 ) -> _Wanted:
     """Return the pool that the arguments of `analyse_many` ask for. Raises PsearchError."""
-    path = SYZYGY.of_value(syzygy, "syzygy")
+    chosen = Settings.of(**settings)
     threads = THREADS.of_value(threads_per_position, "threads_per_position")
     if cluster is not None:
         from psearch.remote.cluster_processes import cluster_address
@@ -420,18 +417,14 @@ def pool_wanted(
     if workers is None:  # a cluster decides itself
         workers = MAX_THREADS if cluster is not None else max(1, usable_cores() // threads)
     workers = THREADS.of_value(workers, "workers")
-    if path and cluster is None:
-        from psearch.text.chess_files import RootProber
-
-        with RootProber(path) as prober:
-            for problem in prober.problems:
-                LOG.warning(problem)
+    if cluster is None:
+        Root(*chosen.root, LOG.warning).close()  # reports unusable tables once
     size = useful_hash_mb(limits, threads) if hash_mb is None else HASH.of_value(hash_mb, "hash_mb")
     return _Wanted(
         limits,
         workers=workers,
         assist=0 if reproducible or cluster is not None else workers * threads,
-        settings=WorkerSettings(threads, size, Settings.of(**settings).search, path),
+        settings=WorkerSettings(threads, size, chosen.search, *chosen.root),
         cluster=cluster,
     )
 

@@ -28,6 +28,7 @@ from psearch.processes.tasks import Answered, BackEnd, ProcessJoined, ProcessLos
 from psearch.results import Info, PsearchError, Result, WorkerDied
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.searcher.notices import Notices
+from psearch.searcher.root import Root
 from psearch.searcher.searcher import Searcher, Size
 from psearch.text.fen import checked_moves
 from psearch.text.report import uci_line
@@ -35,7 +36,6 @@ from psearch.version import __version__
 
 if TYPE_CHECKING:
     from psearch.remote.cluster_processes import ClusterProcesses
-    from psearch.text.chess_files import RootProber
 
 _LOOK_INTERVAL_S = 0.1
 """Seconds between two checks for messages of the program: more threads, or a request to stop."""
@@ -62,6 +62,8 @@ class WorkerSettings:
     options: SearchOptions = field(default_factory=SearchOptions)
     syzygy: str = ""
     """Folders of endgame tables, which are probed for the root; empty: none."""
+    elo: int | None = None
+    """Strength; None: full strength."""
 
 
 class PositionWorker:
@@ -84,11 +86,7 @@ class PositionWorker:
         self._control = SearchControl()
         self._threads = settings.threads
         self._is_searching = False
-        self._prober: RootProber | None = None
-        if settings.syzygy:
-            from psearch.text.chess_files import RootProber
-
-            self._prober = RootProber(settings.syzygy)
+        self._root = Root(settings.syzygy, settings.elo, lambda problem: None)
         self._comparer = Comparer(settings.options)
         self._latest: tuple[chess.Board, Answer] | None = None
         """Position of this list that was searched last, and its answer."""
@@ -106,8 +104,7 @@ class PositionWorker:
         """Free the memory, and end the processes, if any."""
         self._engine.close()
         self._comparer.close()
-        if self._prober is not None:
-            self._prober.close()
+        self._root.close()
 
     def __call__(self, batch: Batch) -> list[Outcome]:
         """Search a batch, send outcomes from time to time, and return those that have not been sent."""
@@ -164,7 +161,6 @@ class PositionWorker:
         board = task.board()
         only = None if task.root_moves is None else [board.parse_uci(move) for move in task.root_moves]
         only = checked_moves(board, only)
-        probe = self._prober.probe(board) if self._prober is not None and only is None else None
         infos: list[Info] = []
 
         def take(info: Info) -> None:
@@ -177,7 +173,7 @@ class PositionWorker:
             board,
             task.limits,
             self.settings.options,
-            only if probe is None else probe.best,
+            only,
             task.multipv,
             on_info=take,
             control=self._control,
@@ -185,13 +181,13 @@ class PositionWorker:
             live_interval_s=_LOOK_INTERVAL_S if self.on_look is not None else math.inf,
         )
         self._is_searching = True
+        request, probe = self._root.prepared(request)
         try:
             result = self._engine.supervisor.search(request)
         finally:
             self._is_searching = False
-        answer = (
-            answer_of(result, infos) if probe is None else answer_of(probe.scored_result(result), infos, probe.hits)
-        )
+        result = self._root.finished(result, probe, board, task.multipv)
+        answer = answer_of(result, infos, 0 if probe is None else probe.hits)
         latest, self._latest = self._latest, (board, answer)
         if not task.line or board.legal_moves.count() <= 1:
             return answer

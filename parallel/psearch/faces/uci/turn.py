@@ -12,7 +12,6 @@ import chess
 from psearch.api.counting import static_evaluation
 from psearch.faces.uci.go import Go
 from psearch.faces.uci.resources import Resources
-from psearch.faces.uci.strength import MOST_LINES, choose_line, node_limit, noise_cp
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.options import SearchOptions
 from psearch.processes.perft_tasks import count_leaves
@@ -22,6 +21,7 @@ from psearch.processes.time_manager import GameClock, TimeManager, fixed_time, t
 from psearch.results import Info, Limits, Result
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.searcher.searcher import search_here
+from psearch.strength import MOST_LINES, choose_line, node_limit, noise_cp
 from psearch.text.chess_files import LOSS, WIN, RootProbe
 from psearch.text.report import idle_share, uci_line
 from psearch.text.wdl import Wdl, wdl_of_score

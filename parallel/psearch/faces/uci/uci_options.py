@@ -6,13 +6,13 @@ This module imports neither python-chess nor numba, because the list is printed 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
-from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
 from psearch.settings import (
     CLEAR_HASH,
+    ELO,
     HASH,
     MULTIPV,
     SEARCH_SETTINGS,
@@ -23,6 +23,7 @@ from psearch.settings import (
     Option,
     Value,
 )
+from psearch.strength import MAX_ELO
 from psearch.text.values import quoted
 from psearch_core import DEFAULT_PRUNING
 
@@ -61,7 +62,7 @@ OPTIONS = (
     Option("UCI_Chess960", "check", False),
     Option("UCI_ShowWDL", "check", False),
     Option("UCI_LimitStrength", "check", False),
-    Option("UCI_Elo", "spin", MAX_ELO, MIN_ELO, MAX_ELO),
+    replace(ELO, default=MAX_ELO),
     Option("UCI_AnalyseMode", "check", False),
     SYZYGY,
     Option("OwnBook", "check", False),

@@ -13,7 +13,6 @@ from typing import Any
 
 import chess
 
-from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
 from psearch.faces.web.analysing import PAGE_SETTINGS, Analyst
 from psearch.faces.web.connection import Connection
 from psearch.faces.web.game_board import GameBoard, Shown
@@ -24,6 +23,7 @@ from psearch.faces.web.reviewing import Review
 from psearch.faces.web.shared_engine import EngineSettings, SharedEngine
 from psearch.faces.web.watching_tabs import BackgroundWork, OwnGame, Watching
 from psearch.results import PsearchError
+from psearch.strength import MAX_ELO, MIN_ELO
 from psearch.version import __version__
 
 MOST_PAGES = 24

@@ -14,12 +14,12 @@ import chess.engine
 import chess.pgn
 
 from psearch.api.asynchronous import AsyncEngine
-from psearch.faces.uci.strength import MAX_ELO, MIN_ELO, MOST_LINES, choose_line, node_limit, noise_cp
 from psearch.faces.web.connection import Connection
 from psearch.faces.web.game_board import GameBoard
 from psearch.faces.web.game_tree import GameTree, outcome_text
 from psearch.faces.web.messages import Payload, choice_of, flag_of, number_of, whole_of
 from psearch.results import Info, PsearchError
+from psearch.strength import MAX_ELO, MIN_ELO, MOST_LINES, choose_line, node_limit, noise_cp
 
 _MOST_CLOCK_S = 6 * 3600
 _MOST_INCREMENT_S = 300
