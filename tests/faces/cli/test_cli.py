@@ -642,3 +642,26 @@ def test_without_the_extra(missing: str, tmp_path: Path) -> None:
 def test_bad_arguments(run: Run, words: list[str], said: str) -> None:
     status, _, err = run("serve", *words)
     assert status == 2 and said in err and err.count("\n") == 1
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "psearch", "version"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout.startswith("psearch ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--infinite", "--nodes", "3k"],
+        ["--mate", "1", "--moves", "f3 e5 g4"],
+        ["--wtime", "1s", "--winc", "0", "--movestogo", "20"],
+        ["--nodes", "1e3"],
+    ],
+)
+def test_limits_of_a_game_and_of_an_analysis_end_a_search(words: list[str], run: Run) -> None:
+    """None of them takes the five seconds of a search without a limit."""
+    status, out, _ = run(*words, "--wdl", "--threads", "1", "--hash", "1", "startpos")
+    assert status == 0
+    assert re.search(r"^wdl        win \d+%, draw \d+%, loss \d+%$", out, re.MULTILINE)
+    found = re.search(r"nodes +([\d,]+) in ([\d.]+) s", out)
+    assert found is not None and float(found[2]) < 4.0
