@@ -95,7 +95,10 @@ class Info:
         return f"<psearch.Info {self._summary()}>"
 
     def _score_text(self) -> str:
-        return {"lower": ">=", "upper": "<="}.get(self.bound, "") + str(self.score.relative)
+        cp = self.score.relative.score()
+        return {"lower": ">=", "upper": "<="}.get(self.bound, "") + (
+            str(self.score.relative) if cp is None else f"{cp / 100:+.2f}"
+        )
 
     def _summary(self) -> str:
         line = " ".join(move.uci() for move in self.pv[:_MOVES_SHOWN]) + " ..." * (len(self.pv) > _MOVES_SHOWN)

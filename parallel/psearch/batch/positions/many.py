@@ -90,9 +90,7 @@ class PositionResult(BestLine):
     def __repr__(self) -> str:
         if self._answer is None:
             return f"<psearch.PositionResult id={self.id!r} error={self.error!r}>"
-        line = self._answer.line
-        best, score = self._answer.best, line.score
-        return f"<psearch.PositionResult id={self.id!r} bestmove={best} score={score} depth={line.depth}>"
+        return f"<psearch.PositionResult id={self.id!r} bestmove={self._answer.best} {self.info._summary()}>"
 
     def __hash__(self) -> int:
         return hash((self.index, self._task.fen))

@@ -80,7 +80,7 @@ function brief({ text, cp }) {
   return text.includes("#") ? text : (cp / 100).toFixed(Math.abs(cp) < 995 ? 1 : 0).replace("-0.0", "0.0");
 }
 
-// The bar beside the board, and the graph of the main line with marked mistakes. Both show the expected points of White
+// The bar beside the board, and the graph of the main line with marked mistakes. Both show White's chance to win
 // that the server sends with a score, on which the marks are based, too.
 export class Evaluation {
   constructor(channel, game) {
