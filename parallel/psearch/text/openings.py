@@ -27,6 +27,11 @@ def _names() -> dict[str, tuple[str, str]]:
     return {key: (eco, name) for key, eco, name in rows}
 
 
+def opening_of(board: chess.Board) -> tuple[str, str] | None:
+    """Return ECO code and name of the opening with this position; None if it has none."""
+    return _names().get(opening_key(board)) if board.ply() <= _MOST_PLIES else None
+
+
 def name_opening(game: chess.pgn.Game) -> None:
     """Set the tags ECO and Opening of a game by its last position that has a name, unless it has them already."""
     if game.board().fen() != chess.STARTING_FEN:
@@ -35,7 +40,7 @@ def name_opening(game: chess.pgn.Game) -> None:
     board = game.board()
     for move in list(game.mainline_moves())[:_MOST_PLIES]:
         board.push(move)
-        found = _names().get(opening_key(board), found)
+        found = opening_of(board) or found
     if found is not None:
         for tag, value in zip(("ECO", "Opening"), found, strict=True):
             if game.headers.get(tag, "?") in ("", "?"):

@@ -634,6 +634,11 @@ def test_arrows_and_lines_stay_after_the_search_and_lines_unfold(page: Any) -> N
 
 def test_moves_stand_in_two_columns_and_a_variation_between_them(page: Any) -> None:
     load(page, "1. e4 e5 (1... c5 2. Nf3) 2. Nf3 Nc6 *", 6)
+    assert not page.locator("#opening").is_visible()
+    page.click("#go-last")
+    until(page, says("opening", "C44 King's Knight Opening: Normal Variation"))
+    page.click("#go-first")
+    until(page, says("opening", ""))
     places = {
         move: (box["x"], box["y"])
         for move, box in ((each.inner_text(), each.bounding_box()) for each in page.locator("#moves > .move").all())

@@ -90,6 +90,21 @@ def test_a_typed_move_is_read_as_it_was_meant(talk: Any, typed: str, san: str | 
         assert talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 2)["nodes"][1]["san"] == san
 
 
+def test_positions_of_openings_have_names(talk: Any) -> None:
+    talk.say("board.pgn", text="1. e4 c5 2. Nf3 d6 3. h4 *")
+    nodes = talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 6)["nodes"]
+    names = [node.get("opening") for node in nodes]
+    assert (
+        names[0] is None
+        and names[2] == "B20 Sicilian Defense"
+        and names[4] == "B50 Sicilian Defense: Modern Variations"
+    )
+    talk.say("board.fen", text="bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w HFhf - 0 1")
+    talk.say("board.say", text="e4")
+    nodes = talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 2)["nodes"]
+    assert "opening" not in nodes[1]
+
+
 def test_chess960(talk: Any) -> None:
     talk.say("board.chess960", number=0)
     position = talk.hear("board.position", lambda position: position["chess960"])

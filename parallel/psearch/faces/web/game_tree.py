@@ -19,6 +19,7 @@ from psearch.results import PsearchError
 from psearch.text.fen import parse_position
 from psearch.text.marks import winning_chance
 from psearch.text.moves import read_move
+from psearch.text.openings import opening_of
 from psearch.text.pgn_text import Where, read_games, split_games
 from psearch.text.report import relative_text
 from psearch.text.source import Source
@@ -262,6 +263,8 @@ class GameTree:
             moved = {"parent": self.number_of(node.parent), "uci": squares, "san": before.san(node.move)}
             board = before.copy(stack=False)
             board.push(node.move)
+            if not board.chess960 and (opening := opening_of(board)):
+                moved["opening"] = " ".join(opening)
         else:
             board = self.game.board()
         place = {"id": self.number_of(node), "ply": board.ply(), "fen": board.board_fen()}

@@ -114,6 +114,10 @@ export class Moves {
         }
       }
     }
+    let named = this.game.node; // or a position before it
+    while (named && !named.opening) named = this.game.nodes.get(named.parent);
+    byId("opening").hidden = !named;
+    setText(byId("opening"), named?.opening ?? "");
     byId("undo").disabled = !this.game.canUndo;
     byId("redo").hidden = !this.game.canRedo;
     const node = this.game.node;
