@@ -730,7 +730,7 @@ def test_it_fits(browser: Any, server: Server, size: dict[str, int], scheme: str
 
 
 SHOW_ROWS = """() => {
-    const found = document.querySelectorAll(".split-tree .node-workers");
+    const found = document.querySelectorAll(".split-tree .node-facts");
     for (const one of found) one.textContent = "0, 4 at exd8=Q+; 1 at Nf6; 2, 3, 5 at Ncxd5; 6 at O-O-O";
     return found.length;
 }"""
