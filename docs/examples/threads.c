@@ -34,7 +34,7 @@ static void *work(void *argument) {
             pthread_mutex_unlock(&lock);
             if (move < 0) break;
             long long begin = now_us();
-            sum += search((unsigned)move, depth + 4 + move % 3);
+            sum += search((unsigned)move, depth + 8 + move % 3);
             free_since = now_us();
             pthread_mutex_lock(&lock);
             recording_stretch(worker, RECORDING_SEARCH, begin, free_since, "root");

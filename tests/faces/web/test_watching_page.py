@@ -15,7 +15,6 @@ from typing import Any
 import chess
 import pytest
 from browsing import NARROW, WIDTHS, picture, until
-from paths import DATA
 from positions import KIWIPETE
 
 import psearch
@@ -435,7 +434,6 @@ def test_a_refusal_and_a_stop_are_told(browser: Any) -> None:
         assert page.get_by_role("button", name="Compare").is_enabled()
 
 
-TAKE_AWAY = str(DATA / "games" / "take_away.py")
 ROWS = "document.querySelectorAll('[role=treeitem]').length"
 PAINTED = """(() => {
     const canvas = document.querySelector("canvas.tracks");
@@ -509,24 +507,3 @@ def test_two_policies_are_compared(page: Any) -> None:
     page.set_viewport_size(NARROW)
     time.sleep(0.3)
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["startpos", "--depth", "14"], "position rnbqkbnr/"),
-        (["game", TAKE_AWAY, "5. 5.", "--depth", "24"], "game take away, position 5. 5., "),
-    ],
-    ids=["chess", "game"],
-)
-def test_a_trace_is_opened(page: Any, tmp_path: Path, run: Any, words: list[str], said: str) -> None:
-    path = tmp_path / "trace.json"
-    assert run(*words, "--threads", "2", "--trace", str(path))[0] == 0
-    open_tab(page, "laboratory")
-    page.locator("#laboratory-trace").set_input_files(path)
-    until(page, "document.querySelector('.laboratory .result h2')?.textContent === 'Trace'", 60)
-    until(page, PAINTED + " > 1000")
-    assert said in page.locator(".laboratory .result .note").first.inner_text()
-    path.write_text("{}")
-    page.locator("#laboratory-trace").set_input_files(path)
-    until(page, "document.querySelector('.laboratory .error')?.textContent.includes('not a trace of psearch')", 60)

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import chess
@@ -19,10 +18,7 @@ from paths import REPOSITORY
 from positions import MIDDLE_GAME
 
 from psearch.faces.web import connection
-from psearch.faces.web.watching_tabs import LONGEST_PART
 from psearch.options import SearchOptions
-from psearch.simulation.costs import Costs
-from psearch.simulation.simulator import Simulator
 
 pytest.importorskip("starlette", reason="starlette is not installed (pip install '.[dev]')")
 pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install '.[dev]')")
@@ -812,29 +808,3 @@ def test_files_of_the_command_line_can_be_chosen(talk: Any) -> None:
     assert talk.hear("laboratory.result")["pruning"] == "modern with my_rule.py"
     talk.say("laboratory.run", **{**RUN, "first": POLICY_FILE, "rules": RULE_FILE})
     assert "put both into one file" in talk.hear("laboratory.error")["text"]
-
-
-def test_a_trace_comes_in_parts(talk: Any, tmp_path: Path) -> None:
-    path = tmp_path / "trace.json"
-    simulator = Simulator(4, 1, Costs(), 1 << 12)
-    simulator.search("", chess.Board(MIDDLE_GAME), 6, SearchOptions())
-    simulator.recorder.write(path, {"policy": "calibrated"})
-    simulator.close()
-    text = path.read_text()
-    talk.say("trace.begin", characters=len(text))
-    for at in range(0, len(text), LONGEST_PART):
-        talk.say("trace.part", text=text[at : at + LONGEST_PART])
-    assert talk.hear("trace.result")["workers"] == 4
-    for length, part, words in (
-        (5, "hello", "not a trace of psearch"),
-        (None, "more", "no trace was announced for this part"),
-        (5, "hello again", "longer than announced"),
-        (10**6, "x" * (LONGEST_PART + 1), "longer than"),
-    ):
-        if length is not None:
-            talk.say("trace.begin", characters=length)
-        talk.say("trace.part", text=part)
-        assert words in talk.hear("trace.error")["text"]
-    for payload in ({"characters": 0}, {"characters": 1 << 40}, {}, {"path": "/etc/passwd"}):
-        talk.say("trace.begin", **payload)
-        assert "characters must be" in talk.hear("trace.error")["text"]

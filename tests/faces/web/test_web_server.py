@@ -218,8 +218,8 @@ MALFORMED = [
     '{"type": "workers."}',
     '{"type": "laboratory.run", "payload": {"path": "/etc/passwd"}}',
     '{"type": "laboratory.magic"}',
-    '{"type": "trace.begin", "payload": {"characters": 1e30}}',
-    '{"type": "trace.part", "payload": {"text": "' + "x" * 70_000 + '"}}',
+    '{"type": "virtual.run", "payload": {"workers": 1e30}}',
+    '{"type": "virtual.run", "payload": {"policies": ["' + "x" * 70_000 + '"]}}',
     '{"type": "game.search", "payload": {"position": null}}',
 ]
 

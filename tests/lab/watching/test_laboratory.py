@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import chess
@@ -24,12 +23,9 @@ from psearch.lab.watching import job as job_module
 from psearch.lab.watching.job import BackgroundJob
 from psearch.lab.watching.laboratory import (
     MOST_CELLS,
-    MOST_CHARACTERS,
     Experiment,
-    read_trace,
     run,
     segments_of,
-    timeline,
 )
 from psearch.lab.watching.tracks import (
     ABORTED,
@@ -44,11 +40,9 @@ from psearch.lab.watching.tracks import (
     in_cells,
     packed,
 )
-from psearch.options import SearchOptions
 from psearch.processes.task_processes import TaskProcesses
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import request_stop
-from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 from psearch_core.records import TRACE_ABORT, TRACE_IDLE, TRACE_JOIN, TRACE_TAKE, trace_event_dtype, trace_log_dtype
 
@@ -140,7 +134,7 @@ ARGUMENTS = {"fen": KIWIPETE, "chess960": False, "workers": 4, "policies": ("cal
 
 def test_a_job_gives_the_same_and_says_how_far_it_is(result: dict[str, Any]) -> None:
     told = Told()
-    BackgroundJob("experiment", ARGUMENTS, told)
+    BackgroundJob(ARGUMENTS, told)
     assert told.over.wait(240)
     assert told.messages[-1] == ("result", result)
     assert [kind for kind, _ in told.messages[:-1]] == ["progress"] * (len(told.messages) - 1)
@@ -149,7 +143,7 @@ def test_a_job_gives_the_same_and_says_how_far_it_is(result: dict[str, Any]) -> 
 
 def test_a_job_is_stopped_at_once() -> None:
     told = Told()
-    job = BackgroundJob("experiment", {**ARGUMENTS, "nodes": 3_000_000, "workers": 64}, told)
+    job = BackgroundJob({**ARGUMENTS, "nodes": 3_000_000, "workers": 64}, told)
     while not told.messages:
         time.sleep(0.01)
     job.stop()
@@ -168,7 +162,7 @@ def test_a_job_that_is_killed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(job_module, "TaskProcesses", Noted)
     told = Told()
-    BackgroundJob("experiment", {**ARGUMENTS, "nodes": 3_000_000}, told)
+    BackgroundJob({**ARGUMENTS, "nodes": 3_000_000}, told)
     while not told.messages:
         time.sleep(0.01)
     os.kill(made[0].pids()[0], signal.SIGKILL)
@@ -176,93 +170,20 @@ def test_a_job_that_is_killed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told.messages[-1] == ("error", {"text": "the process that computed this was killed"})
 
 
-@pytest.mark.parametrize(
-    ("task", "arguments", "said"),
-    [("experiment", {**ARGUMENTS, "pruning": "magic"}, "magic"), ("trace", {"text": "{}"}, "not a trace")],
-)
-def test_a_job_that_cannot_be_done_says_why(task: str, arguments: dict[str, Any], said: str) -> None:
+def test_a_job_that_cannot_be_done_says_why() -> None:
     told = Told()
-    BackgroundJob(task, arguments, told)
+    BackgroundJob({**ARGUMENTS, "pruning": "magic"}, told)
     assert told.over.wait(60)
     kind, payload = told.messages[-1]
-    assert kind == "error" and said in payload["text"]
+    assert kind == "error" and "magic" in payload["text"]
 
 
 def test_a_job_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_module, "LONGEST_S", 0.3)
     told = Told()
-    BackgroundJob("experiment", {**ARGUMENTS, "nodes": 3_000_000, "workers": 64}, told)
+    BackgroundJob({**ARGUMENTS, "nodes": 3_000_000, "workers": 64}, told)
     assert told.over.wait(60)
     assert told.messages[-1][0] == "error" and "seconds" in told.messages[-1][1]["text"]
-
-
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
-    """The text of one, and the timeline of the search that it is of."""
-    path = tmp_path_factory.mktemp("trace") / "trace.json"
-    simulator = Simulator(4, 1, Costs(), 1 << 14)
-    try:
-        simulator.search("", chess.Board(KIWIPETE), 7, SearchOptions())
-        simulator.recorder.write(path, {"position": KIWIPETE, "policy": "calibrated", "secret": "not shown"})
-        return path.read_text(), timeline(simulator.recorder)
-    finally:
-        simulator.close()
-
-
-def test_a_trace_is_drawn_as_the_search_was(trace: tuple[str, dict[str, Any]]) -> None:
-    text, wanted = trace
-    found = read_trace(text)
-    assert found["workers"] == 4 and found["facts"]["position"] == KIWIPETE and "secret" not in found["facts"]
-    assert abs(found["end"] - wanted["end"]) <= 1
-    assert [one["depth"] for one in found["depths"]] == [one["depth"] for one in wanted["depths"]]
-    assert [one["move"] for one in found["depths"]] == [one["move"] for one in wanted["depths"]]
-    assert [one["splits"] for one in found["types"]] == [one["splits"] for one in wanted["types"]]
-    for ours, theirs in zip(found["tracks"], wanted["tracks"], strict=True):
-        if len(ours) == len(theirs):
-            assert [segment[0] for segment in ours] == [segment[0] for segment in theirs]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: "",
-        lambda text: text[: len(text) // 2],
-        lambda text: "{" + text,
-        lambda text: text.replace('"traceEvents":[', '"traceEvents":[1,'),
-        lambda text: text.replace('"ts":', '"ts":-', 40),
-        lambda text: text.replace('"ts":0', '"ts":NaN'),
-        lambda text: text.replace('"ts":0', '"ts":1e999'),
-        lambda text: text.replace('"tid":1000', '"tid":"x"'),
-        lambda text: text.replace('"tid":1000', '"tid":99999'),
-        lambda text: text.replace('"args":{', '"args":[{', 1),
-        lambda text: text.replace('"dur":', '"rud":'),
-        lambda text: text[:60] + "[" * 100_000,
-        lambda text: text.replace('"otherData":{', '"otherData":7,"x":{'),
-    ],
-)  # fmt: skip
-def test_what_is_no_trace_is_refused_in_one_line(
-    trace: tuple[str, dict[str, Any]], change: Callable[[str], str]
-) -> None:
-    with pytest.raises(PsearchError, match="not a trace of psearch") as refused:
-        read_trace(change(trace[0]))
-    assert "\n" not in str(refused.value)
-
-
-def test_what_a_trace_says_is_cut(trace: tuple[str, dict[str, Any]]) -> None:
-    text = trace[0].replace(KIWIPETE, "x" * 100_000)
-    assert len(json.dumps(read_trace(text)["facts"])) < 2_000
-
-
-def test_a_large_trace_is_refused_before_it_is_read(trace: tuple[str, dict[str, Any]]) -> None:
-    with pytest.raises(PsearchError, match="32 MiB"):
-        read_trace(trace[0] + " " * MOST_CHARACTERS)
-
-
-def test_a_trace_of_the_command_line_opens(tmp_path: Path, run: Callable[..., tuple[int, str, str]]) -> None:
-    path = tmp_path / "trace.json"
-    assert run("--threads", "2", "--depth", "8", "--trace", str(path), "startpos")[0] == 0
-    found = read_trace(path.read_text())
-    assert found["workers"] == 2 and len(found["tracks"]) == 2 and found["end"] > 0
 
 
 TICKS_PER_MS = 10**9

@@ -1,4 +1,4 @@
-"""The tabs "Workers" and "Laboratory" of a page: a live search, a user's game, experiments in virtual time, traces.
+"""The tabs "Workers" and "Laboratory" of a page: a live search, a user's game, experiments in virtual time.
 
     page                            server
     workers.watch {first}           workers.look: snapshots of `psearch.lab.watching.watcher`; first: number of the
@@ -20,12 +20,9 @@
     virtual.hello {}                virtual.choices {policies}
     virtual.run {workers, policies, nodes, driver}
                                     as laboratory.run, with types virtual.*; the results include snapshots
-    trace.begin {characters}        as laboratory.run, with types trace.*
-    trace.part {text}, ...          in order, until all characters are sent
 
-Files come from the command line only; a page chooses among them, and sends a trace as text. A game's file is read again
-for each search. One process at a time (`psearch.lab.watching.job`) computes experiments and reads traces; it ends with
-its page.
+Files come from the command line only; a page chooses among them. A game's file is read again for each search. One
+process at a time (`psearch.lab.watching.job`) computes experiments; it ends with its page.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ from psearch.faces.web.messages import Payload, choice_of, text_of, texts_of, wh
 from psearch.games.own_game import Game, GamePosition
 from psearch.games.searching import GameResult, final_text, iteration_text, options_for, search_with, supervisor_for
 from psearch.lab.watching.job import BackgroundJob
-from psearch.lab.watching.laboratory import LEAST_NODES, MOST_CHARACTERS, MOST_NODES, MOST_WORKERS
+from psearch.lab.watching.laboratory import LEAST_NODES, MOST_NODES, MOST_WORKERS
 from psearch.lab.watching.node_lines import GameLines, chess_lines
 from psearch.lab.watching.watcher import LinesOf, Watched, Watcher
 from psearch.processes.control import SearchControl
@@ -69,8 +66,6 @@ _IDLE_S = 0.2
 _LONGEST_POSITION = 1000
 _LAST_LOOK_S = 0.3
 """Time for which the workers of a finished search stay, so that the page sees its end, in seconds."""
-LONGEST_PART = 1 << 16
-"""Characters of a trace in one message."""
 _NODES = (20_000, 100_000, 400_000, 1_500_000)
 """Tree sizes that the page offers."""
 
@@ -232,7 +227,7 @@ class OwnGame:
 
 
 class BackgroundWork:
-    """Computes experiments and reads traces for one page."""
+    """Computes experiments for one page."""
 
     running: BackgroundWork | None = None
     """Instance that works; only one, since searches in virtual time would slow each other down."""
@@ -243,9 +238,6 @@ class BackgroundWork:
         self._policies = list(dict.fromkeys((*SPLITTING_POLICIES, *settings.policies)))
         self._rules = list(dict.fromkeys(("", settings.rules)))
         self._job: BackgroundJob | None = None
-        self._wanted = 0
-        """Characters of the trace that is being sent."""
-        self._parts: list[str] = []
         self._latest: tuple[str, dict[str, Any]] | None = None
         """Latest message, for a page that is reloaded."""
         page.handlers |= {
@@ -254,17 +246,14 @@ class BackgroundWork:
             "laboratory.stop": lambda payload: self.stop(),
             "virtual.hello": lambda payload: self._page.send("virtual.choices", {"policies": self._policies}),
             "virtual.run": self._search_virtually,
-            "trace.begin": self._expect,
-            "trace.part": self._take_part,
         }
 
     def stop(self) -> None:
-        """Stop the work, and forget a partial trace."""
-        self._wanted, self._parts = 0, []
+        """Stop the work."""
         if self._job is not None:
             self._job.stop()
 
-    def _begin(self, task: str, arguments: Mapping[str, Any], kind: str) -> None:
+    def _begin(self, arguments: Mapping[str, Any], kind: str) -> None:
         """Start the work. Raises PsearchError during other work."""
         if BackgroundWork.running is not None:
             whose = "this page" if BackgroundWork.running is self else "another page"
@@ -277,7 +266,7 @@ class BackgroundWork:
             except RuntimeError:  # the server has ended
                 return
 
-        self._job = BackgroundJob(task, arguments, tell)
+        self._job = BackgroundJob(arguments, tell)
         BackgroundWork.running = self
 
     def _send(self, kind: str, message: str, payload: dict[str, Any]) -> None:
@@ -299,7 +288,7 @@ class BackgroundWork:
     def _compare(self, payload: Payload) -> None:
         """Compare two policies on the position on the board."""
         policies = tuple(choice_of(payload, name, self._policies) for name in ("first", "second"))
-        self._begin("experiment", self._arguments(payload, policies), "laboratory")
+        self._begin(self._arguments(payload, policies), "laboratory")
 
     def _search_virtually(self, payload: Payload) -> None:
         """Search the position on the board under one or two policies, and record it."""
@@ -307,7 +296,7 @@ class BackgroundWork:
         policies = tuple(choice_of({"policy": name}, "policy", self._policies) for name in names)
         if not policies:
             raise PsearchError("policies must name one or two")
-        self._begin("experiment", {**self._arguments(payload, policies), "looks": True}, "virtual")
+        self._begin({**self._arguments(payload, policies), "looks": True}, "virtual")
 
     def _arguments(self, payload: Payload, policies: tuple[str, ...]) -> dict[str, Any]:
         """Return the arguments of an `Experiment` on the position on the board."""
@@ -324,21 +313,3 @@ class BackgroundWork:
             "driver": choice_of(payload, "driver", STUDY_DRIVERS) if "driver" in payload else STUDY_DRIVERS[0],
             "rules": choice_of(payload, "rules", self._rules) if "rules" in payload else "",
         }
-
-    def _expect(self, payload: Payload) -> None:
-        """Expect a trace of the given number of characters."""
-        self._wanted, self._parts = whole_of(payload, "characters", 1, MOST_CHARACTERS), []
-
-    def _take_part(self, payload: Payload) -> None:
-        """Take a part of the trace; read the trace after the last part."""
-        if not self._wanted:
-            raise PsearchError("no trace was announced for this part")
-        self._parts.append(text_of(payload, "text", LONGEST_PART))
-        so_far, wanted = sum(map(len, self._parts)), self._wanted
-        if so_far < wanted:
-            return
-        text = "".join(self._parts)
-        self._wanted, self._parts = 0, []
-        if so_far > wanted:
-            raise PsearchError("the trace is longer than announced")
-        self._begin("trace", {"text": text}, "trace")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from psearch.api import LOG
-from psearch.lab.watching.laboratory import Experiment, read_trace, run
+from psearch.lab.watching.laboratory import Experiment, run
 from psearch.processes.task_processes import TaskProcesses, share_out_to
 from psearch.processes.tasks import Program, Told
 from psearch.results import PsearchError, WorkerDied
@@ -19,31 +19,26 @@ LONGEST_S = 180.0
 """Time limit of a job, in seconds."""
 _NICE = 5
 """Niceness of the process, above that of the search that the page shows."""
-Order = tuple[str, Mapping[str, Any]]
 OnMessage = Callable[[str, dict[str, Any]], None]
 """Takes messages `progress` {text, share}, and at the end one of `result`, `error` {text} and `stopped` {}."""
 
 
-def _begin(program: Program) -> Callable[[Order], dict[str, Any]]:
+def _begin(program: Program) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     os.nice(_NICE)
 
     def report(text: str, share: float) -> None:
         program.look()
         program.tell({"text": text, "share": round(share, 3)})
 
-    def perform(order: Order) -> dict[str, Any]:
-        task, arguments = order
-        return run(Experiment(**arguments), report) if task == "experiment" else read_trace(arguments["text"], report)
-
-    return perform
+    return lambda arguments: run(Experiment(**arguments), report)
 
 
 class BackgroundJob:
-    """Runs one job. A thread passes its messages to `on_message`; a final message always comes. task: `experiment` or
-    `trace`; arguments: fields of `laboratory.Experiment`, or `text`."""
+    """Runs one job. A thread passes its messages to `on_message`; a final message always comes. arguments: fields of
+    `laboratory.Experiment`."""
 
-    def __init__(self, task: str, arguments: Mapping[str, Any], on_message: OnMessage) -> None:
-        self._order = (task, dict(arguments))
+    def __init__(self, arguments: Mapping[str, Any], on_message: OnMessage) -> None:
+        self._order = dict(arguments)
         self._on_message = on_message
         self._stopped = threading.Event()
         threading.Thread(target=self._run, name="psearch-job", daemon=True).start()

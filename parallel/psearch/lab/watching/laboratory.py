@@ -1,9 +1,8 @@
-"""Compares two policies and one worker on a position in virtual time, and reads traces that psearch has written.
+"""Compares policies and one worker on a position in virtual time.
 
 It runs in a separate process (`job`), since it keeps a core busy for seconds. A separate search finds the depth at
 which one worker has searched about the wanted nodes; a search with far more nodes is stopped and shown as far as it
-got. The same arguments always give the same answer. Traces are not trusted: everything is checked, and only numbers
-and names that psearch writes are used.
+got. The same arguments always give the same answer.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from typing import Any
 import chess
 
 from psearch.defaults import STUDY_DRIVERS
-from psearch.files.safe_files import json_value
 from psearch.lab.studies.prediction_study import bins_of
 from psearch.lab.studies.pruning_counts import collect
 from psearch.lab.studies.tree_sizes import is_decided, nearest_depth, warnings
@@ -29,7 +27,6 @@ from psearch.scheduler.scheduler_entries import load_kernels, merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
-from psearch.trace import trace_file
 from psearch.trace.recorder import Recorder
 from psearch.trace.trace_file import Slice
 from psearch_core.chess.board.bridge import to_chess_move
@@ -38,12 +35,10 @@ from psearch_core.constants import TYPE_NAMES
 Report = Callable[[str, float], None]
 """Takes the name of the current step, and the share done from 0 to 1."""
 MOST_WORKERS = 64
-"""Most virtual workers, and most tracks of a trace that are shown."""
+"""Most virtual workers."""
 LEAST_NODES, MOST_NODES = 5_000, 3_000_000
 MOST_CELLS = 400
 """Most segments of a worker's timeline; longer ones are sampled in this many cells of equal length."""
-MOST_CHARACTERS = 32 << 20
-"""Longest trace that is read, in characters (psearch writes ASCII)."""
 _MOST_TIMES = 20
 """Node limit of a search, as a multiple of the nodes of one worker. Workers that do not split search most of it."""
 _HASH_MB = 64
@@ -52,16 +47,6 @@ _EVENTS = 1 << 20
 _EVENTS_OF_A_WORKER = 1 << 15
 _KINDS = {"search": SEARCH, "join": JOIN, "idle": IDLE, "not recorded": LOST, "aborted work": ABORTED}
 """Kinds of segments by the names of slices."""
-_LONGEST_WORD = 24
-"""Most characters of a move, a split node or a bound."""
-_LONGEST_FACT = 120
-"""Most characters of a fact of a trace."""
-_FACTS = (
-    *("psearch", "game", "position", "policy", "depth", "seed", "pruning"),
-    *("clock", "workers", "finished", "dropped_events"),
-)
-_MOST_US = 1e12
-_NO_TRACE = "this is not a trace of psearch (psearch --trace FILE, or simulate --trace FILE)"
 
 
 @dataclass(frozen=True)
@@ -231,7 +216,7 @@ def _drawn(
 def _segment(name: str, begin: int, end: int, args: Mapping[str, Any]) -> Segment | None:
     """Return the segment of a slice of a worker's track; None for a slice of another kind, such as an iteration."""
     kind = _KINDS.get(name)
-    split = str(args.get("split", ""))[:_LONGEST_WORD]
+    split = args.get("split", "")
     return None if kind is None else Segment(kind, begin, end, "" if split == "root" else split)
 
 
@@ -243,16 +228,9 @@ def segments_of(slices: Iterable[Slice]) -> list[Segment]:
 
 
 def _iteration(args: Mapping[str, Any], begin: int, end: int) -> dict[str, Any]:
-    """Return a search of the root from its slice. Raises ValueError, TypeError or KeyError for bad data."""
-    score, move = args.get("score"), args.get("move")
-    return {
-        "depth": int(args["depth"]),
-        "begin": begin,
-        "end": end,
-        "bound": str(args["bound"])[:_LONGEST_WORD],
-        "score": None if score is None else int(score),
-        "move": None if move is None else str(move)[:_LONGEST_WORD],
-    }
+    """Return a search of the root from its slice."""
+    facts = {name: args.get(name) for name in ("depth", "bound", "score", "move")}
+    return {**facts, "begin": begin, "end": end}
 
 
 def _compared(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -267,63 +245,3 @@ def _compared(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         apart += second - first
         found.append({"depth": depth, "first": first, "second": second, "apart": apart})
     return found
-
-
-def read_trace(text: str, report: Report = lambda text, share: None) -> dict[str, Any]:
-    """Return the timeline and the facts of a trace, for JSON. Raises PsearchError."""
-    if len(text) > MOST_CHARACTERS:
-        raise PsearchError(
-            f"a trace of more than {MOST_CHARACTERS >> 20} MiB is too large for this page; try ui.perfetto.dev"
-        )
-    if not text.startswith(trace_file.OPENING):
-        raise PsearchError(_NO_TRACE)
-    report("reading", 0.1)
-    try:
-        whole = json_value(text)
-        facts, events = whole["otherData"], whole["traceEvents"]
-        if not isinstance(facts, dict) or not isinstance(events, list):
-            raise PsearchError(_NO_TRACE)
-        report("drawing", 0.6)
-        return _shown(facts, events)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
-        raise PsearchError(f"{_NO_TRACE}, or it is incomplete") from None
-
-
-def _shown(facts: Mapping[str, Any], events: list[Any]) -> dict[str, Any]:
-    """Return a trace for the page. Raises ValueError, TypeError or KeyError for anything psearch does not write."""
-    tracks: dict[int, list[Segment]] = {}
-    depths: list[dict[str, Any]] = []
-    lives: list[dict[str, Any]] = []
-    names = set()
-    for event in events:
-        is_name = event["ph"] == "M" and event["name"] == "thread_name" and event["pid"] == trace_file.WORKERS_PID
-        if event["ph"] != "X" and not is_name:
-            continue
-        worker = int(event["tid"]) - trace_file.FIRST_WORKER_TID if event["pid"] == trace_file.WORKERS_PID else 0
-        if not 0 <= worker < 1 << 10:
-            raise ValueError("no such worker")
-        if is_name:
-            names.add(worker)
-            continue
-        start, length, args = float(event["ts"]), float(event["dur"]), event["args"]
-        if not 0 <= start <= start + length <= _MOST_US:
-            raise ValueError("no times")
-        begin, end = int(start), int(start + length)
-        if event["pid"] == trace_file.WORKERS_PID:
-            found = _segment(event["name"], begin, end, args)
-            if found is not None and worker < MOST_WORKERS:  # workers with their own root have iterations, too
-                tracks.setdefault(worker, []).append(found)
-        elif event["pid"] == trace_file.SEARCH_PID and event["tid"] == trace_file.ITERATIONS_TID:
-            depths.append(_iteration(args, begin, end))
-        elif event["pid"] == trace_file.SPLITS_PID:
-            lives.append(args)
-            if not 0 <= float(args.get("p_needed", 0)) <= 1:
-                raise ValueError("no probability")
-    workers = max(names) + 1  # a ValueError if there are none
-    last = max((segment.end for track in tracks.values() for segment in track), default=0)
-    shown = [tracks.get(worker, []) for worker in range(min(workers, MOST_WORKERS))]
-    return {
-        "facts": {name: str(facts[name])[:_LONGEST_FACT] for name in _FACTS if name in facts},
-        "workers": workers,
-        **_drawn(shown, last, depths, lives),
-    }

@@ -45,7 +45,9 @@ def write_recording(path: Path, facts: dict[str, Any], looks: Iterable[dict[str,
 def read_recordings(text: str) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Return facts and snapshots of each recording in a file's text. Raises PsearchError for anything else."""
     found: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
         try:
             value = json_object(line)
             if "psearch_recording" in value:

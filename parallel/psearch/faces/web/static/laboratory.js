@@ -1,13 +1,11 @@
-// The tab "Laboratory": compares two policies on the present position in virtual time, and shows traces from files.
+// The tab "Laboratory": compares two policies on the present position in virtual time.
 //
-// The server computes one experiment at a time, in a separate process. A trace is sent as text, in parts.
+// The server computes one experiment at a time, in a separate process.
 
 import { reliability } from "./curves.js";
 import { el, grouped, onSubmit } from "./dom.js";
 import { TrackView, timeText, trackLegend } from "./tracks.js";
 
-const PART = 1 << 15; // characters of a trace in one message
-const MOST_CHARACTERS = 32 << 20;
 const FIELDS = { workers: "Virtual workers", first: "Policy", second: "against", nodes: "Nodes of one worker",
   pruning: "Pruning", driver: "Driver", rules: "With" };
 const WORKERS = [1, 2, 4, 8, 16, 32, 64];
@@ -34,14 +32,11 @@ export class Laboratory {
     this.channel = channel;
     this.isBusy = false;
     this.build(root);
-    for (const kind of ["laboratory", "trace"]) {
-      channel.on(`${kind}.progress`, ({ text, share: done }) => this.progress(text, done));
-      channel.on(`${kind}.error`, ({ text }) => this.tell(text, true));
-      channel.on(`${kind}.stopped`, () => this.tell("Stopped."));
-    }
+    channel.on("laboratory.progress", ({ text, share: done }) => this.progress(text, done));
+    channel.on("laboratory.error", ({ text }) => this.tell(text, true));
+    channel.on("laboratory.stopped", () => this.tell("Stopped."));
     channel.on("laboratory.choices", (choices) => this.offer(choices));
     channel.on("laboratory.result", (result) => this.showExperiment(result));
-    channel.on("trace.result", (result) => this.showTrace(result));
     channel.on("channel.closed", () => { if (this.isBusy) this.tell("The connection was lost.", true); });
     channel.send("laboratory.hello");
   }
@@ -61,10 +56,8 @@ export class Laboratory {
     this.bar = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
     this.status = el("p", { class: "note", role: "status" },
       "Searches the position on the board in virtual time, as if the machine had this many processors.");
-    this.file = el("input", { type: "file", accept: ".json,application/json", id: "laboratory-trace", onchange: () => this.open() });
     this.result = el("div", { class: "result", tabindex: -1 });
-    root.append(el("section", { class: "laboratory" }, this.form, this.bar, this.status,
-      el("label", {}, "Open a trace (psearch --trace FILE)", this.file), this.result));
+    root.append(el("section", { class: "laboratory" }, this.form, this.bar, this.status, this.result));
   }
 
   offer({ policies, most_workers: most, nodes, pruning, drivers, rules }) {
@@ -91,7 +84,7 @@ export class Laboratory {
   }
 
   tell(text, isError = false, isBusy = false) {
-    this.isBusy = this.runButton.disabled = this.file.disabled = isBusy;
+    this.isBusy = this.runButton.disabled = isBusy;
     this.stopButton.disabled = this.bar.hidden = !isBusy;
     this.status.classList.toggle("error", isError);
     this.status.textContent = text;
@@ -109,32 +102,7 @@ export class Laboratory {
     this.channel.send("laboratory.run", { ...chosen, workers: Number(chosen.workers), nodes: Number(chosen.nodes) });
   }
 
-  stop() {
-    this.sending = null;
-    this.channel.send("laboratory.stop");
-    if (this.isSending) this.tell("Stopped.");
-  }
-
-  async open() {
-    const [file] = this.file.files;
-    if (!file) return;
-    if (file.size > MOST_CHARACTERS) {
-      this.tell(`This trace is larger than ${MOST_CHARACTERS >> 20} MiB; try ui.perfetto.dev.`, true);
-      return;
-    }
-    this.begin("Reading the file …");
-    const text = await file.text();
-    const mine = (this.sending = {});
-    this.isSending = true;
-    this.channel.send("trace.begin", { characters: text.length });
-    for (let at = 0; at < text.length && this.sending === mine; at += PART) {
-      this.channel.send("trace.part", { text: text.slice(at, at + PART) });
-      this.bar.value = (0.1 * at) / text.length;
-      if ((at / PART) % 16 === 15) await new Promise((resolve) => { setTimeout(resolve, 0); });
-    }
-    this.isSending = false;
-    this.file.value = "";
-  }
+  stop() { this.channel.send("laboratory.stop"); }
 
   timeline(part, title, end) {
     const root = el("div", { class: "tracks-root" });
@@ -211,21 +179,5 @@ export class Laboratory {
         ...found.flatMap(({ pruned, share: part }) => [count(pruned), share(part)])];
     }).filter((row) => row !== null);
     return table(["technique", ...names.flatMap((name) => [name, "of tried"])], rows, "Times each technique pruned, reduced or extended");
-  }
-
-  showTrace(result) {
-    const facts = Object.entries(result.facts).map(([name, text]) => `${name.replaceAll("_", " ")} ${text}`).join(", ");
-    const more = result.workers > result.tracks.length ? ` The first ${result.tracks.length} of ${result.workers} workers are shown.` : "";
-    this.put(
-      el("h2", {}, "Trace"),
-      el("p", { class: "note" }, `${facts}.${more}`),
-      el("div", { class: "timelines" }, this.timeline(result, `${result.workers} workers, ${timeText(result.end)}`, result.end)),
-      trackLegend(),
-      el("h2", {}, "Shared nodes by expected type"),
-      this.types(result, "type"),
-      el("h2", {}, "Iterations"),
-      table(["depth", "time", "score", "bound", "move"], result.depths.map((one) =>
-        [String(one.depth), timeText(one.end - one.begin), count(one.score), one.bound, one.move ?? "–"]), "Searches of the root"),
-    );
   }
 }

@@ -262,6 +262,7 @@ export class WorkersTab {
       this.speed.value = String(slow[0]);
       this.zoomTo(this.whole());
     } else {
+      this.speed.value = "0.1";
       this.zoomTo(SPANS[2][0]);
       if (!this.live.length) this.status.textContent = "No search is running.";
     }
