@@ -33,7 +33,7 @@ from psearch.results import Info, Limits, PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.trace.recorder import Abandoned, Recorder, trace_capacity
-from psearch.trace.trace_file import OPENING, Slice, check_trace, on_lanes, replacing
+from psearch.trace.trace_file import Slice, check_trace, on_lanes, replacing
 from psearch_core.constants import BOUND_EXACT, CLOSED_CUTOFF
 from psearch_core.records import (
     CACHE_LINE,
@@ -133,7 +133,7 @@ class Trace:
         return sum(part.end - part.begin for part in self.worker(number) if part.name == name)
 
 
-OLDER = OPENING + '"1.0"},"traceEvents":[]}'
+OLDER = '{"displayTimeUnit":"ns","otherData":{"psearch":"1.0"},"traceEvents":[]}'
 """a trace of before"""
 
 

@@ -98,10 +98,6 @@ def trace_events(
         yield from _slice_events(SPLITS_PID, FIRST_SPLITS_TID + lane, [life])
 
 
-OPENING = '{"displayTimeUnit":"ns","otherData":{"psearch":'
-"""Text at the beginning of every trace file of psearch."""
-
-
 def write_events(out: TextIO, facts: dict[str, Any], events: Iterator[TraceEvent]) -> None:
     """Write events one a line, so that people can read the file. facts: about the search, the key `psearch` first."""
     encode = json.JSONEncoder(separators=(",", ":")).encode
