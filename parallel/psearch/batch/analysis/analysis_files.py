@@ -322,7 +322,7 @@ class Output:
             raise PsearchError(f"cannot write {part}: {error.strerror}") from None
         ending = ending_of(place.name)
         if ending == ".csv":
-            self.table = CsvTable(self._file.write, columns)
+            self.table = CsvTable(self._file, columns)
         elif ending:
             self.table = ParquetTable(cast(BinaryIO, self._file.stream.buffer), columns)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from psearch.results import PsearchError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 _GAME = ("game", "ply", "move_number", "cp_white", "mate_white", "win", "draw", "lose", "depth")
 _WHOLE = {*_GAME, "line", "cp", "mate", "seldepth", "nodes", "points"}
@@ -41,14 +44,10 @@ def position_columns(multipv: int) -> list[str]:
 
 
 class CsvTable:
-    """A table as CSV. write: takes each piece of text."""
+    """A table as CSV, in an open file."""
 
-    def __init__(self, write: Callable[[str], object], columns: Sequence[str]) -> None:
-        class _Lines:
-            def write(self, text: str) -> object:
-                return write(text)
-
-        self._writer = csv.DictWriter(_Lines(), columns, extrasaction="ignore", lineterminator="\n")
+    def __init__(self, file: SupportsWrite[str], columns: Sequence[str]) -> None:
+        self._writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
         self._writer.writeheader()
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
