@@ -18,7 +18,7 @@ from programs import PSEARCH
 
 OPENINGS = DATA / "games" / "openings.pgn"
 BLUNDERS = DATA / "games" / "blunders.pgn"
-A_FIFTH_OF_A_SECOND = ("--nodes", "100000")
+A_FIFTH_OF_A_SECOND = ("--nodes", "100000", "--marks", "psearch")
 """Options of an analysis that compares as much as a fifth of a second does; a second, the default, misses less
 (docs/guides/analyse.md)."""
 NOT_SEEN = {"9... b5", "19... Qxf3", "7... h6", "29... Bxh2", "8... Na5", "10... O-O-O", "7... O-O"}
