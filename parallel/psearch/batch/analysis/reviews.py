@@ -57,7 +57,8 @@ def reviewed(done: Work[Any], work: PgnGame, prefix: str, rule: str, limits: Lim
         return {int(key.removeprefix(prefix)): value for key, value in found.items()}
 
     answers: dict[int, Answer] = by_ply(done.answers)
-    name_opening(work.game)
+    if work.readable:
+        name_opening(work.game)
     return judge_game(work, answers, rule, by_ply(done.problems), annotator(limits))
 
 
