@@ -91,3 +91,9 @@ def test_the_rule_of_marks_is_a_choice() -> None:
 def test_what_is_no_game(games: object, problem: str) -> None:
     with pytest.raises(psearch.PsearchError, match=problem):
         psearch.review(games, LIMIT)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_a_game_that_cannot_be_read_stays_as_it_is() -> None:
+    text = '[FEN "garbage"]\n\n1. e4 *'
+    found = psearch.review(text, LIMIT)
+    assert (found.to_rows(), found.moves, found.to_pgn().strip()) == ([], [], text)

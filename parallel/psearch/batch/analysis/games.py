@@ -202,7 +202,7 @@ class GameReview:
         Scores (`cp_white`, `mate_white`; after the move) are from White's view. `loss` is 0 to 1, `win`, `draw` and
         `lose` are White's chances per mille, `clock_s` is the time left by the game's `[%clk]`.
         """
-        return list(_rows(self))
+        return list(_rows(self)) if self.work.readable else []
 
     def depth_at(self, ply: int) -> int | None:
         """Return the depth of a position's search; None if it was not searched."""

@@ -401,8 +401,8 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
                 failed += 1
                 session.complain(f"{name}, game {entry.work.number}, ply {ply}: {problem}")
             tally.add(judged, done.from_older)
-            if session.put_rows({"file": name, **row} for row in judged.to_rows()):
-                pass
+            if session.output.table is not None:
+                session.put_rows({"file": name, **row} for row in judged.to_rows())
             elif options.json:
                 session.put(json.dumps(game_object(judged, name)) + "\n")
             else:
