@@ -91,7 +91,8 @@ def run(experiment: Experiment, report: Report) -> dict[str, Any]:
         SearchOptions(policy=policy, driver=experiment.driver, pruning=pruning, with_=experiment.rules)
         for policy in ("serial", *experiment.policies)
     )
-    load_kernels(*dict.fromkeys(each.kernels.group(VIRTUAL) for each in (serial_options, *options)))
+    groups = dict.fromkeys(each.kernels.group(VIRTUAL) for each in (serial_options, *options))
+    load_kernels(*groups, progress=lambda text: report(text, 0.0))
     report("finding the depth", 0.0)
     with contextlib.closing(Simulator(1, _HASH_MB, Costs())) as simulator:
         depths = simulator.iterations(

@@ -323,7 +323,7 @@ export class WorkersTab {
   freeze() {
     if (this.frozen || !this.live.length) return;
     this.frozen = [this.live.slice()];
-    this.at = this.live.at(-1).now;
+    this.at = (this.live.findLast(({ nodes }) => nodes) ?? this.live.at(-1)).now;
   }
 
   pause() {
@@ -339,7 +339,9 @@ export class WorkersTab {
     this.stopPlaying();
     this.freeze();
     if (!this.frozen) return;
-    const looks = this.frozen[0];
+    const [all] = this.frozen;
+    const withNodes = all.filter(({ nodes }) => nodes); // so that tree and tracks are of one moment
+    const looks = withNodes.length ? withNodes : all;
     const next = by < 0 ? looks.findLastIndex(({ now }) => now < this.at) + by + 1 : looks.findLastIndex(({ now }) => now <= this.at) + by;
     this.at = looks[Math.max(0, Math.min(looks.length - 1, next))].now;
     this.draw(true);
@@ -419,8 +421,8 @@ export class WorkersTab {
     Object.assign(this.slider, { min: looks[0].now, max: this.whole() });
     this.slider.value = end;
     this.slider.setAttribute("aria-valuetext", timeText(end));
-    this.backButton.disabled = this.frozen !== null && end <= looks[0].now;
-    this.onButton.disabled = !this.frozen || end >= latest.now;
+    this.backButton.disabled = this.frozen !== null && end <= (looks.find(({ nodes }) => nodes) ?? looks[0]).now;
+    this.onButton.disabled = !this.frozen || end >= (looks.findLast(({ nodes }) => nodes) ?? latest).now;
     const found = this.stages.map((stage, number) => stage.show(this.histories[number],
       { end, span: this.span, isLive: !this.frozen, policy: this.histories[number].at(-1).policy }));
     const [{ last, withNodes, shares }] = found;
