@@ -55,7 +55,7 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
         (["--epd", "x.epd"], "no option --epd, which belongs to psearch perft"),
         (
             ["analyse", "--multipv", "2", "x.pgn"],
-            "no option --multipv of psearch analyse, which belongs to psearch FEN",
+            "no option --searchmoves of psearch analyse, which belongs to psearch FEN",
         ),
         (["speedup", "--second", "2"], "no option --second of psearch speedup: did you mean --seconds?"),
         (["--hlep"], "no option --hlep: did you mean --help?"),
