@@ -54,7 +54,7 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
         (["--fen", START], "no option --fen: give the position without an option"),
         (["--epd", "x.epd"], "no option --epd, which belongs to psearch perft"),
         (
-            ["analyse", "--multipv", "2", "x.pgn"],
+            ["analyse", "--searchmoves", "2", "x.pgn"],
             "no option --searchmoves of psearch analyse, which belongs to psearch FEN",
         ),
         (["speedup", "--second", "2"], "no option --second of psearch speedup: did you mean --seconds?"),
