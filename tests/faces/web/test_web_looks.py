@@ -208,6 +208,16 @@ def split_nodes(page: Any) -> None:
     page.evaluate("document.querySelector('[role=treeitem]').classList.add('closed')")
 
 
+def tour(page: Any) -> None:
+    """Two recorded searches one above the other, with the text of a tour and a chosen node."""
+    page.click("#tab-workers")
+    page.get_by_label("Guided tours").select_option("all-node")
+    until(page, "document.querySelectorAll('canvas.tracks').length === 2")
+    for _ in range(3):
+        page.get_by_role("button", name="Next step").click()
+    page.wait_for_selector(".split-node.chosen")
+
+
 def own_game(page: Any) -> None:
     """The workers' tab while a game of the user's is searched."""
     page.click("#tab-workers")
@@ -249,7 +259,7 @@ def note(page: Any) -> None:
     page.wait_for_selector("#notes p")
 
 
-PARTS = (rest, analyse, split_nodes, own_game, play, reviewed, compared, note, *DIALOGS.values())
+PARTS = (rest, analyse, split_nodes, tour, own_game, play, reviewed, compared, note, *DIALOGS.values())
 AXE_RUN = """async () => (await axe.run(document)).violations.flatMap(({ id, nodes }) => nodes.map(
     (node) => `${id}: ${node.target}: ${[...node.any, ...node.all, ...node.none].map((check) => check.message)}`))"""
 

@@ -111,7 +111,7 @@ export class WorkersTab {
     this.driver = select("Driver", [], null, () => this.configure({ driver: this.driver.value }));
     this.threads = el("input", { type: "number", min: 1, value: 1, "aria-label": "Threads",
       onchange: () => this.channel.send("engine.configure", { threads: Number(this.threads.value), hash: this.hash }) });
-    this.line = el("span", { class: "status" });
+    this.line = el("span", { class: "engine-line" });
     this.review = el("p", { class: "note" });
     const engine = el("div", { class: "watch-bar" }, this.runButton, field("policy ", this.policy), field("driver ", this.driver),
       field("threads ", this.threads), this.line);
