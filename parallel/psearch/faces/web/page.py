@@ -76,13 +76,15 @@ class Page(Connection):
 
     def come(self) -> None:
         self.match.come_back()
+        self.send("engine.state", self.shared_engine.facts)
         self.board.send_games(opened=False)
         self.board.send_game()
+        self.send("analysis.state", self.analyst.facts)
         self.send("play.state", self.match.facts)
-        self._send_states()
+        self.send("review.state", self.board.review)
 
     def _send_states(self) -> None:
-        """Send what the engine does for this page."""
+        """Send what the engine does for this page, to a tab that was opened later."""
         self.send("engine.state", self.shared_engine.facts)
         self.send("analysis.state", self.analyst.facts)
         self.send("review.state", self.board.review)
