@@ -84,11 +84,6 @@ def older(path: Path) -> None:
     OlderResults(read_source(str(path))).of_position(Task(0, START))
 
 
-OLD_ANSWER = {
-    "best": "e2e4", "cp": 20, "mate": None, "depth": 9, "seldepth": 12, "nodes": 1000, "time_s": 0.1, "pv": ["e2e4"],
-    "bound": "exact", "exact_cp": None, "exact_mate": None, "tbhits": 0, "compared": None,
-    "choices": [{"move": "e2e4", "time_s": 0.1, "depth": 9, "nodes": 1000}],
-}  # fmt: skip
 OLDER = {
     "id": 1, "fen": START, "moves": [], "bestmove": "e2e4", "score": {"cp": 20}, "depth": 9, "seldepth": 12,
     "nodes": 1000, "time": 0.1, "tbhits": 0, "pv": ["e2e4"], "notes": [], "version": "1",
@@ -113,10 +108,6 @@ READERS: dict[str, tuple[Callable[[Path], Any], list[Any]]] = {
     "journal": (
         journal,
         [{"journal": "psearch analysis 4", "about": {"input": ["x"]}}, {"key": "line 1", "answer": ANSWER}],
-    ),
-    "old journal": (
-        journal,
-        [{"journal": "psearch analysis 4", "about": {"input": ["x"]}}, {"key": "line 1", "answer": OLD_ANSWER}],
     ),
     "changed journal": (changed_journal, [{"key": "line 1"}]),
     "costs": (Costs.load, [{"node": 280.0, "machine": "x"}]),
