@@ -50,8 +50,10 @@ class _Recoded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # any writable buffer
-        while not self._ready and (block := self._text.read(_BLOCK)):
-            self._ready = self._decoder.decode(block).encode()
+        block = b"-"
+        while not self._ready and block:
+            block = self._text.read(_BLOCK)
+            self._ready = self._decoder.decode(block, final=not block).encode()
         data, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
         buffer[: len(data)] = data
         return len(data)

@@ -266,6 +266,8 @@ class Stream:
 def _readable(name: str) -> Iterator[None]:
     try:
         yield
+    except UnicodeError:
+        raise PsearchError(f"{name} is not a text file") from None
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise PsearchError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from None
 
