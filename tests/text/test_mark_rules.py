@@ -21,8 +21,8 @@ WHITE, BLACK = chess.Board(), chess.Board("4k3/pppppppp/8/8/8/8/PPPPPPPP/4K3 b -
         (Cp(0), Cp(-111), "?"),
         (Cp(0), Cp(-169), "??"),
         (Cp(670), Cp(1580), None),
-        (Cp(1580), Cp(670), None),
-        (Cp(-273), Cp(-632), "?"),  # by psearch's rule nothing: both are lost
+        (Cp(1580), Cp(670), "?!"),  # of 0.951, the chance at 1000, 0.107 are lost
+        (Cp(-273), Cp(-632), "??"),  # -0.464 to -0.822; by psearch's rule nothing: both are lost
         (Cp(1200), Cp(1001), None),  # beyond 1000 all is the same
         (Mate(3), Cp(1000), "?!"),
         (Mate(3), Cp(999), "?"),
