@@ -45,6 +45,7 @@ def test_a_figure_in_the_text_of_the_notebook_comes_from_a_cell() -> None:
             assert not re.search(r"\d\.\d|\d%", re.sub(r"\{.*?\}", "", source)), source
 
 
+@pytest.mark.timeout(900)  # a minute on a quiet machine
 @pytest.mark.slow
 def test_the_sheet_has_the_figures_of_the_answers() -> None:
     text = SHEET.read_text("utf-8")
