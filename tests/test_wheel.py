@@ -61,6 +61,7 @@ def test_nothing_else_is_in_it(wheel: set[str]) -> None:
     assert {name.split("/")[0] for name in wheel if ".dist-info" not in name} == {"psearch", "psearch_core"}
     rest = {name for name in wheel if Path(name).suffix not in (".py", ".typed") and ".dist-info" not in name}
     rest -= {"psearch/commit.txt", f"psearch_core/chess/evaluation/psearch-{default_network().name}.net"}
+    rest -= {"psearch/text/openings.tsv.xz"}
     assert not {name for name in rest if not name.startswith("psearch/faces/web/static/")}
 
 
