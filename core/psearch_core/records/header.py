@@ -48,6 +48,7 @@ options_dtype = record(
         ("aspiration", "i4"),  # half width of the first window, centipawns; 0: full window
         ("roots", "i4"),  # roots searched at the same time when work is split; a policy may give one to each worker
         ("null_windows", "i4"),  # least depth at which null windows find the value of the root; 0 never
+        ("early_evaluation", "i4"),  # 1: the network evaluates while the table's entry is on its way
     ]
 )
 

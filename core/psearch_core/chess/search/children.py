@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from psearch_core.chess.board.position import likely_key, make_move, make_null
+from psearch_core.chess.board.position import make_move, make_null
 from psearch_core.chess.ordering.history import piece_to
 from psearch_core.chess.pruning.counters import count_tried
 from psearch_core.chess.pruning.node_pruning import null_reduction
@@ -63,6 +63,7 @@ def push_null(ctx, wk, frame, node, split_type, kannan_type):
     frame.visit.resume = STATE_CHILD
     child = above(frame)
     make_null(tables_of(ctx), frame.position, child.position)
+    prefetch_entry(ctx, child.position.key)
     child.node.extended = 0
     beta = node.beta
     depth = max(node.depth - reduction - 1, 0)  # a negative depth would be the spent budget of quiescence
@@ -73,10 +74,7 @@ def push_null(ctx, wk, frame, node, split_type, kannan_type):
 def make_child(ctx, frame, move):
     """Make a move of the node on this stack."""
     # step 8: make it
-    child = above(frame)
-    tb = tables_of(ctx)
-    prefetch_entry(ctx, likely_key(tb, frame.position, move))  # memory is slow, so start loading early
-    make_move(tb, frame.position, child.position, move)
+    make_move(tables_of(ctx), frame.position, above(frame).position, move)
 
 
 @kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64, i64))

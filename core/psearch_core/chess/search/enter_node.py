@@ -15,10 +15,11 @@ from psearch_core.chess.ordering.movepick import PICK_CAPTURES, PICK_QUIETS
 from psearch_core.chess.pruning.counters import count_pruned
 from psearch_core.chess.pruning.node_pruning import PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN, decide_futility
 from psearch_core.chess.search.children import update_pv
-from psearch_core.chess.search.correction import corrected, learn_correction
+from psearch_core.chess.search.correction import corrected, learn_correction, prefetch_corrections
 from psearch_core.chess.search.decisions import prune_node
 from psearch_core.chess.search.tt import (
     cuts,
+    early_eval,
     entry_bound,
     entry_depth,
     entry_move,
@@ -118,6 +119,8 @@ def enter(ctx, wk, frame):
         return DO_QUIESCENCE
 
     # step 3: transposition table
+    prefetch_corrections(pruning, hd.learning, pos, node)
+    early = early_eval(ctx, wk, node, pos)
     data = probe_table(ctx, pos)
     if data != U0:
         node.tt_move = entry_move(data)
@@ -137,7 +140,7 @@ def enter(ctx, wk, frame):
     node.improving = 0
     path = stack_of(ctx, wk.stack).path
     if not node.in_check:
-        node.raw_eval = static_eval(ctx, wk, pos, data)
+        node.raw_eval = static_eval(ctx, wk, pos, data, early)
         node.eval = corrected(pruning, hd.learning, tables_of(ctx), pos, node, node.raw_eval)
         if ply >= 2:
             before = path[ply - 2].eval

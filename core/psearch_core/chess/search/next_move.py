@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from psearch_core.chess.board.movegen import count_legal
+from psearch_core.chess.board.position import likely_key
 from psearch_core.chess.ordering.movepick import pick_move
 from psearch_core.chess.pruning.sound import skips_soundly
 from psearch_core.chess.search.decisions import prunes_move
+from psearch_core.chess.search.tt import prefetch_entry
 from psearch_core.constants import MATE_IN_MAX_PLY, NO_MOVE, PASS_PROBCUT
 from psearch_core.records import MAX_MOVES, MAX_PLY
 from psearch_core.toolchain.intrinsics import check
@@ -74,6 +76,7 @@ def next_move(ctx, wk, pos, node, home):
         move = pick_move(tb, hd.learning, pos, node)
         if move == NO_MOVE:
             return take_deferred(node)
+        prefetch_entry(ctx, likely_key(tb, pos, move))  # memory is slow, so start loading early
         if sound and skips_soundly(ctx, wk, home // MAX_PLY, pos, node, move):
             continue
         best = np.int64(node.best)

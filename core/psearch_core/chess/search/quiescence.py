@@ -11,15 +11,24 @@ from __future__ import annotations
 import numpy as np
 
 from psearch_core.chess.board.movegen import generate_captures, generate_quiets
-from psearch_core.chess.board.position import find_pins, is_crowded
+from psearch_core.chess.board.position import find_pins, is_crowded, likely_key
 from psearch_core.chess.ordering.movepick import PICK_TT, begin_picking, score_captures, score_quiets, scored, take_best
 from psearch_core.chess.ordering.see import see_at_least
 from psearch_core.chess.pruning.counters import count_pruned, count_tried
 from psearch_core.chess.pruning.move_pruning import prunes_capture, saves_draw
 from psearch_core.chess.pruning.sound import skips_soundly
 from psearch_core.chess.search.children import make_child, set_child, update_pv
-from psearch_core.chess.search.correction import corrected
-from psearch_core.chess.search.tt import cuts, entry_move, entry_score, probe_table, static_eval, store_result
+from psearch_core.chess.search.correction import corrected, prefetch_corrections
+from psearch_core.chess.search.tt import (
+    cuts,
+    early_eval,
+    entry_move,
+    entry_score,
+    prefetch_entry,
+    probe_table,
+    static_eval,
+    store_result,
+)
 from psearch_core.constants import (
     BOUND_EXACT,
     BOUND_LOWER,
@@ -83,6 +92,8 @@ def enter_quiescence(ctx, wk, frame):
         wk.value = DRAW  # like at the end of the stack
         return DO_RETURN
     uses_table = _uses_table(ctx)
+    prefetch_corrections(hd.options.pruning, hd.learning, pos, node)
+    early = early_eval(ctx, wk, node, pos)
     data = probe_table(ctx, pos) if uses_table else U0
     if data != U0:
         if node.beta - node.alpha == 1 and cuts(data, 0, node.alpha, node.beta, ply):
@@ -92,7 +103,7 @@ def enter_quiescence(ctx, wk, frame):
     node.eval = NO_SCORE
     node.raw_eval = NO_SCORE
     if not node.in_check:
-        node.raw_eval = static_eval(ctx, wk, pos, data)
+        node.raw_eval = static_eval(ctx, wk, pos, data, early)
         node.eval = corrected(hd.options.pruning, hd.learning, tb, pos, node, node.raw_eval)
         node.best = node.eval
         if node.best >= node.beta:
@@ -129,6 +140,7 @@ def next_quiescence(ctx, wk, frame):
     sound = pruning.sound_delta != 0
     while node.cursor < node.end:
         move = take_best(node)
+        prefetch_entry(ctx, likely_key(tb, frame.position, move))
         if sound and skips_soundly(ctx, wk, wk.stack, frame.position, node, move):
             continue
         if not node.in_check and prunes_capture(wk, pruning, tb, frame.position, node, move):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from psearch_core.arithmetic import clear_of_mates, is_mate_bound, score_from_table, score_to_table
+from psearch_core.chess.evaluation.evaluate import evaluate_by_network
 from psearch_core.chess.search.decisions import evaluation_of
 from psearch_core.constants import (
     AGES,
@@ -28,7 +29,7 @@ from psearch_core.constants import (
 )
 from psearch_core.toolchain.intrinsics import check, high_product, prefetch, relaxed_load_u64, relaxed_store_u64
 from psearch_core.toolchain.jit import kernel
-from psearch_core.views import Context, Frame, Node, Position, Worker, boolean, header_of, i64, u64, void
+from psearch_core.views import Context, Frame, Node, Position, Worker, boolean, header_of, i64, tables_of, u64, void
 
 
 @kernel(i64(u64))
@@ -166,10 +167,20 @@ def fresh_eval(ctx, wk, pos):
     return clear_of_mates(evaluation_of(ctx, wk, pos))
 
 
-@kernel(i64(Context, Worker, Position, u64))
-def static_eval(ctx, wk, pos, data):
-    """Return the evaluation, not corrected, of a position that is not in check, from the table if it has it."""
-    value = stored_eval(data)
+@kernel(i64(Context, Worker, Node, Position))
+def early_eval(ctx, wk, node, pos):
+    """Return the network's evaluation before the table is asked, since its entry is still on its way from memory;
+    NO_SCORE in check, and for evaluations that cost more or that a user's file replaces."""
+    if node.in_check or not header_of(ctx).options.early_evaluation:
+        return NO_SCORE
+    return clear_of_mates(evaluate_by_network(tables_of(ctx), wk.evaluation, pos, wk.ply))
+
+
+@kernel(i64(Context, Worker, Position, u64, i64))
+def static_eval(ctx, wk, pos, data, early):
+    """Return the evaluation, not corrected, of a position that is not in check: `early` or, if it is NO_SCORE, that of
+    the table, or a fresh one."""
+    value = early if early != NO_SCORE else stored_eval(data)
     return value if value != NO_SCORE else fresh_eval(ctx, wk, pos)
 
 
