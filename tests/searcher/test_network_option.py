@@ -12,6 +12,7 @@ import chess.engine
 import pytest
 from netdata.playing import options_of
 from netfit.network import encoded
+from paths import DATA, REPOSITORY
 
 import psearch
 from psearch import options
@@ -47,6 +48,26 @@ def halved() -> bytes:
 def nodes(threads: int = 1, **options: object) -> int:
     with psearch.Engine(threads=threads, hash_mb=4, **options) as engine:  # type: ignore[arg-type]
         return int(engine.analyse(chess.Board(FEN), LIMIT)["nodes"])
+
+
+@pytest.mark.parametrize(
+    ("options", "early"),
+    [
+        (SearchOptions(), True),
+        (SearchOptions(evaluation="classic"), False),
+        (SearchOptions(with_=str(DATA / "plug_ins" / "every_hook.py")), False),
+        (SearchOptions(with_=str(REPOSITORY / "docs" / "examples" / "my_rule.py")), True),
+    ],
+    ids=["network", "handcrafted", "a file's evaluation", "a file's rule"],
+)
+def test_only_the_network_evaluates_before_the_table_is_asked(options: SearchOptions, early: bool) -> None:
+    """The evaluation of a file is promised positions that the table does not know."""
+    arena = Arena(1, 1, kernels=options.kernels)
+    try:
+        write_search(arena, chess.Board(), Limits(depth=1), options)
+        assert bool(arena.header[0]["options"]["early_evaluation"]) == early
+    finally:
+        arena.close()
 
 
 def test_modes_have_an_evaluation_of_their_own() -> None:
