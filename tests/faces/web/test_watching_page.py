@@ -6,7 +6,9 @@ Here the page has no server behind it: what it draws is known beforehand, and wh
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -418,6 +420,36 @@ def test_two_policies_side_by_side(browser: Any, experiment: dict[str, Any], wid
         assert "driver pvs" in text and "Differences" in text and "null move" in text
         assert "few positions" in text.lower() and "small trees" in text.lower()
         assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (768, "dark"), (1366, "light"), (1920, "light")])
+def test_several_positions_have_a_mean_an_interval_files_and_a_command(
+    browser: Any, width: int, scheme: str, tmp_path: Path
+) -> None:
+    others = ("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3",)
+    found = run(Experiment(KIWIPETE, False, 4, ("calibrated", "ybw"), 5_000, others=others), lambda text, share: None)
+    with mounted(browser, "laboratory", width, scheme) as page:
+        page.evaluate("choices => channel.announce('laboratory.choices', choices)", CHOICES)
+        page.get_by_label("Positions").select_option("12 of the game")
+        page.get_by_role("button", name="Compare").click()
+        assert page.evaluate("channel.sent.at(-1)[1].positions") == 12
+        page.evaluate("result => channel.announce('laboratory.result', result)", found)
+        figures = page.locator("table").inner_text()
+        for row in found["rows"]:
+            assert f"{row['speedup']:.2f}" in figures and f"{row['low']:.2f} \u2013 {row['high']:.2f}" in figures
+        assert page.locator("pre.command").inner_text().strip() == found["command"]
+        saved = {}
+        for name in ("CSV", "PNG"):
+            with page.expect_download() as waiting:
+                page.get_by_role("button", name=f"Save {name}").click()
+            saved[name] = tmp_path / waiting.value.suggested_filename
+            waiting.value.save_as(saved[name])
+        rows = list(csv.DictReader(saved["CSV"].read_text().splitlines()))
+        assert [float(row["speedup"]) for row in rows] == [row["speedup"] for row in found["rows"]]
+        assert saved["PNG"].read_bytes().startswith(b"\x89PNG")
+        assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+        if folder := os.environ.get("PICTURES_TO"):
+            page.screenshot(path=f"{folder}/study-{width}.png", full_page=True)
 
 
 def test_a_refusal_and_a_stop_are_told(browser: Any) -> None:

@@ -752,9 +752,12 @@ def test_bad_wishes_are_refused(talk: Any) -> None:
         {"rules": POLICY_FILE},
         {"pruning": "lmr=1"},
         {"driver": "auto"},
+        {"positions": 25},
     ):
         talk.say("laboratory.run", **{**RUN, **changes})
         assert f"{next(iter(changes))} must be" in talk.hear("laboratory.error")["text"]
+    talk.say("laboratory.run", **{**RUN, "positions": 12})
+    assert "positions after its moves" in talk.hear("laboratory.error")["text"]
     talk.say("board.fen", text=MATED)
     talk.hear("board.position", lambda position: position["over"])
     talk.say("laboratory.run", **RUN)

@@ -6,6 +6,8 @@ import itertools
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -90,6 +92,22 @@ def test_the_driver_is_that_of_every_search(result: dict[str, Any]) -> None:
     assert (result["driver"], found["driver"]) == ("pvs", "null")
     for one, other in zip((result["serial"], *result["runs"]), (found["serial"], *found["runs"]), strict=True):
         assert one["nodes"] != other["nodes"]
+
+
+OTHERS = (
+    "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3",
+    "2rq1rk1/pb1n1ppp/1p2pn2/3p4/3P4/P1PBPN2/1B1N1PPP/R2Q1RK1 w - - 1 13",
+)
+
+
+@pytest.mark.parametrize("others", [(), OTHERS])
+def test_the_command_gives_the_same_figures(others: tuple[str, ...]) -> None:
+    found = run(replace(SMALL, others=others, driver="null"), lambda text, share: None)
+    command = found["command"].replace("psearch simulate", f"{sys.executable} -m psearch simulate --json", 1)
+    printed = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=240, check=True).stdout
+    assert json.loads(printed)["rows"] == found["rows"]
+    assert [row["threads"] for row in found["rows"]] == ([2, 4, 2, 4] if others else [4, 4])
+    assert all(row["positions"] == 1 + len(others) and (row["low"] is None) != bool(others) for row in found["rows"])
 
 
 def test_what_has_far_more_nodes_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,8 @@
 
     laboratory.hello {}             laboratory.choices {policies, most_workers, nodes, pruning, drivers, rules}, and
                                     the latest message again
-    laboratory.run {workers, first, second, nodes, pruning, driver, rules}
+    laboratory.run {workers, first, second, nodes, pruning, driver, rules, positions}
+                                    positions: number of positions, spread over the game; 1: that on the board
                                     laboratory.progress {text, share}, ...; at last one of laboratory.result,
                                     laboratory.error {text}, laboratory.stopped {}
     laboratory.stop {}
@@ -51,6 +52,7 @@ from psearch.processes.control import SearchControl
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
 from psearch.settings import SPLITTING_POLICIES
+from psearch.text.values import counted
 from psearch.trace.recorder import Recorder
 from psearch_core import DEFAULT_PRUNING, PRUNING_MODES
 
@@ -68,6 +70,7 @@ _LAST_LOOK_S = 0.3
 """Time for which the workers of a finished search stay, so that the page sees its end, in seconds."""
 _NODES = (20_000, 100_000, 400_000, 1_500_000)
 """Tree sizes that the page offers."""
+_MOST_POSITIONS = 24
 
 
 class Watching:
@@ -286,9 +289,18 @@ class BackgroundWork:
             self._page.send(*self._latest)
 
     def _compare(self, payload: Payload) -> None:
-        """Compare two policies on the position on the board."""
+        """Compare two policies on the position on the board, or on positions of the game's main line."""
         policies = tuple(choice_of(payload, name, self._policies) for name in ("first", "second"))
-        self._begin(self._arguments(payload, policies), "laboratory")
+        arguments = self._arguments(payload, policies)
+        count = whole_of(payload, "positions", 1, _MOST_POSITIONS) if "positions" in payload else 1
+        if count > 1:
+            boards = [node.board() for node in self._board.tree.game.mainline()]
+            fens = [board.fen() for board in boards if any(board.legal_moves)]
+            if len(fens) < count:
+                raise PsearchError(f"the game has {counted(len(fens), 'position')} after its moves: choose fewer")
+            spread = [fens[number * len(fens) // count] for number in range(count)]
+            arguments |= {"fen": spread[0], "others": tuple(spread[1:])}
+        self._begin(arguments, "laboratory")
 
     def _search_virtually(self, payload: Payload) -> None:
         """Search the position on the board under one or two policies, and record it."""

@@ -1,24 +1,29 @@
-"""Compares policies and one worker on a position in virtual time.
+"""Compares policies and one worker on one or several positions in virtual time.
 
 It runs in a separate process (`job`), since it keeps a core busy for seconds. A separate search finds the depth at
 which one worker has searched about the wanted nodes; a search with far more nodes is stopped and shown as far as it
-got. The same arguments always give the same answer.
+got. The same arguments always give the same answer, and histories are those of `psearch simulate`, so its command
+repeats the run.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import chess
 
-from psearch.defaults import STUDY_DRIVERS
+from psearch.arena.setup import board_text
+from psearch.defaults import POLICY_NAMES, STUDY_DRIVERS
+from psearch.lab.studies.comparisons import searched, summarise
 from psearch.lab.studies.prediction_study import bins_of
 from psearch.lab.studies.pruning_counts import collect
-from psearch.lab.studies.tree_sizes import is_decided, nearest_depth, warnings
+from psearch.lab.studies.tree_sizes import sample_seed, warnings
+from psearch.lab.studies.virtual_study import Study, find_depths, run_study
 from psearch.lab.watching.recordings import virtual_looks
 from psearch.lab.watching.tracks import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
 from psearch.options import SearchOptions, pruning_named
@@ -26,7 +31,8 @@ from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels, merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
-from psearch.simulation.simulator import Simulator
+from psearch.simulation.simulator import Simulator, VirtualSample
+from psearch.text.epd_text import SuitePosition
 from psearch.trace.recorder import Recorder
 from psearch.trace.trace_file import Slice
 from psearch_core.chess.board.bridge import to_chess_move
@@ -67,11 +73,29 @@ class Experiment:
     """User's file of rules for all searches; empty for none."""
     looks: bool = False
     """Whether the results include recordings, as in `recordings`."""
+    others: tuple[str, ...] = ()
+    """FENs of more positions; then the figures are means over all of them, for 2, 4, ... workers."""
 
-    def board(self) -> chess.Board:
-        """Return the position. Raises PsearchError if there is nothing to search."""
+    def boards(self) -> list[chess.Board]:
+        """Return the positions. Raises PsearchError if there is nothing to search."""
+        return [self._board(fen) for fen in dict.fromkeys((self.fen, *self.others))]
+
+    def counts(self) -> list[int]:
+        """Return the numbers of workers of the study."""
+        return [count for count in (2, 4, 8, 16, 32) if self.others and count < self.workers] + [self.workers]
+
+    def command(self) -> str:
+        """Return the command that gives the same figures, for a shell; empty for Chess960."""
+        names = ",".join(dict.fromkeys(self.policies))
+        words = ["psearch", "simulate", "--workers", ",".join(map(str, self.counts())), "--policy", names]
+        words += ["--tree-nodes", str(self.nodes), "--pruning", self.pruning, "--driver", self.driver]
+        words += ["--with", self.rules] if self.rules else []
+        fens = [board.fen() for board in self.boards()]
+        return "" if self.chess960 else "\n".join([f"{shlex.join(words)} --suite - <<'END'", *fens, "END"])
+
+    def _board(self, fen: str) -> chess.Board:
         try:
-            board = chess.Board(self.fen, chess960=self.chess960)
+            board = chess.Board(fen, chess960=self.chess960)
         except ValueError as error:
             raise PsearchError(f"not a position: {error}") from None
         if not board.is_valid() or not any(board.legal_moves):
@@ -85,21 +109,32 @@ class _TooManyNodes(Exception):
 
 def run(experiment: Experiment, report: Report) -> dict[str, Any]:
     """Run one worker and each policy, and return results for JSON. Raises PsearchError if there is nothing to share."""
-    board = experiment.board()
+    boards = experiment.boards()
+    board = boards[0]
     pruning = pruning_named(experiment.pruning)
-    serial_options, *options = (
+    serial_options, *options = every = [
         SearchOptions(policy=policy, driver=experiment.driver, pruning=pruning, with_=experiment.rules)
         for policy in ("serial", *experiment.policies)
+    ]
+    load_kernels(*dict.fromkeys(each.kernels.group(VIRTUAL) for each in every), progress=lambda text: report(text, 0.0))
+    study = Study(
+        suite=[SuitePosition(f"position {number}", board) for number, board in enumerate(boards, 1)],
+        depth=None,
+        workers=experiment.counts(),
+        policies=list(dict.fromkeys(experiment.policies)),
+        costs=Costs(),
+        options=serial_options,
+        hash_mb=_HASH_MB,
+        tree_nodes=experiment.nodes,
+        kernels={each.policy: each.kernels for each in every if each.with_ or each.policy not in POLICY_NAMES},
     )
-    groups = dict.fromkeys(each.kernels.group(VIRTUAL) for each in (serial_options, *options))
-    load_kernels(*groups, progress=lambda text: report(text, 0.0))
+    samples: list[VirtualSample] = []
+    common = {"command": experiment.command(), "pruning": serial_options.pruning_words, "driver": experiment.driver}
     report("finding the depth", 0.0)
-    with contextlib.closing(Simulator(1, _HASH_MB, Costs())) as simulator:
-        depths = simulator.iterations(
-            board, serial_options, lambda found, nodes: is_decided(found, nodes, experiment.nodes)
-        )
-        depth = nearest_depth(depths, experiment.nodes)
-    if depth is None:
+    if experiment.others:
+        return common | _over_positions(study, report)
+    depth = find_depths(study, share=_here)[0]
+    if not depth:
         raise PsearchError("this position is decided at once: there is nothing to share")
 
     step = 0.7 / len(options)
@@ -107,23 +142,48 @@ def run(experiment: Experiment, report: Report) -> dict[str, Any]:
     def reporter(text: str, begun: float) -> Callable[[float], None]:
         return lambda share: report(text, begun + step * min(share / 1.5, 1.0))
 
-    serial = _search(board, depth, 1, serial_options, reporter("one worker", 0.05))
+    serial = _search(board, depth, 1, serial_options, reporter("one worker", 0.05), samples)
     runs = [
-        _search(board, depth, experiment.workers, each, reporter(each.policy, begun), serial, experiment.looks)
+        _search(board, depth, experiment.workers, each, reporter(each.policy, begun), samples, serial, experiment.looks)
         for each, begun in zip(options, (0.3, 0.65), strict=False)
     ]
-    cautions = warnings(1, serial["nodes"], experiment.workers, serial_options.pruning_words)
-    return {
+    return common | {
         "fen": board.fen(),
         "chess960": board.chess960,
         "workers": experiment.workers,
         "depth": depth,
-        "pruning": serial_options.pruning_words,
-        "driver": experiment.driver,
-        "warnings": [text[0].upper() + text[1:] + "." for text in cautions],
+        **_summary(list(dict.fromkeys(samples)), experiment.workers),
         "serial": serial,
         "runs": runs,
         "iterations": _compared(runs) if len(runs) == 2 else [],
+    }
+
+
+def _here(make: Callable[[], Callable[[Any], Any]], tasks: Sequence[Any]) -> Generator[tuple[int, Any], None, None]:
+    """Run tasks here, also with a user's kernels: a job has its own process. A `virtual_study.Share`."""
+    yield from enumerate(map(make(), tasks))
+
+
+def _over_positions(study: Study, report: Report) -> dict[str, Any]:
+    """Return the rows of a study of all positions."""
+    samples: list[VirtualSample] = []
+
+    def progress(text: str, done: float = 0, total: float = 0) -> None:
+        report(text, 0.1 + 0.9 * done / total if total else 0.05)
+
+    run_study(study, 1, samples.append, progress, share=_here)
+    return _summary(samples, study.workers[-1])
+
+
+def _summary(samples: Sequence[VirtualSample], workers: int) -> dict[str, Any]:
+    """Return rows, size and warnings as `psearch simulate` shows them."""
+    positions, nodes = searched(samples)
+    cautions = warnings(positions, nodes, workers, samples[0].pruning)
+    return {
+        "rows": [asdict(row) for row in summarise(samples)],
+        "positions": positions,
+        "tree_nodes": nodes,
+        "warnings": [text[0].upper() + text[1:] + "." for text in cautions],
     }
 
 
@@ -133,11 +193,13 @@ def _search(
     workers: int,
     options: SearchOptions,
     report: Callable[[float], None],
+    samples: list[VirtualSample],
     serial: Mapping[str, Any] | None = None,
     looks: bool = False,
 ) -> dict[str, Any]:
     """Run one search and return it as plain data, compared with that of one worker, if given; a stopped search has no
-    speedup. report: takes the nodes so far, relative to one worker; looks: also return a recording."""
+    speedup. report: takes the nodes so far, relative to one worker; samples: takes the sample; looks: also return a
+    recording."""
     with contextlib.closing(Simulator(workers, _HASH_MB, Costs(), min(_EVENTS_OF_A_WORKER, _EVENTS // workers))) as sim:
         arena, recorder = sim.arena, sim.recorder
         assert recorder is not None
@@ -150,11 +212,13 @@ def _search(
 
         found: dict[str, Any] = {"policy": options.policy, "workers": workers, "stopped": False}
         try:
-            sample = sim.search("", board, depth, options, watch=watch)
+            history = sample_seed(0, board_text(board), options.policy, workers, 0)
+            sample = sim.search("", board, depth, options, watch=watch, history=history)
         except _TooManyNodes:
             nodes = int(arena.worker["nodes"].sum())
             found |= {"stopped": True, "seconds": recorder.end_ns / 1e9, "nodes": nodes}
         else:
+            samples.append(sample)
             move = to_chess_move(sample.bestmove, board)
             is_legal = move in board.legal_moves
             found |= {
@@ -187,15 +251,13 @@ def _search(
 
 def timeline(recorder: Recorder) -> dict[str, Any]:
     """Return tracks, iterations and split nodes of a recorder's last search, with times in microseconds."""
-    tracks = [segments_of(recorder.slices_of(worker)) for worker in range(recorder.arena.workers)]
-    depths = [_iteration(part.args, part.begin // 1000, part.end // 1000) for part in recorder.iterations()]
-    return _drawn(tracks, recorder.end_ns // 1000, depths, [part.args for part in recorder.lives()])
-
-
-def _drawn(
-    tracks: list[list[Segment]], end: int, depths: list[dict[str, Any]], lives: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """Return a timeline with a summary of the split nodes of each type: number, helpers, outcomes."""
+    end, lives = recorder.end_ns // 1000, [part.args for part in recorder.lives()]
+    tracks = (segments_of(recorder.slices_of(worker)) for worker in range(recorder.arena.workers))
+    depths = [
+        {name: part.args.get(name) for name in ("depth", "bound", "score", "move")}
+        | {"begin": part.begin // 1000, "end": part.end // 1000}
+        for part in recorder.iterations()
+    ]
     types = []
     for name in TYPE_NAMES:
         own = [life for life in lives if life.get("type") == name]
@@ -214,24 +276,14 @@ def _drawn(
     return {"end": end, "tracks": shown, "depths": depths, "types": types}
 
 
-def _segment(name: str, begin: int, end: int, args: Mapping[str, Any]) -> Segment | None:
-    """Return the segment of a slice of a worker's track; None for a slice of another kind, such as an iteration."""
-    kind = _KINDS.get(name)
-    split = args.get("split", "")
-    return None if kind is None else Segment(kind, begin, end, "" if split == "root" else split)
-
-
 def segments_of(slices: Iterable[Slice]) -> list[Segment]:
     """Return the segments of a worker's slices; work thrown away follows the slice that contains it."""
-    parts = (each for part in slices for each in (part, *part.within))
-    found = (_segment(part.name, part.begin // 1000, part.end // 1000, part.args) for part in parts)
-    return [each for each in found if each is not None]
-
-
-def _iteration(args: Mapping[str, Any], begin: int, end: int) -> dict[str, Any]:
-    """Return a search of the root from its slice."""
-    facts = {name: args.get(name) for name in ("depth", "bound", "score", "move")}
-    return {**facts, "begin": begin, "end": end}
+    return [
+        Segment(_KINDS[each.name], each.begin // 1000, each.end // 1000, each.args.get("split", "").replace("root", ""))
+        for part in slices
+        for each in (part, *part.within)
+        if each.name in _KINDS  # others are iterations
+    ]
 
 
 def _compared(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

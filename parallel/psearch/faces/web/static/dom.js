@@ -30,6 +30,13 @@ export function isTyped(event, more = "") {
   return Boolean(isForIt) || event.ctrlKey || event.altKey || event.metaKey;
 }
 
+// Let the browser save a text or a blob as a file.
+export function download(name, content, type = "text/plain") {
+  const href = URL.createObjectURL(new Blob([content], { type }));
+  el("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
+}
+
 export const byId = (id) => document.getElementById(id);
 
 // Set a text only if it has changed, since most texts do not change between updates.

@@ -3,12 +3,14 @@
 // The server computes one experiment at a time, in a separate process.
 
 import { reliability } from "./curves.js";
-import { el, grouped, onSubmit } from "./dom.js";
+import { colour, download, el, grouped, onSubmit, paintOn } from "./dom.js";
 import { TrackView, timeText, trackLegend } from "./tracks.js";
 
 const FIELDS = { workers: "Virtual workers", first: "Policy", second: "against", nodes: "Nodes of one worker",
-  pruning: "Pruning", driver: "Driver", rules: "With" };
+  pruning: "Pruning", driver: "Driver", rules: "With",
+  positions: "Positions" };
 const WORKERS = [1, 2, 4, 8, 16, 32, 64];
+const POSITIONS = [1, 4, 8, 12, 24];
 
 // Format a number; a dash if there is none.
 const known = (form) => (value) => (value ?? null) === null ? "–" : form(value);
@@ -27,6 +29,38 @@ function table(head, rows, caption) {
   return el("div", { class: "wide", role: "region", tabindex: 0, "aria-label": caption }, made);
 }
 
+// Draw bars of the speedups with their intervals, side by side for each number of workers.
+function plot(canvas, rows) {
+  const width = 560, height = 260, left = 44, floor = 226, top = 30;
+  const paint = paintOn(canvas, width, height);
+  const [policies, counts] = ["policy", "threads"].map((key) => [...new Set(rows.map((row) => row[key]))]);
+  const fills = [colour("--accent"), colour("--mistake")];
+  const most = Math.max(1, ...rows.map((row) => row.high ?? row.speedup));
+  const y = (value) => floor - ((floor - top) * value) / most;
+  paint.fillStyle = colour("--surface");
+  paint.fillRect(0, 0, width, height);
+  paint.font = "13px sans-serif";
+  paint.strokeStyle = paint.fillStyle = colour("--text");
+  for (const value of [0, most / 2, most]) {
+    paint.fillText(value.toFixed(1), 8, y(value) + 4);
+    paint.fillRect(left, y(value), width - left - 8, 0.5);
+  }
+  const group = (width - left - 8) / counts.length, bar = (0.7 * group) / policies.length;
+  counts.forEach((number, place) => paint.fillText(`${number} workers`, left + group * place + 4, floor + 20, group - 4));
+  policies.forEach((policy, place) => {
+    paint.fillStyle = fills[place];
+    paint.fillText(`■ ${policy}`, left + 180 * place, 18, 170);
+  });
+  for (const row of rows) {
+    const place = policies.indexOf(row.policy);
+    const x = left + group * (counts.indexOf(row.threads) + 0.1) + bar * place;
+    paint.fillStyle = fills[place];
+    paint.fillRect(x, y(row.speedup), 0.9 * bar, floor - y(row.speedup));
+    paint.fillStyle = colour("--text");
+    if (row.low !== null) paint.fillRect(x + 0.45 * bar - 1, y(row.high), 2, y(row.low) - y(row.high));
+  }
+}
+
 export class Laboratory {
   constructor(root, channel) {
     this.channel = channel;
@@ -42,7 +76,6 @@ export class Laboratory {
   }
 
   show() {}
-
   hide() {}
 
   build(root) {
@@ -69,6 +102,7 @@ export class Laboratory {
       pruning: [pruning, "modern"],
       driver: [drivers, "pvs"],
       rules: [rules, "", (file) => file || "nothing"],
+      positions: [POSITIONS, 1, (number) => (number === 1 ? "the one on the board" : `${number} of the game`)],
     };
     for (const [name, [values, chosen, words = String]] of Object.entries(offered)) {
       this.choices[name].replaceChildren(...values.map((value) => el("option", { value, selected: value === chosen }, words(value))));
@@ -99,7 +133,8 @@ export class Laboratory {
   run() {
     this.begin("Starting …");
     const chosen = Object.fromEntries(Object.entries(this.choices).map(([name, choice]) => [name, choice.value]));
-    this.channel.send("laboratory.run", { ...chosen, workers: Number(chosen.workers), nodes: Number(chosen.nodes) });
+    this.channel.send("laboratory.run", { ...chosen, workers: Number(chosen.workers), nodes: Number(chosen.nodes),
+      positions: Number(chosen.positions) });
   }
 
   stop() { this.channel.send("laboratory.stop"); }
@@ -123,8 +158,36 @@ export class Laboratory {
     this.result.focus({ preventScroll: true });
   }
 
+  // Speedups with intervals as a table, a picture and CSV, and the command that repeats the run.
+  study({ rows, command }) {
+    if (!rows.length) return [];
+    const keys = Object.keys(rows[0]);
+    const csv = () => [keys, ...rows.map((row) => keys.map((key) => row[key] ?? ""))].map((row) => `${row.join(",")}\r\n`).join("");
+    const canvas = el("canvas", { class: "study", role: "img", "aria-label": "Speedup by policy and number of workers" });
+    plot(canvas, rows);
+    return [
+      table(["policy", "workers", "positions", "speedup", "95% interval", "nodes", "idle", "thrown away"], rows.map((row) =>
+        [row.policy, count(row.threads), count(row.positions), decimal(row.speedup),
+          row.low === null ? "–" : `${decimal(row.low)} – ${decimal(row.high)}`, times(row.node_overhead),
+          share(row.idle_share), share(row.aborted_share)]), "Speedups"),
+      canvas,
+      el("div", { class: "watch-bar" },
+        el("button", { type: "button", onclick: () => download("speedups.csv", csv(), "text/csv") }, "Save CSV"),
+        el("button", { type: "button", onclick: () => canvas.toBlob((blob) => download("speedups.png", blob, "image/png")) }, "Save PNG")),
+      ...(command ? [el("p", { class: "note" }, "This command gives the same figures:"),
+        el("pre", { class: "command", tabindex: 0 }, command)] : []),
+    ];
+  }
+
   showExperiment(result) {
     const { serial, runs } = result;
+    if (!runs) {
+      this.put(
+        el("h2", {}, `${result.positions} positions, ${count(result.tree_nodes)} nodes by one worker (mean), pruning ${result.pruning}, driver ${result.driver}`),
+        ...result.warnings.map((text) => el("p", { class: "note warnings" }, text)),
+        ...this.study(result));
+      return;
+    }
     const [first, second] = runs;
     const isSame = first.policy === second.policy;
     const names = isSame ? [`${first.policy} (1)`, `${second.policy} (2)`] : [first.policy, second.policy];
@@ -162,6 +225,8 @@ export class Laboratory {
         reliability({ title: "P(needed) of moves taken at shared nodes", series: runs.map((one, number) => ({ label: names[number], bins: one.needed })) })),
       el("h2", {}, "Techniques of selective search"),
       this.techniques(all, head.slice(1)),
+      el("h2", {}, "To keep and to repeat"),
+      ...this.study(result),
     );
   }
 

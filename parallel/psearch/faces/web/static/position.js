@@ -4,10 +4,9 @@
 // The game outlives the server: the browser keeps its PGN, offers it without a server, and sends it to a server that no
 // longer knows this page.
 
-import { byId, el, onSubmit, setText } from "./dom.js";
+import { byId, download, el, onSubmit, setText } from "./dom.js";
 import { Games } from "./games.js";
 
-const COPIED_MS = 1500;
 const KEPT = "psearch-game"; // sessionStorage: game and position of this tab; localStorage: the last game
 const FILES = [..."abcdefgh"];
 const ROLES = ["king", "queen", "rook", "bishop", "knight", "pawn"];
@@ -94,16 +93,14 @@ export class Positions {
     try {
       await navigator.clipboard.writeText(text);
       setText(button, "Copied");
-      setTimeout(() => setText(button, label), COPIED_MS);
+      setTimeout(() => setText(button, label), 1500);
     } catch {
       byId(kind).select(); // not allowed by the browser: the user can copy the text
     }
   }
 
   async save() {
-    const href = URL.createObjectURL(new Blob([await this.text("pgn")], { type: "application/x-chess-pgn" }));
-    el("a", { href, download: "game.pgn" }).click();
-    setTimeout(() => URL.revokeObjectURL(href), COPIED_MS);
+    download("game.pgn", await this.text("pgn"), "application/x-chess-pgn");
   }
 }
 

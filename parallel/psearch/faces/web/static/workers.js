@@ -4,7 +4,7 @@
 // page confirms each (`workers.seen`) after processing it, so that a slow page gets fewer. It keeps the last minute, so
 // that one can pause, step back and replay. A recording (docs/guides/recordings.md) is read, shown and written here.
 
-import { el, grouped, onSubmit } from "./dom.js";
+import { download, el, grouped, onSubmit } from "./dom.js";
 import { Stage, saidShares } from "./stage.js";
 import { timeText, trackLegend } from "./tracks.js";
 
@@ -273,9 +273,7 @@ export class WorkersTab {
     const looks = this.frozen?.[0] ?? this.live;
     if (!looks.length) { this.tell("There is nothing to save yet."); return; }
     const facts = { by: "psearch", policy: this.ownPolicy, driver: this.settings.driver, workers: looks[0].workers, clock: "real" };
-    const href = URL.createObjectURL(new Blob([textOf(this.shown ?? [{ facts, looks }])], { type: "application/jsonl" }));
-    el("a", { href, download: "search.jsonl" }).click();
-    setTimeout(() => URL.revokeObjectURL(href), 60_000);
+    download("search.jsonl", textOf(this.shown ?? [{ facts, looks }]), "application/jsonl");
   }
 
   async open(file) {
