@@ -405,7 +405,7 @@ def test_two_policies_side_by_side(browser: Any, experiment: dict[str, Any], wid
         type, payload = page.evaluate("channel.sent.at(-1)")
         assert type == "laboratory.run"
         chosen = {"first": "calibrated", "second": "lazy", "pruning": "modern", "driver": "null"}
-        assert payload == {"workers": 8, "nodes": 100_000, "rules": "my_rule.py", **chosen}
+        assert payload == {"workers": 8, "nodes": 100_000, "rules": "my_rule.py", "positions": 1, **chosen}
         page.evaluate("channel.announce('laboratory.progress', { text: 'ybw', share: 0.5 })")
         assert page.locator("progress").evaluate("bar => bar.value") == 0.5
         page.evaluate("result => channel.announce('laboratory.result', result)", experiment)

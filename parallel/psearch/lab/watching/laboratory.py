@@ -109,8 +109,7 @@ class _TooManyNodes(Exception):
 
 def run(experiment: Experiment, report: Report) -> dict[str, Any]:
     """Run one worker and each policy, and return results for JSON. Raises PsearchError if there is nothing to share."""
-    boards = experiment.boards()
-    board = boards[0]
+    board, *_ = boards = experiment.boards()
     pruning = pruning_named(experiment.pruning)
     serial_options, *options = every = [
         SearchOptions(policy=policy, driver=experiment.driver, pruning=pruning, with_=experiment.rules)
@@ -133,8 +132,7 @@ def run(experiment: Experiment, report: Report) -> dict[str, Any]:
     report("finding the depth", 0.0)
     if experiment.others:
         return common | _over_positions(study, report)
-    depth = find_depths(study, share=_here)[0]
-    if not depth:
+    if not (depth := find_depths(study, share=_here)[0]):
         raise PsearchError("this position is decided at once: there is nothing to share")
 
     step = 0.7 / len(options)
@@ -161,7 +159,9 @@ def run(experiment: Experiment, report: Report) -> dict[str, Any]:
 
 def _here(make: Callable[[], Callable[[Any], Any]], tasks: Sequence[Any]) -> Generator[tuple[int, Any], None, None]:
     """Run tasks here, also with a user's kernels: a job has its own process. A `virtual_study.Share`."""
-    yield from enumerate(map(make(), tasks))
+    searcher: Any = make()
+    with contextlib.closing(searcher):
+        yield from enumerate(map(searcher, tasks))
 
 
 def _over_positions(study: Study, report: Report) -> dict[str, Any]:
@@ -178,13 +178,9 @@ def _over_positions(study: Study, report: Report) -> dict[str, Any]:
 def _summary(samples: Sequence[VirtualSample], workers: int) -> dict[str, Any]:
     """Return rows, size and warnings as `psearch simulate` shows them."""
     positions, nodes = searched(samples)
-    cautions = warnings(positions, nodes, workers, samples[0].pruning)
-    return {
-        "rows": [asdict(row) for row in summarise(samples)],
-        "positions": positions,
-        "tree_nodes": nodes,
-        "warnings": [text[0].upper() + text[1:] + "." for text in cautions],
-    }
+    cautions = [f"{text[0].upper()}{text[1:]}." for text in warnings(positions, nodes, workers, samples[0].pruning)]
+    rows = [asdict(row) for row in summarise(samples)]
+    return {"rows": rows, "positions": positions, "tree_nodes": nodes, "warnings": cautions}
 
 
 def _search(
