@@ -784,6 +784,11 @@ def test_an_experiment_runs_and_only_one_at_a_time(
         assert result["fen"] == MIDDLE_GAME
         page.say("laboratory.hello")
         assert page.hear("laboratory.result") == result, "a page that is loaded again finds it"
+        page.say("board.pgn", text="1. e4 e5 2. Nf3 d6 3. d4 Bg4 4. dxe5 Bxf3 *")
+        page.hear("board.games", lambda games: games["titles"])
+        page.say("laboratory.run", **{**RUN, "positions": 4})
+        result = page.hear("laboratory.result")
+        assert result["positions"] == 4 == result["command"].count("\n") - 1
         other.say("laboratory.run", **LONG)
         other.hear("laboratory.progress")
         other.say("laboratory.stop")
