@@ -79,7 +79,6 @@ def test_the_script_has_types(tmp_path: Path) -> None:
         "-m",
         "mypy",
         "--strict",
-        "--follow-imports=silent",
         "--cache-dir",
         str(tmp_path),
         script,

@@ -63,8 +63,8 @@ class ParquetTable:
 
     def __init__(self, file: BinaryIO, columns: Sequence[str]) -> None:
         try:
-            import pyarrow
-            import pyarrow.parquet
+            import pyarrow  # type: ignore[import, unused-ignore]
+            import pyarrow.parquet  # type: ignore[import, unused-ignore]
         except ImportError:
             raise PsearchError("a .parquet file needs pyarrow: pip install 'psearch-chess[tables]'") from None
 
