@@ -60,6 +60,15 @@ def test_a_damaged_file_is_one_line(ending: str, tmp_path: Path) -> None:
         read_source(str(path))
 
 
+@pytest.mark.parametrize("ending", ["gz", "bz2", "zst"])
+@pytest.mark.parametrize("missing", [1, 6, 100])
+def test_a_file_without_its_end_is_one_line(missing: int, ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"games.pgn.{ending}"
+    path.write_bytes(PACKERS[ending](TEXT.encode())[:-missing])
+    with pytest.raises(PsearchError, match=r"^cannot read .*games\.pgn\."):
+        read_source(str(path))
+
+
 def test_a_packed_pipe_is_read(tmp_path: Path) -> None:
     code = "from psearch.text.source import open_source; print(open_source('-').size)"
     data = gzip.compress(TEXT.encode())

@@ -15,6 +15,8 @@ _GZIP, _BZIP2, _ZSTD = b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd"
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MOST_MAGIC = 4
 _BLOCK = 1 << 20
+_ZSTD_BLOCK = 1 << 12
+"""Bytes that are unpacked at once, at most to 128 MiB."""
 
 
 def is_packed(begin: bytes) -> bool:
@@ -84,14 +86,21 @@ def _zstd_reader(name: str, file: BinaryIO) -> io.RawIOBase:
     except ImportError:
         text = f"{name} is compressed by zstd: pip install 'psearch-chess[zst]', or unpack it with zstd -d"
         raise PsearchError(text) from None
-    return _Zstd(zstandard.ZstdDecompressor(max_window_size=1 << 31).stream_reader(file, read_across_frames=True))
+    return _Zstd(zstandard.ZstdDecompressor(max_window_size=1 << 31), file)
 
 
 class _Zstd(io.RawIOBase):
-    """A stream of zstd whose errors are ValueErrors."""
+    """The text of a file of zstd frames. Damage and a missing end are ValueErrors: zstandard's own reader of streams
+    takes the end of the file for that of the last frame.
 
-    def __init__(self, reader: BinaryIO) -> None:
-        self._reader = reader
+    decompressor: a `zstandard.ZstdDecompressor`.
+    """
+
+    def __init__(self, decompressor: Any, file: BinaryIO) -> None:
+        self._begin_frame = decompressor.decompressobj
+        self._frame: Any = None
+        self._file = file
+        self._ready = b""
 
     def readable(self) -> bool:
         return True
@@ -100,8 +109,21 @@ class _Zstd(io.RawIOBase):
         import zstandard
 
         try:
-            data = self._reader.read(len(buffer))
+            while not self._ready and (data := self._rest() or self._file.read(_ZSTD_BLOCK)):
+                self._frame = self._frame or self._begin_frame()
+                self._ready = self._frame.decompress(data)
         except zstandard.ZstdError as error:
             raise ValueError(f"damaged: {error}") from None
+        if not self._ready and self._frame is not None:
+            raise ValueError("damaged: its end is missing")
+        data, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
         buffer[: len(data)] = data
         return len(data)
+
+    def _rest(self) -> bytes:
+        """End the present frame if it is complete; return what was read beyond it."""
+        if self._frame is None or not self._frame.eof:
+            return b""
+        rest: bytes = self._frame.unused_data
+        self._frame = None
+        return rest
