@@ -599,10 +599,10 @@ def test_threads_and_clear_hash_take_effect(engine: Client) -> None:
     engine.send("setoption name Threads value 1")
     engine.ready()
     assert len(workers_of(engine)) == 1
-    first = infos(engine.go("depth 8"))[-1]["nodes"]
-    second = infos(engine.go("depth 8"))[-1]["nodes"]
+    first = infos(engine.go("depth 11"))[-1]["nodes"]
+    second = infos(engine.go("depth 11"))[-1]["nodes"]
     engine.send("setoption name Clear Hash")
-    third = infos(engine.go("depth 8"))[-1]["nodes"]
+    third = infos(engine.go("depth 11"))[-1]["nodes"]
     assert int(second) < int(first)
     assert third == first
 
