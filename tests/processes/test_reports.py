@@ -96,7 +96,7 @@ def test_a_move_that_missed_the_window_has_a_reply() -> None:
 
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
-SWINGS = chess.Board("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1")
+SWINGS = chess.Board("8/7p/5k2/5p2/p1p2P2/Pr1pPK2/1P1R3P/8 b - - 0 1")
 MATE_IN_3 = chess.Board("r1b1kb1r/pppp1ppp/5q2/4n3/3KP3/2N3PN/PPP4P/R1BQ1B1R b kq - 0 1")
 PROVED = SearchOptions(driver="null")
 ALONE = SearchOptions(driver="null", policy="serial")

@@ -141,7 +141,7 @@ def test_prediction_is_judged_with_it(run: Run, suite: str) -> None:
 
 
 def test_many_positions_are_searched_with_it() -> None:
-    limit = chess.engine.Limit(depth=8)
+    limit = chess.engine.Limit(depth=10)
     nodes = set()
     for with_ in (RULES, None):
         with psearch.analyse_many([KIWIPETE], limit, workers=1, hash_mb=1, with_=with_) as results:
