@@ -156,7 +156,7 @@ with chess.engine.SimpleEngine.popen_uci(command, timeout=60) as engine:
     for value in ("", "alpha_pruning=1"):
         engine.configure({"PruningParameters": value})
         board = chess.Board("FEN")
-        nodes[value] = engine.analyse(board, chess.engine.Limit(depth=9), game=value)["nodes"]
+        nodes[value] = engine.analyse(board, chess.engine.Limit(depth=12), game=value)["nodes"]
 
 print(json.dumps({
     "file": groups.__file__,
@@ -214,7 +214,7 @@ def test_the_recipe_of_a_pruning_technique_works(changed: Copy) -> None:
     listed = changed.psearch("--parameters")
     assert re.search(r"^alpha_pruning +0 +0 +0 +0 +the evaluation is far below alpha", listed, re.MULTILINE)
     assert re.search(r"^alpha_pruning_margin +300 ", listed, re.MULTILINE)
-    words = ("--pruning", "modern,alpha_pruning=1", "--depth", "9", "--threads", "1", "--hash", "4", *KIWIPETE.split())
+    words = ("--pruning", "modern,alpha_pruning=1", "--depth", "12", "--threads", "1", "--hash", "4", *KIWIPETE.split())
     assert re.search(
         r"^alpha_pruning +[\d,]+ +[1-9][\d,]* +[\d.]+% +nodes: cut$", changed.psearch("--stats", *words), re.M
     )

@@ -133,7 +133,7 @@ def test_studies_search_with_it_also_by_one_worker(run: Run, suite: str, tmp_pat
 
 @pytest.mark.slow
 def test_prediction_is_judged_with_it(run: Run, suite: str) -> None:
-    words = ("predict", "--suite", suite, "--depth", "8", "--json")
+    words = ("predict", "--suite", suite, "--depth", "10", "--json")
     mine, usual = (json.loads(run(*words, *more)[1]) for more in (("--with", RULES), ()))
     assert mine["pruning"] == "modern with my_rule.py"
     assert [one["rule"] for one in mine["rules"]] == [one["rule"] for one in usual["rules"]]
