@@ -170,8 +170,8 @@ def search(
 
         size = Size(chosen.threads, chosen.hash_mb, kernels=chosen.search.kernels)
         with Root(*chosen.root, LOG.warning) as root, Searcher(Notices(LOG.warning)).start(size) as searcher:
-            asked, probe = root.prepared(request)
-            result = root.finished(searcher.supervisor.search(asked), probe, board, lines)
+            asked = root.prepared(request)
+            result = asked.finished(searcher.supervisor.search(asked.request))
     best, *others = (replace(line, wdl=pov_wdl(line.score, board)) for line in (result.info, *result.lines))
     return replace(result, board=board, info=best, lines=others)
 

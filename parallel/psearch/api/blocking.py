@@ -434,9 +434,8 @@ class Engine(Described):
 
     def _search(self, question: Question, control: SearchControl, on_info: OnInfo | None) -> Result:
         try:
-            request, probe = self._root.prepared(question.request(control, on_info, self._lag))
-            result = self._supervisor().search(request)
-            return self._root.finished(result, probe, question.board, question.multipv or 1)
+            asked = self._root.prepared(question.request(control, on_info, self._lag))
+            return asked.finished(self._supervisor().search(asked.request))
         finally:
             self._lock.release()
 

@@ -4,17 +4,65 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 import chess
 
 from psearch.processes.request import SearchRequest
-from psearch.results import Result
+from psearch.results import Info, Result
 from psearch.strength import MOST_LINES, choose_line, node_limit, noise_cp
 
 if TYPE_CHECKING:
     from psearch.text.chess_files import RootProbe, RootProber
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A search after the look-up at its root."""
+
+    request: SearchRequest
+    """What the workers are to search."""
+    probe: RootProbe | None
+    """The tables' verdict on the position; None if they do not have it."""
+    finished: Callable[[Result], Result]
+    """Makes the result for the caller from that of the workers."""
+
+
+def prepared(
+    request: SearchRequest, probe: RootProbe | None, elo: int | None, dice: random.Random | None = None
+) -> Prepared:
+    """Prepare a search of chess. probe: the tables' verdict; elo: strength, which excludes tables; None: full strength;
+    dice: draws weaker moves; None: the same search of a position gives the same move."""
+    board, wanted, show = cast(chess.Board, request.board), request.multipv, request.on_info
+    if elo is not None:
+
+        def chosen(result: Result) -> Result:
+            if not result.lines:
+                return result
+            drawn = choose_line(result.lines, elo, dice or random.Random(f"{board.fen()} {result.info.nodes}"))
+            lines = [drawn, *(line for line in result.lines if line is not drawn)][:wanted]
+            lines = [replace(line, multipv=number) for number, line in enumerate(lines, start=1)]
+            info = replace(lines[0], workers=result.info.workers)
+            return replace(result, bestmove=drawn.pv[0], info=info, lines=lines)
+
+        def show_wanted(info: Info) -> None:
+            if show is not None and info.multipv <= wanted:
+                show(info)
+
+        nodes = min(request.limits.nodes or 1 << 62, node_limit(elo))
+        lines = max(wanted, MOST_LINES) if noise_cp(elo) > 0 else wanted
+        limits = replace(request.limits, nodes=nodes)
+        return Prepared(replace(request, limits=limits, multipv=lines, on_info=show_wanted), None, chosen)
+    if probe is None:
+        return Prepared(request, None, lambda result: result)
+
+    def scored(result: Result) -> Result:
+        return replace(result, info=probe.scored(result.info), lines=[probe.scored(line) for line in result.lines])
+
+    only = [move for move in probe.best if request.only is None or move in request.only]
+    on_info = None if show is None else lambda info: show(probe.scored(info))
+    return Prepared(replace(request, only=only or request.only, on_info=on_info), probe, scored)
 
 
 class Root:
@@ -31,8 +79,8 @@ class Root:
             from psearch.text.chess_files import RootProber
 
             self._prober = RootProber(syzygy)
-        for problem in self._prober.problems if self._prober is not None else ():
-            tell(problem)
+            for problem in self._prober.problems:
+                tell(problem)
 
     def __enter__(self) -> Root:
         return self
@@ -45,33 +93,9 @@ class Root:
         if self._prober is not None:
             self._prober.close()
 
-    def prepared(self, request: SearchRequest) -> tuple[SearchRequest, RootProbe | None]:
-        """Return the request to search, and what the tables say about its position. Raises PsearchError for damaged
-        tables."""
-        board = request.board
-        assert isinstance(board, chess.Board)
-        if self._elo is not None:
-            nodes = min(request.limits.nodes or 1 << 62, node_limit(self._elo))
-            lines = max(request.multipv, MOST_LINES) if noise_cp(self._elo) > 0 else request.multipv
-            return replace(request, limits=replace(request.limits, nodes=nodes), multipv=lines), None
-        probe = None if self._prober is None else self._prober.probe(board)
-        if probe is None:
-            return request, None
-        only = [move for move in probe.best if request.only is None or move in request.only]
-        show = request.on_info
-        on_info = None if show is None else lambda info: show(probe.scored(info))
-        return replace(request, only=only or request.only, on_info=on_info), probe
-
-    def finished(self, result: Result, probe: RootProbe | None, board: chess.Board, multipv: int) -> Result:
-        """Return the result for the caller: with the tables' score, or with a move of the wanted strength. The same
-        search of a position gives the same move. multipv: number of lines that the caller wants."""
-        if probe is not None:
-            scored = probe.scored_result(result)
-            infos = [replace(info, tbhits=probe.hits) for info in (scored.info, *scored.lines)]
-            return replace(scored, info=infos[0], lines=infos[1:])
-        if self._elo is None or not result.lines:
-            return result
-        chosen = choose_line(result.lines, self._elo, random.Random(f"{board.fen()} {result.info.nodes}"))
-        lines = [chosen, *(line for line in result.lines if line is not chosen)][:multipv]
-        lines = [replace(line, multipv=number) for number, line in enumerate(lines, start=1)]
-        return replace(result, bestmove=chosen.pv[0], info=replace(chosen, workers=result.info.workers), lines=lines)
+    def prepared(self, request: SearchRequest) -> Prepared:
+        """Look the position up and prepare its search. Raises PsearchError for damaged tables."""
+        probe = None
+        if self._prober is not None and self._elo is None:
+            probe = self._prober.probe(cast(chess.Board, request.board))
+        return prepared(request, probe, self._elo)

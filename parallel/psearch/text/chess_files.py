@@ -19,7 +19,7 @@ import chess.polyglot
 import chess.syzygy
 import numpy as np
 
-from psearch.results import WON_CP, Info, PsearchError, Result
+from psearch.results import WON_CP, Info, PsearchError
 
 _COPIED = 64 << 20
 """Largest size of a file, in bytes, that is copied: all books, and all tables of five men."""
@@ -114,10 +114,11 @@ class RootProbe:
     """Number of root moves that were looked up."""
 
     def scored(self, info: Info) -> Info:
-        """Return a report of the search with the tables' score: won, lost or drawn. A mate that the search has found is
-        kept, and so is the score of a move that does not keep the result."""
+        """Return a report of the search with the number of look-ups and the tables' score: won, lost or drawn. A mate
+        that the search has found is kept, and so is the score of a move that does not keep the result."""
         import chess.engine  # slow to import, because of asyncio
 
+        info = replace(info, tbhits=self.hits)
         relative = info.score.relative
         if info.pv and info.pv[0] not in self.best:
             return info
@@ -125,10 +126,6 @@ class RootProbe:
             return info
         value = {WIN: WON_CP, LOSS: -WON_CP}.get(self.wdl, 0)
         return replace(info, score=chess.engine.PovScore(chess.engine.Cp(value), info.score.turn), bound="exact")
-
-    def scored_result(self, result: Result) -> Result:
-        """Return the result of the search with the tables' scores."""
-        return replace(result, info=self.scored(result.info), lines=[self.scored(line) for line in result.lines])
 
 
 @dataclass(frozen=True)

@@ -271,7 +271,7 @@ def info(score: chess.engine.Score, **more: Any) -> Info:
     ],
 )
 def test_info_lines(score: chess.engine.Score, more: dict[str, Any], expected: str) -> None:
-    line = info_line(info(score, **more), tbhits=3)
+    line = info_line(info(score, tbhits=3, **more))
     assert expected in line
     assert line.startswith("info depth 7 seldepth 11 multipv 2 score ")
     assert line.endswith("nodes 1000 nps 4000 hashfull 12 tbhits 3 time 250 pv e2e4 e7e5")
@@ -296,7 +296,7 @@ def test_scores_the_tablebases_know(score: chess.engine.Score, wdl: int, expecte
     pv = info(score).pv
     assert RootProbe(wdl, 0, pv[:1], 1).scored(info(score)).score.relative == expected
     # another move than one that keeps the result
-    assert RootProbe(wdl, 0, pv[1:], 1).scored(info(score)) == info(score)
+    assert RootProbe(wdl, 0, pv[1:], 1).scored(info(score)).score == info(score).score
 
 
 def test_live_lines() -> None:

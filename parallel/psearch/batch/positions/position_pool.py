@@ -181,13 +181,12 @@ class PositionWorker:
             live_interval_s=_LOOK_INTERVAL_S if self.on_look is not None else math.inf,
         )
         self._is_searching = True
-        request, probe = self._root.prepared(request)
+        asked = self._root.prepared(request)
         try:
-            result = self._engine.supervisor.search(request)
+            result = asked.finished(self._engine.supervisor.search(asked.request))
         finally:
             self._is_searching = False
-        result = self._root.finished(result, probe, board, task.multipv)
-        answer = answer_of(result, infos, 0 if probe is None else probe.hits)
+        answer = answer_of(result, infos)
         latest, self._latest = self._latest, (board, answer)
         if not task.line or board.legal_moves.count() <= 1:
             return answer
@@ -216,7 +215,7 @@ class PositionWorker:
         return scores.seeming_loss(board) >= LEAST_SEEMING_LOSS
 
 
-def answer_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Answer:
+def answer_of(result: Result, infos: Iterable[Info]) -> Answer:
     """Return the answer for a result and the reports before it."""
     info, best = result.info, result.bestmove
     choices: list[Choice] = []
@@ -242,7 +241,7 @@ def answer_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Answer:
         nodes=info.nodes,
         time_s=round(info.time_s, 4),
         hashfull=info.hashfull,
-        tbhits=tbhits,
+        tbhits=info.tbhits,
         choices=choices,
         exact=exact.score.relative if exact and info.bound != "exact" and best in exact.pv[:1] else None,
         notes=tuple(result.notes),

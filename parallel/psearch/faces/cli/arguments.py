@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from psearch.arena.control_groups import usable_cores, usable_memory_mb
 from psearch.defaults import DEFAULT_HASH_MB, MAX_THREADS
-from psearch.faces.cli.output import complain
 from psearch.settings import DEPTH, HASH, MOVETIME, NODES, SEARCH_SETTINGS, THREADS, Face, Option
 from psearch.text import values
 from psearch.text.values import quoted
@@ -20,7 +19,6 @@ from psearch.text.values import quoted
 if TYPE_CHECKING:
     from psearch.options import SearchOptions
     from psearch.results import Limits
-    from psearch.text.chess_files import RootProber
 
 _MOST_SEED = 2**63 - 1
 _DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}")
@@ -187,13 +185,3 @@ def add_on(parser: argparse.ArgumentParser, what: str) -> None:
 def add_json(parser: argparse.ArgumentParser, instead_of: str = "text") -> None:
     """Add `--json`."""
     parser.add_argument("--json", action="store_true", help=f"print one JSON object instead of {instead_of}")
-
-
-def open_tables(path: str) -> RootProber:
-    """Return the endgame tables, and report unusable ones. Raises PsearchError if there are none."""
-    from psearch.text.chess_files import RootProber
-
-    prober = RootProber(path)
-    for problem in prober.problems:
-        complain(problem)
-    return prober

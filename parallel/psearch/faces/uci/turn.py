@@ -20,8 +20,8 @@ from psearch.processes.supervisor import Supervisor
 from psearch.processes.time_manager import GameClock, TimeManager, fixed_time, time_manager
 from psearch.results import Info, Limits, Result
 from psearch.scheduler.scheduler_entries import load_kernels
+from psearch.searcher.root import Prepared, prepared
 from psearch.searcher.searcher import search_here
-from psearch.strength import MOST_LINES, choose_line, node_limit, noise_cp
 from psearch.text.chess_files import LOSS, WIN, RootProbe
 from psearch.text.report import idle_share, uci_line
 from psearch.text.wdl import Wdl, wdl_of_score
@@ -55,7 +55,6 @@ class Turn:
         self.report = report
         self.plays = not values["UCI_AnalyseMode"]
         self.elo = values["UCI_Elo"] if self.plays and values["UCI_LimitStrength"] else None
-        self.lines_shown = values["MultiPV"]
         self.shows_wdl = values["UCI_ShowWDL"]
         self.probe: RootProbe | None = None
         self.latest: Info | None = None
@@ -80,32 +79,25 @@ class Turn:
         if self.elo is None:
             self.probe = resources.prober.ask(lambda prober: prober.probe(self.board))
         searcher = self.resources.searcher
-        if searcher.are_there and self._finish(lambda: searcher.supervisor.search(self._request())):
+        if searcher.are_there and self._finish(lambda request: searcher.supervisor.search(request)):
             return True
         is_untried = self.latest is None and self.resources.has_kernels
-        if is_untried and self._finish(lambda: search_here(self._request())):
+        if is_untried and self._finish(search_here):
             return False
         if self.latest is not None:
             self._answer(*self.latest.pv[:2])
         elif self.probe is not None:
-            self._answer((self._root_moves() or self.probe.best)[0])
+            self._answer(*(self._prepared().request.only or [])[:1])
         return False
 
-    def _request(self) -> SearchRequest:
+    def _prepared(self) -> Prepared:
         command = self.command
-        root_moves = self._root_moves()
-        self.go.control.clock = self._time_manager(len(root_moves or list(islice(self.board.legal_moves, 2))))
-        nodes, lines = command.nodes, self.lines_shown
-        if self.elo is not None:
-            nodes = min(nodes or 1 << 62, node_limit(self.elo))
-            if noise_cp(self.elo) > 0:
-                lines = max(lines, MOST_LINES)
-        return SearchRequest(
+        request = SearchRequest(
             self.board,
-            Limits(depth=command.depth, nodes=nodes, mate=command.mate),
+            Limits(depth=command.depth, nodes=command.nodes, mate=command.mate),
             self.resources.search_options(self.values),
-            root_moves,
-            lines,
+            list(command.searchmoves) or None,
+            self.values["MultiPV"],
             on_info=self._report,
             live_from_s=_LIVE_FROM_S,
             live_interval_s=_LIVE_INTERVAL_S,
@@ -113,14 +105,7 @@ class Turn:
             on_note=self.resources.note,
             patience_s=_PATIENCE_S,
         )
-
-    def _root_moves(self) -> list[chess.Move] | None:
-        """Return the best moves by the endgame tables among those of `searchmoves`; None for all moves."""
-        wanted = list(self.command.searchmoves) or None
-        if self.probe is None:
-            return wanted
-        best = [move for move in self.probe.best if wanted is None or move in wanted]
-        return best or wanted
+        return prepared(request, self.probe, self.elo, self.resources.dice)
 
     def _time_manager(self, moves: int) -> TimeManager:
         """Return the time manager. moves: number of root moves, at most 2."""
@@ -149,31 +134,28 @@ class Turn:
                 self.go.say(statistics_line(info))
 
     def _show(self, lines: Sequence[Info]) -> None:
-        """Print the requested lines. Errors are reported, and do not end the search."""
-        hits, tables = (0, None) if self.probe is None else (self.probe.hits, self.probe.wdl)
+        """Print lines. Errors are reported, and do not end the search."""
+        tables = None if self.probe is None else self.probe.wdl
         try:
             for info in lines:
-                if info.multipv <= self.lines_shown:
-                    shown = info if self.probe is None else self.probe.scored(info)
-                    wdl = shown_wdl(self.board, shown, tables) if self.shows_wdl else None
-                    self.go.say(info_line(shown, hits, wdl))
+                self.go.say(info_line(info, shown_wdl(self.board, info, tables) if self.shows_wdl else None))
         except Exception as error:
             self.report(error)
 
-    def _finish(self, search: Callable[[], Result]) -> bool:
+    def _finish(self, search: Callable[[SearchRequest], Result]) -> bool:
         """Search, print the last lines, answer and return True; after a failure report it and return False."""
         try:
-            result = search()
+            asked = self._prepared()
+            moves = asked.request.only or list(islice(self.board.legal_moves, 2))
+            self.go.control.clock = self._time_manager(len(moves))
+            result = asked.finished(search(asked.request))
         except Exception as error:  # no error should lose a game
             self.report(error)
             return False
         self._show(result.lines)
         if self.debug:
             self.go.say(statistics_line(result.info))
-        if self.elo is not None and result.lines:
-            self._answer(*choose_line(result.lines, self.elo, self.resources.dice).pv[:2])
-        else:
-            self._answer(result.bestmove, result.ponder)
+        self._answer(result.bestmove, result.ponder)
         return True
 
     def _answer(self, *moves: chess.Move | None) -> None:
@@ -182,7 +164,7 @@ class Turn:
         self.resources.lag.played(self.go.control.clock, self.go.clock_ran_s, waited_s)
 
 
-def info_line(info: Info, tbhits: int = 0, wdl: Wdl | None = None) -> str:
+def info_line(info: Info, wdl: Wdl | None = None) -> str:
     """Return an `info` line. Scores are for the side to move; mates are in moves."""
     relative = info.score.relative
     mate = relative.mate()
@@ -192,7 +174,7 @@ def info_line(info: Info, tbhits: int = 0, wdl: Wdl | None = None) -> str:
         words.append(f"{info.bound}bound")
     if wdl is not None:
         words += ["wdl", *wdl]
-    words += ["nodes", info.nodes, "nps", info.nps, "hashfull", info.hashfull, "tbhits", tbhits]
+    words += ["nodes", info.nodes, "nps", info.nps, "hashfull", info.hashfull, "tbhits", info.tbhits]
     words += ["time", round(info.time_s * 1000)]
     if info.pv:
         words += ["pv", *uci_line(info.pv)]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psearch.defaults import JOB_HASH_MB
-from psearch.faces.cli.arguments import add_limits, add_on, add_settings, check_hash, open_tables
-from psearch.faces.cli.output import refuse
+from psearch.faces.cli.arguments import add_limits, add_on, add_settings, check_hash
+from psearch.faces.cli.output import complain, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.settings import HASH, MARK_RULES, MULTIPV, SYZYGY, THREADS
 
@@ -108,7 +108,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.faces.cli import analyses
 
     if options.syzygy and options.on is None:
-        open_tables(options.syzygy).close()
+        from psearch.searcher.root import Root
+
+        Root(options.syzygy, None, complain).close()
     if len(files) == 1 and not is_to_file:
         opened = open_source(files[0])
         if isinstance(opened, Stream) and file_kind(files[0], opened.first_lines()) is Kind.LINES:

@@ -20,7 +20,6 @@ from psearch.faces.cli.arguments import (
     check_hash,
     duration,
     limits_of,
-    open_tables,
     search_options,
 )
 from psearch.faces.cli.command_list import COMMANDS, check_moves
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from psearch.processes.supervisor import Supervisor
     from psearch.processes.time_manager import TimeManager
     from psearch.results import Info, Result
+    from psearch.searcher.root import Root
     from psearch.text.chess_files import RootProbe
 
 _VERDICTS = {
@@ -164,7 +164,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     board = parse_position(words)
     check_trace(options.trace)
     check_trace(options.record, "recording")
-    only = found = None
+    only = None
     if options.moves is not None or options.searchmoves is not None:
         from psearch.text.moves import choose_moves, play_moves
 
@@ -172,17 +172,17 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
             play_moves(board, options.moves, "--moves")
         if options.searchmoves is not None:
             only = choose_moves(board, options.searchmoves, "--searchmoves")
-    if options.syzygy is not None:
-        with open_tables(options.syzygy) as prober:
-            found = prober.probe(board)
-    if options.board:
-        from psearch.terminal.live_display import draw
+    from psearch.searcher.root import Root
 
-        draw(board)
-    finished = finished_result(board)
-    if finished is None:
-        _search(board, options, signals, only, found)
-        return signals.exit_status
+    with Root(options.syzygy or "", None, complain) as root:
+        if options.board:
+            from psearch.terminal.live_display import draw
+
+            draw(board)
+        finished = finished_result(board)
+        if finished is None:
+            _search(board, options, signals, only, root)
+            return signals.exit_status
     for what, path in (("trace", options.trace), ("recording", options.record)):
         if path is not None:
             complain(f"the game is over: nothing to search, no {what} written")
@@ -195,15 +195,13 @@ def _search(
     options: argparse.Namespace,
     signals: Signals,
     only: list[chess.Move] | None,
-    found: RootProbe | None,
+    root: Root,
 ) -> None:
-    """Search and print the answer. only: the root moves to consider, None for all; found: the result of the endgame
-    tables, if any. Raises PsearchError for options that cannot be used, and WorkerDied."""
+    """Search and print the answer. only: the root moves to consider, None for all; root: the endgame tables. Raises
+    PsearchError for options that cannot be used, and WorkerDied."""
     check_hash(options.hash)
     how = search_options(options)
     clock = _clock_of(board, options, only)
-    if found is not None:
-        only = found.best if only is None else [move for move in only if move in found.best] or only
     limits = limits_of(options, None if options.infinite or clock is not None else DEFAULT_MOVETIME_MS)
     display: AbstractContextManager[Callable[[Info], None] | None] = nullcontext()
     if not options.json:
@@ -217,7 +215,7 @@ def _search(
         if info.multipv == 1 and not info.is_live and info.bound == "exact" and info.pv:
             exact[:] = [info]
         if show is not None:
-            show(info if found is None else found.scored(info))
+            show(info)
 
     from psearch.scheduler.scheduler_entries import SEARCH
 
@@ -242,21 +240,21 @@ def _search(
         about = {**facts, "position": board.fen()}
         with traced(engine, options.trace, about), recorded(engine, options.record, about):
             with display as show:
-                request = SearchRequest(
-                    board,
-                    limits,
-                    how,
-                    only,
-                    options.multipv,
-                    on_info=take,
-                    live_interval_s=0.1 if show is not None else math.inf,
-                    control=signals.control,
-                    on_note=complain,
+                asked = root.prepared(
+                    SearchRequest(
+                        board,
+                        limits,
+                        how,
+                        only,
+                        options.multipv,
+                        on_info=take,
+                        live_interval_s=0.1 if show is not None else math.inf,
+                        control=signals.control,
+                        on_note=complain,
+                    )
                 )
-                result = engine.search(request)
-            if found is not None:
-                result = found.scored_result(result)
-            _print_answer(board, options, how, result, engine, found, exact)
+                result = asked.finished(engine.search(asked.request))
+            _print_answer(board, options, how, result, engine, asked.probe, exact)
 
 
 def _clock_of(board: chess.Board, options: argparse.Namespace, only: Sequence[chess.Move] | None) -> TimeManager | None:
