@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import itertools
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ import pytest
 
 from psearch.results import PsearchError
 from psearch.text.pgn_text import read_games
-from psearch.text.source import Source, read_source
+from psearch.text.source import Source, Stream, read_source
 
 GAME = '[White "Müller"]\n\n1. e4 e5 {Ünïcode ♞} *\n\n'
 TEXT = "".join(GAME.replace("Müller", f"Müller {number}") for number in range(2_000))
@@ -69,11 +69,39 @@ def test_a_file_without_its_end_is_one_line(missing: int, ending: str, tmp_path:
         read_source(str(path))
 
 
-def test_a_packed_pipe_is_read(tmp_path: Path) -> None:
-    code = "from psearch.text.source import open_source; print(open_source('-').size)"
-    data = gzip.compress(TEXT.encode())
-    done = subprocess.run([sys.executable, "-c", code], input=data, capture_output=True, check=True, timeout=60)
-    assert int(done.stdout) == len(TEXT.encode())
+@pytest.mark.parametrize("ending", PACKERS)
+def test_a_packed_pipe_is_read_as_it_comes(ending: str) -> None:
+    reader, writer = os.pipe()
+    stream, data, found = Stream("a pipe", reader), PACKERS[ending](TEXT.encode()), []
+    lines, early = stream.lines(), False
+    size = len(data) // 20
+    for at in range(0, len(data), size):
+        early = bool(found)
+        os.write(writer, data[at : at + size])
+        found += itertools.takewhile(lambda line: line is not None, lines)
+    assert early or ending == "bz2"  # of one block
+    os.close(writer)
+    assert "".join([*found, *lines]) == TEXT
+
+
+@pytest.mark.parametrize("ending", PACKERS)
+def test_a_packed_pipe_is_copied_as_it_is(ending: str) -> None:
+    reader, writer = os.pipe()
+    stream = Stream("a pipe", reader)
+    os.write(writer, PACKERS[ending](GAME.encode()))
+    os.close(writer)
+    assert next(stream.first_lines()) == GAME.partition("\n")[0] + "\n"
+    assert [line.text for line in stream.copied().lines()] == GAME.splitlines(True)
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "zst"])
+def test_a_packed_pipe_that_breaks_off_is_one_line(ending: str) -> None:
+    reader, writer = os.pipe()
+    stream = Stream("a pipe", reader)
+    os.write(writer, PACKERS[ending](GAME.encode())[:-5])
+    os.close(writer)
+    with pytest.raises(PsearchError, match=r"^cannot read a pipe: damaged: its end is missing"):
+        list(stream.lines())
 
 
 def test_without_its_package_a_line_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

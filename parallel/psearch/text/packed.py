@@ -1,22 +1,25 @@
-"""Compressed and UTF-16 files, read as UTF-8 text block by block."""
+"""Compressed text and UTF-16, turned into UTF-8 as its bytes come."""
 
 from __future__ import annotations
 
 import bz2
 import codecs
-import gzip
-import io
 import os
-from typing import Any, BinaryIO
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 from psearch.results import PsearchError
 
+AT_ONCE = 1 << 12
+"""Most bytes to be unpacked at once: zstd makes up to 128 MiB of them."""
+_BLOCK = 1 << 20
 _GZIP, _BZIP2, _ZSTD = b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd"
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_MOST_MAGIC = 4
-_BLOCK = 1 << 20
-_ZSTD_BLOCK = 1 << 12
-"""Bytes that are unpacked at once, at most to 128 MiB."""
+_GZIP_BITS = 31
+
+_Convert: TypeAlias = Callable[[bytes, bool], bytes]
+"""Converts the next bytes; the flag is True for the last ones."""
 
 
 def is_packed(begin: bytes) -> bool:
@@ -24,106 +27,100 @@ def is_packed(begin: bytes) -> bool:
     return begin.startswith((_GZIP, _BZIP2, _ZSTD, *_UTF_16))
 
 
-class _FileAt(io.RawIOBase):
-    """A file with a position of its own. descriptor: it can be read at any offset."""
+class Unpacker:
+    """Turns the bytes of a file or a pipe into UTF-8 text: unpacks gzip, bzip2 and zstd, then recodes UTF-16. All else
+    is passed on. name: for messages."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor, self._at = descriptor, 0
+    def __init__(self, name: str) -> None:
+        self._unpack = _Stage(
+            {
+                _GZIP: lambda: _Frames(lambda: zlib.decompressobj(_GZIP_BITS), zlib.error),
+                _BZIP2: lambda: _Frames(bz2.BZ2Decompressor, OSError),
+                _ZSTD: lambda: _zstd_frames(name),
+            }
+        )
+        self._recode = _Stage(dict.fromkeys(_UTF_16, _recoder))
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # any writable buffer
-        data = os.pread(self._descriptor, len(buffer), self._at)
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
-
-
-class _Recoded(io.RawIOBase):
-    """A text in UTF-16 as UTF-8."""
-
-    def __init__(self, text: BinaryIO) -> None:
-        self._text = text
-        self._decoder = codecs.getincrementaldecoder("utf-16")()
-        self._ready = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # any writable buffer
-        block = b"-"
-        while not self._ready and block:
-            block = self._text.read(_BLOCK)
-            self._ready = self._decoder.decode(block, final=not block).encode()
-        data, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
-        buffer[: len(data)] = data
-        return len(data)
+    def take(self, data: bytes, is_last: bool = False) -> bytes:
+        """Return the text that these bytes add, at most `AT_ONCE`; is_last: no more follow. Raises PsearchError when a
+        package is missing, ValueError for damage."""
+        return self._recode(self._unpack(data, is_last), is_last)
 
 
-def unpacked(name: str, descriptor: int) -> BinaryIO:
-    """Return a reader of a file's text from its begin. name: for messages. Raises PsearchError when a package is
-    missing, and while reading OSError, EOFError or ValueError for damage."""
-    file: Any = _FileAt(descriptor)
-    found: Any = io.BufferedReader(file)
-    begin = os.pread(descriptor, _MOST_MAGIC, 0)
-    if begin.startswith(_GZIP):
-        found = gzip.GzipFile(fileobj=found)
-    elif begin.startswith(_BZIP2):
-        found = bz2.BZ2File(found)
-    elif begin == _ZSTD:
-        found = _zstd_reader(name, found)
-    buffered = io.BufferedReader(found, _BLOCK)
-    if buffered.peek(2)[:2] in _UTF_16:
-        found = _Recoded(buffered)
-        return io.BufferedReader(found, _BLOCK)
-    return buffered
+def file_blocks(descriptor: int, size: int) -> Iterator[bytes]:
+    """Yield the bytes of a file in blocks of at most this size, whatever its offset."""
+    at = 0
+    while block := os.pread(descriptor, size, at):
+        at += len(block)
+        yield block
 
 
-def _zstd_reader(name: str, file: BinaryIO) -> io.RawIOBase:
+def unpacked(name: str, descriptor: int) -> Iterator[bytes]:
+    """Yield the text of a file in blocks of at most 1 MiB. Raises what `Unpacker.take` does, and OSError."""
+    unpacker = Unpacker(name)
+    for block in file_blocks(descriptor, AT_ONCE):
+        yield from in_blocks(unpacker.take(block))
+    yield from in_blocks(unpacker.take(b"", is_last=True))
+
+
+def in_blocks(data: bytes) -> Iterator[bytes]:
+    """Yield bytes in blocks of at most 1 MiB."""
+    return (data[begin : begin + _BLOCK] for begin in range(0, len(data), _BLOCK))
+
+
+class _Stage:
+    """Converts bytes if they begin with one of the given ones, else passes them on."""
+
+    def __init__(self, makers: Mapping[bytes, Callable[[], _Convert]]) -> None:
+        self._makers = makers
+        self._begin = b""
+        """Bytes that do not yet show what they are."""
+        self._convert: _Convert | None = None
+
+    def __call__(self, data: bytes, is_last: bool) -> bytes:
+        if self._convert is None:
+            self._begin += data
+            if not is_last and any(mark != self._begin and mark.startswith(self._begin) for mark in self._makers):
+                return b""
+            data = self._begin
+            make = next((make for mark, make in self._makers.items() if data.startswith(mark)), None)
+            self._convert = (lambda data, is_last: data) if make is None else make()
+        return self._convert(data, is_last)
+
+
+class _Frames:
+    """Unpacks frames, one after the other. begin: makes the decompressor of a frame; damage: its error."""
+
+    def __init__(self, begin: Callable[[], Any], damage: type[Exception]) -> None:
+        self._begin, self._damage = begin, damage
+        self._frame: Any = None
+
+    def __call__(self, data: bytes, is_last: bool) -> bytes:
+        texts = []
+        try:
+            while data:
+                self._frame = self._frame or self._begin()
+                texts.append(self._frame.decompress(data))
+                data = b""
+                if self._frame.eof:
+                    data = self._frame.unused_data.lstrip(b"\0")  # some programs fill the last block with zeros
+                    self._frame = None
+        except self._damage as error:
+            raise ValueError(f"damaged: {error}") from None
+        if is_last and self._frame is not None:
+            raise ValueError("damaged: its end is missing")
+        return b"".join(texts)
+
+
+def _zstd_frames(name: str) -> _Frames:
     try:
         import zstandard
     except ImportError:
         text = f"{name} is compressed by zstd: pip install 'psearch-chess[zst]', or unpack it with zstd -d"
         raise PsearchError(text) from None
-    return _Zstd(zstandard.ZstdDecompressor(max_window_size=1 << 31), file)
+    return _Frames(zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj, zstandard.ZstdError)
 
 
-class _Zstd(io.RawIOBase):
-    """The text of a file of zstd frames. Damage and a missing end are ValueErrors: zstandard's own reader of streams
-    takes the end of the file for that of the last frame.
-
-    decompressor: a `zstandard.ZstdDecompressor`.
-    """
-
-    def __init__(self, decompressor: Any, file: BinaryIO) -> None:
-        self._begin_frame = decompressor.decompressobj
-        self._frame: Any = None
-        self._file = file
-        self._ready = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # any writable buffer
-        import zstandard
-
-        try:
-            while not self._ready and (data := self._rest() or self._file.read(_ZSTD_BLOCK)):
-                self._frame = self._frame or self._begin_frame()
-                self._ready = self._frame.decompress(data)
-        except zstandard.ZstdError as error:
-            raise ValueError(f"damaged: {error}") from None
-        if not self._ready and self._frame is not None:
-            raise ValueError("damaged: its end is missing")
-        data, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
-        buffer[: len(data)] = data
-        return len(data)
-
-    def _rest(self) -> bytes:
-        """End the present frame if it is complete; return what was read beyond it."""
-        if self._frame is None or not self._frame.eof:
-            return b""
-        rest: bytes = self._frame.unused_data
-        self._frame = None
-        return rest
+def _recoder() -> _Convert:
+    decoder = codecs.getincrementaldecoder("utf-16")()
+    return lambda data, is_last: decoder.decode(data, is_last).encode()

@@ -1,7 +1,7 @@
 """Text files; the name `-` is standard input.
 
 A file is read once to check it, and again whenever its lines are wanted, with one line in memory at a time. Compressed
-files and UTF-16 are unpacked as they are read. A pipe is either copied to a file or read as a `Stream`: each line once,
+text and UTF-16 are unpacked as they are read. A pipe is either copied to a file or read as a `Stream`: each line once,
 as it arrives.
 """
 
@@ -16,13 +16,12 @@ import stat
 import sys
 import tempfile
 import weakref
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from psearch.results import PsearchError
-from psearch.text.packed import is_packed, unpacked
+from psearch.text.packed import AT_ONCE, Unpacker, file_blocks, in_blocks, is_packed, unpacked
 
 STANDARD_STREAM = "-"
 
@@ -64,8 +63,9 @@ class Source:
         self.name = name
         """Name for messages."""
         self._is_packed = is_packed(os.pread(descriptor, 4, 0))
-        self._reader: tuple[BinaryIO, int] | None = None
-        """Reader of an unpacked text for `text_between`, and its place."""
+        self._place: tuple[Iterator[bytes], int, bytes] = iter(()), sys.maxsize, b""
+        """Blocks of an unpacked text that `text_between` has not read, and the last bytes before them with their
+        offset."""
         self.size = sys.maxsize
         examination = _Examination(name)
         for block in self._blocks():
@@ -94,26 +94,27 @@ class Source:
     def _blocks(self) -> Iterator[bytes]:
         """Yield the text in blocks, up to its size."""
         at = 0
-        reader = unpacked(self.name, self._descriptor) if self._is_packed else None
         with _readable(self.name):
-            while True:
-                most = min(_BLOCK, self.size - at)
-                block = os.pread(self._descriptor, most, at) if reader is None else reader.read(most)
-                if not block:
+            for block in self._unpacked() if self._is_packed else file_blocks(self._descriptor, _BLOCK):
+                if not (known := block[: self.size - at]):
                     return
-                at += len(block)
-                yield block
+                at += len(known)
+                yield known
+
+    def _unpacked(self) -> Iterator[bytes]:
+        return unpacked(self.name, self._descriptor)
 
     def _between(self, begin: int, end: int) -> bytes:
         if not self._is_packed:
             return os.pread(self._descriptor, end - begin, begin)
-        reader, at = self._reader or (unpacked(self.name, self._descriptor), 0)
+        blocks, at, data = self._place
         if at > begin:
-            reader, at = unpacked(self.name, self._descriptor), 0
-        while at < begin:
-            at += len(reader.read(min(_BLOCK, begin - at)))
-        self._reader = reader, end
-        return reader.read(end - begin)
+            blocks, at, data = self._unpacked(), 0, b""
+        while at + len(data) < end and (block := next(blocks, b"")):
+            skipped = min(begin - at, len(data))
+            at, data = at + skipped, data[skipped:] + block
+        self._place = blocks, at, data
+        return data[begin - at : end - at]
 
     def _encoded_lines(self) -> Iterator[bytes]:
         at, rest = 0, b""
@@ -181,11 +182,11 @@ class Stream:
         self.name = name
         """Name for messages."""
         self._examination = _Examination(name)
-        self._copied = 0
-        """Bytes that were read."""
-        self._is_packed = False
+        self._unpacker = Unpacker(name)
+        self._read_bytes = bytearray()
+        """Bytes of the pipe that were read, for `copied`."""
         self._waiting = bytearray()
-        """Bytes that have been read and not returned."""
+        """Text that has been read and not returned."""
         self._is_first = True
         self._is_at_end = False
 
@@ -207,6 +208,7 @@ class Stream:
     def lines(self) -> Iterator[str | None]:
         """Yield the lines, which end with line feeds; None while the next line has not arrived."""
         while True:
+            self._read_bytes.clear()
             *whole, rest = bytes(self._waiting).split(b"\n")
             self._waiting = bytearray(rest)
             for line in whole:
@@ -224,39 +226,30 @@ class Stream:
                 elif b"\n" in self._read():
                     break
 
-    def is_packed(self) -> bool:
-        """Wait for the first bytes, and tell whether the pipe is compressed or in UTF-16; it must then be copied."""
-        with _readable(self.name):
-            self._waiting += os.read(self._descriptor, _BLOCK)
-        self._is_packed = is_packed(bytes(self._waiting[:4]))
-        if not self._is_packed:
-            self._examination.take(bytes(self._waiting))
-        self._is_at_end = not self._waiting
-        return self._is_packed
-
     def copied(self) -> Source:
-        """Copy the whole pipe and return the copy, instead of `lines`."""
+        """Copy the whole pipe, as it is packed, and return the copy, instead of `lines`."""
         with _readable(self.name), tempfile.TemporaryFile() as copy:
-            copy.write(self._waiting)
-            while not self._is_at_end:
-                self._waiting.clear()
-                self._read()
-                self._copied += len(self._waiting)
-                if self._copied > _MOST_COPIED:
+            while copy.write(self._read_bytes) or not self._is_at_end:
+                if copy.tell() > _MOST_COPIED:
                     raise PsearchError(f"{self.name} does not end within {_MOST_COPIED >> 30} GiB: give it as a file")
-                copy.write(self._waiting)
+                self._read_bytes.clear()
+                self._waiting.clear()
+                if not self._is_at_end:
+                    self._read()  # also checks the text
             copy.flush()
             return Source(self.name, os.dup(copy.fileno()))
 
     def _read(self) -> bytes:
-        """Wait for the next bytes and return them; empty at the end."""
+        """Wait for the next bytes and return the text that they add, which may be none."""
         with _readable(self.name):
-            block = os.read(self._descriptor, _BLOCK)
-        if not self._is_packed:
-            self._examination.take(block)
-        self._waiting += block
+            block = os.read(self._descriptor, AT_ONCE)
+            text = self._unpacker.take(block, is_last=not block)
+        for part in in_blocks(text):
+            self._examination.take(part)
+        self._read_bytes += block
+        self._waiting += text
         self._is_at_end = not block
-        return block
+        return text
 
     def _text(self, line: bytes | bytearray) -> str:
         return _decoded(line)[0].removeprefix("\ufeff" if self._is_first else "")
@@ -268,7 +261,7 @@ def _readable(name: str) -> Iterator[None]:
         yield
     except UnicodeError:
         raise PsearchError(f"{name} is not a text file") from None
-    except (OSError, EOFError, ValueError, zlib.error) as error:
+    except (OSError, ValueError) as error:
         raise PsearchError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from None
 
 
@@ -294,8 +287,7 @@ def open_source(file: str) -> Source | Stream:
             raise
         if is_file:
             return Source(name, descriptor)
-        stream = Stream(name, descriptor)
-        return stream.copied() if stream.is_packed() else stream
+        return Stream(name, descriptor)
 
 
 def parse_lines(

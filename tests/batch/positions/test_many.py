@@ -75,6 +75,7 @@ def test_fens_boards_and_pairs_in_the_order_of_the_input() -> None:
     board.push_san("e4")
     entries = ["startpos", board, ("a name", MIDDLEGAME), (("any", "thing"), MATED)]
     with psearch.analyse_many(iter(entries), LIMIT, workers=2, ordered=True) as results:
+        assert results.total is None
         found = list(results)
     assert [one.id for one in found] == [0, 1, "a name", ("any", "thing")]
     assert [one.index for one in found] == [0, 1, 2, 3]
@@ -92,7 +93,9 @@ def test_as_one_search_finds_it_and_the_same_each_time() -> None:
     boards = openings()
     alone = [psearch.search(board, nodes=2_000, hash_mb=1) for board in boards]
     for _ in range(2):
-        found = list(psearch.analyse_many(boards, LIMIT, workers=2, ordered=True, hash_mb=1, reproducible=True))
+        results = psearch.analyse_many(boards, LIMIT, workers=2, ordered=True, hash_mb=1, reproducible=True)
+        assert results.total == len(boards)
+        found = list(results)
         assert [(one.bestmove, one.score, one.pv) for one in found] == [
             (one.bestmove, one.info.score, one.info.pv) for one in alone
         ]

@@ -166,6 +166,11 @@ def test_perft_counts(depth: str, total: int) -> None:
     assert sorted(divide) == divide
 
 
+def test_perft_begins_at_the_initial_position() -> None:
+    moves = sorted(move.uci() for move in chess.Board().legal_moves)
+    assert run_here("perft", "2").stdout.splitlines()[:-1] == [f"{move}: 20" for move in moves]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("whole_group", [False, True], ids=["parent", "group"])
 def test_a_signal_gives_the_best_move_and_leaves_nothing(number: signal.Signals, whole_group: bool) -> None:

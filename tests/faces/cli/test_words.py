@@ -293,6 +293,7 @@ printf '%s\n' "${COMPREPLY[@]}"
         (["ana"], {"analyse"}),
         (["--multi"], {"--multipv"}),
         (["--policy", "k"], {"knuth", "kannan"}),
+        (["simulate", "--policy", "k"], {"knuth", "kannan"}),
         (["startpos", "--mov"], {"--movetime", "--moves", "--movestogo"}),
         (["analyse", "--js"], {"--json"}),
         (["completion", ""], set(SHELLS)),

@@ -129,7 +129,7 @@ class ReviewedMove:
     is_best: bool = False
     """True if the search would have played the move and it has no mark; its loss is 0, whatever the two scores are."""
     loss: float | None = None
-    """Expected points that the move lost, 0 to 1; None where that is not known."""
+    """Loss by the rule, 0 to 1: by the comparison, less noise, if there is one; None where it is not known."""
     compared: Comparison | None = None
     """Comparison with the best move, if the move may be a mistake; its scores decide about the mark."""
     mark: str | None = None
@@ -238,9 +238,10 @@ def _judge_moves(work: PgnGame, answers: Mapping[int, Answer], rule: str) -> Ite
                 scores = scores_around(after, best.estimate[0], None if reached is None else reached.estimate[0])
                 loss = scores.loss(board, rule)
         if compared is not None:
-            mark = sure_scores(board, compared).mark(board, rule)
+            sure = sure_scores(board, compared)
+            mark = sure.mark(board, rule)
             is_best = is_best and mark is None  # a comparison outweighs the first search
-            loss = 0.0 if is_best else compared.scores.loss(board, rule)
+            loss = 0.0 if is_best else sure.loss(board, rule)
             if mark is not None:
                 words = compared.scores.words(board, mark, board.san(board.parse_uci(compared.best)))
         yield ReviewedMove(board.turn, before, score, is_best, loss, compared, mark, words, rule)

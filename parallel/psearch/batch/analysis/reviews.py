@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator, Sized
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, TypeAlias, Unpack
 
 import chess
@@ -90,8 +90,10 @@ class Reviews(Iterator[GameReview]):
     def __init__(self, games: Games, limits: Limits, multipv: int, rule: str, **how: Any) -> None:
         wanted = pool_wanted(limits, **how)
         self._stop = threading.Event()
-        most = wanted.workers if isinstance(games, str) or not isinstance(games, Sized) else max(1, len(games))
-        self._pool = make_pool(min(wanted.workers, most), wanted.settings, wanted.cluster)
+        workers = wanted.workers
+        if isinstance(games, list) and all(isinstance(game, (chess.pgn.GameNode, PgnGame)) for game in games):
+            workers = max(1, min(workers, len(games)))  # a path or a text may hold many games
+        self._pool = make_pool(workers, wanted.settings, wanted.cluster)
         self._found = self._results(_read(games), limits, multipv, rule, wanted.assist)
 
     def _results(

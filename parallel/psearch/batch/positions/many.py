@@ -273,7 +273,9 @@ class ManyResults(Iterator[PositionResult]):
             raise PsearchError("positions is a mapping: give its items(), which are pairs of an id and a position")
         if isinstance(positions, (str, chess.Board)) or not isinstance(positions, Iterable):
             raise PsearchError(f"positions must be an iterable of FENs or boards, not {shown(positions)}")
-        most = max(1, len(positions)) if isinstance(positions, Sized) else wanted.workers
+        self.total = len(positions) if isinstance(positions, Sized) else None
+        """Number of results, for a progress bar; None if `positions` has no length."""
+        most = wanted.workers if self.total is None else max(1, self.total)
         self._owner = Owner("analysis")
         self._is_over = False
         """True when all results have been returned, or the search has failed."""

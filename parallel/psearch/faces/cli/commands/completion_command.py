@@ -11,7 +11,7 @@ from typing import Any
 from psearch.faces.cli.command_list import COMMANDS, load
 from psearch.faces.cli.commands import search_command
 from psearch.faces.cli.signals import Signals
-from psearch.settings import Option
+from psearch.settings import SPLITTING_POLICIES, Option
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class _Tree(argparse.ArgumentParser):
-    """Parser that tells shtab which values are file names, judging by the metavar."""
+    """Parser that tells shtab which values are file names, and which are policies, judging by the metavar."""
 
     def add_argument(self, *names: Any, **details: Any) -> argparse.Action:
         import shtab
@@ -44,6 +44,8 @@ class _Tree(argparse.ArgumentParser):
         declared = getattr(action.type, "__self__", None)
         if isinstance(declared, Option) and declared.choices:  # other values are allowed, too
             action.choices = declared.choices
+        elif action.metavar == "P,Q":
+            action.choices = SPLITTING_POLICIES
         return action
 
 

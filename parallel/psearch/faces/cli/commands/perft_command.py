@@ -28,7 +28,7 @@ The exit status is 1 if a count differs."""
 
 EXAMPLES = """\
 examples:
-  psearch perft 5 startpos
+  psearch perft 5
   psearch perft --threads 2 4 bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9
   psearch perft --epd suite.epd --max-nodes 1000000
   psearch perft --epd - < suite.epd"""
@@ -36,7 +36,9 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch perft`."""
-    parser.add_argument("words", nargs="*", metavar="DEPTH FEN", help="the depth in plies, then the position")
+    parser.add_argument(
+        "words", nargs="*", metavar="DEPTH FEN", help="the depth in plies, then the position (default: startpos)"
+    )
     add_threads(parser)
     parser.add_argument("--epd", metavar="FILE", help="check the counts in this file; `-` reads standard input")
     words = f"with --epd: skip expected counts above M (default {DEFAULT_MAX_NODES:,})"
@@ -52,13 +54,13 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         return _check_suite(options)
     if options.max_nodes is not None:
         refuse("--max-nodes needs --epd")
-    if len(words) < 2:
-        refuse("perft needs DEPTH and FEN, or --epd FILE")
+    if not words:
+        refuse("perft needs DEPTH, or --epd FILE")
     try:
         depth = whole_number(1, MAX_DEPTH)(words[0])
     except argparse.ArgumentTypeError as error:
         refuse(f"DEPTH {error}")
-    return _divide(depth, words[1:], options.threads)
+    return _divide(depth, words[1:] or ["startpos"], options.threads)
 
 
 def _divide(depth: int, fen: list[str], threads: int) -> int:
