@@ -20,7 +20,7 @@ import torture
 from cost_kernels import MICRO_COSTS, TIMED_LOCKS
 from pack_logs import read_packed
 from paths import BENCH, DATA
-from programs import run_bench
+from programs import run_bench, run_here
 from sharing_costs import SharingCosts, measure_sharing
 from torture import Torture, WrongError
 
@@ -219,6 +219,18 @@ def test_help(script: str) -> None:
     done = run_bench(script, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: ")
+
+
+def test_marks_of_three_rules(tmp_path: Path) -> None:
+    games, results = tmp_path / "a.pgn", tmp_path / "a.jsonl"
+    games.write_text("1. f3 e5 2. g4 Qh4# 0-1\n\n1. e4 e5 1/2-1/2\n", "utf-8")
+    assert run_here("analyse", "--nodes", "2000", "--threads", "1", "--out", results, games).returncode == 0
+    done = run_bench("study/marks.py", games, results)
+    first, _, _, *rules, different = done.stdout.splitlines()
+    assert first == "2 games, 6 moves"
+    assert [rule.split()[-3] for rule in rules if rule] == ["1", "1", "1"], done.stdout
+    assert different == "marked differently: 0, 0 of them beyond 2.5 pawns"
+    assert "has no results" in run_bench("study/marks.py", DATA / "games" / "openings.pgn", results).stderr
 
 
 SUITE = BENCH.parent / "docs" / "measurements" / "study" / "twelve.epd"
