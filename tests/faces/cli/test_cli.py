@@ -648,6 +648,22 @@ def test_the_package_runs_as_a_module() -> None:
     assert done.returncode == 0 and done.stdout.startswith("psearch ")
 
 
+INTERRUPTED = """
+import sys
+from psearch.__main__ import main
+class Late:
+    def find_spec(self, name, *others):
+        raise KeyboardInterrupt
+sys.meta_path.insert(0, Late())
+sys.exit(main())
+"""
+
+
+def test_an_interruption_before_the_command_line_is_imported() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "psearch: interrupted\n")
+
+
 @pytest.mark.parametrize(
     "words",
     [

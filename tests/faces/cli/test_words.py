@@ -58,6 +58,7 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
             "no option --searchmoves of psearch analyse, which belongs to psearch FEN",
         ),
         (["speedup", "--second", "2"], "no option --second of psearch speedup: did you mean --seconds?"),
+        (["–depth", "3", "startpos"], "no option '–depth': did you mean `psearch --depth 3 startpos`?"),  # noqa: RUF001
         (["--hlep"], "no option --hlep: did you mean --help?"),
         (["analyse", "--infinite", "x.pgn"], "no option --infinite of psearch analyse, which belongs to psearch FEN"),
         (["--binc", "1s", "startpos"], "White is to move: give --wtime"),

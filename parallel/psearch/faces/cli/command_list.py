@@ -58,6 +58,8 @@ _MOVE = (
     r"(?:[NBRQK]?[a-h]?[1-8]?[x-]?[a-h][1-8](?:=?[nbrqNBRQ])?|O-O(?:-O)?|0-0(?:-0)?)[+#!?]*"
 )
 _ROW = "[1-8pnbrqkPNBRQK]+"
+_DASHES = "–—−"  # noqa: RUF001
+"""Dashes that word processors make of the hyphens before an option."""
 _IN_ADDRESS = rf"((?:{_ROW}/){{7}}{_ROW})(?:[_ +]|%20)([wb](?:(?:[_ +]|%20)[^_ +%/?#]+)*)"
 """A FEN inside the address of a web page."""
 _LONGEST_COMMAND = 120
@@ -132,12 +134,15 @@ def check_command(words: Sequence[str], at: int = 0) -> None:
 
 
 def check_position(words: Sequence[str], first: str) -> None:
-    """Refuse a command, a mistyped one or a Python file as the first word of a FEN. words: the whole command line."""
+    """Refuse a command, a mistyped one, an option or a Python file as the first word of a FEN. words: the whole command
+    line."""
     at = words.index(first)
     if first.endswith(".py"):
         ways = (["game", first], ["--policy", first, _STARTPOS], ["--with", first, _STARTPOS])
         game, policy, rules = map(_command, ways)
         refuse(f"{quoted(first, 40)} is no position: did you mean {game}, {policy} or {rules}?")
+    if first.startswith(tuple(_DASHES)):
+        _propose(first, "option", [*words[:at], "--" + first.lstrip(_DASHES), *words[at + 1 :]])
     if first in COMMANDS:
         refuse(f"the command comes first: {_command([first, *words[:at], *words[at + 1 :]])}")
     check_command(words, at)
