@@ -28,7 +28,7 @@ import chess.pgn
 
 from psearch.api.question import time_manager, to_limits
 from psearch.batch.analysis.analysis_files import AnalysisJournal
-from psearch.batch.analysis.games import Tally, annotate, count_positions, game_object, judge_game, positions
+from psearch.batch.analysis.games import Tally, count_positions, game_object, judge_game, positions
 from psearch.batch.analysis.suite_results import SuiteSummary, SuiteTable, Survey, json_object, judge, summary_text
 from psearch.batch.positions.task import Answer, Choice, Line
 from psearch.faces.cli.arguments import worker_counts
@@ -298,7 +298,7 @@ def run_pgn(data: bytes) -> None:
             judged = judge_game(work, {place.ply: _answer(place.board) for place in positions(work)})
             tally.add(judged)
             json.loads(json.dumps(game_object(judged, "a file")))
-            written = annotate(judged, "psearch, depth 1")
+            written = judged.to_pgn()
             if work.readable:
                 again = list(read_games(Source.of_text("again", written)))
                 moves = [move.uci() for move in work.game.mainline_moves()]

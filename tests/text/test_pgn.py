@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from odd_pgn import OddGame, odd_file
 
-from psearch.batch.analysis.games import annotate, judge_game
+from psearch.batch.analysis.games import judge_game
 from psearch.faces.web.game_tree import GameTree, games_in
 from psearch.text.pgn_text import PgnGame, Where, read_games, split_games
 from psearch.text.source import Source
@@ -198,7 +198,7 @@ def test_countable_files(seed: int) -> None:
     for game, work in zip(page, works, strict=True):
         assert [move.uci() for move in game.mainline_moves()] == moves_of(work)
         assert {**game.headers} == {**work.game.headers}
-    again = "".join(annotate(judge_game(work, {}), "psearch") for work in works)
+    again = "".join(judge_game(work, {}, annotator="psearch").to_pgn() for work in works)
     for work, written in zip(works, games_of(again), strict=True):
         assert moves_of(written) == moves_of(work)
         assert {**written.game.headers, "Result": ""} == {**work.game.headers, "Result": ""}
@@ -274,7 +274,7 @@ def test_where_games_begin_and_end(text: str, wanted: list[tuple[str, int]]) -> 
 def test_what_is_no_pgn_is_named_and_kept(text: str, line: int, words: str) -> None:
     work = games_of(text)[0]
     assert [(problem.text, problem.line, problem.where) for problem in work.problems] == [(words, line, Where.TEXT)]
-    written = "".join(annotate(judge_game(work, {}), "psearch") for work in games_of(text))
+    written = "".join(judge_game(work, {}, annotator="psearch").to_pgn() for work in games_of(text))
     for kept in ("open 1... e5 *", '[White "x"', "Hello", "bye, all"):
         assert (kept in written) == (kept in text)
 
@@ -334,7 +334,7 @@ def test_names_of_variants(name: str) -> None:
     assert facts(work) == ("a", 2)
     assert work.game.headers["Variant"] == name
     assert work.game.board().chess960 == (name[:2] in ("ch", "Ch", "Fi", "Fr") and name != "From Position")
-    assert f'[Variant "{name}"]' in annotate(judge_game(work, {}), "psearch")
+    assert f'[Variant "{name}"]' in judge_game(work, {}, annotator="psearch").to_pgn()
 
 
 def test_lines_of_two_encodings() -> None:
@@ -344,6 +344,6 @@ def test_lines_of_two_encodings() -> None:
 
 def test_remarks_stay() -> None:
     (work,) = games_of('% for a program\n[Event "a"]\n\n1. e4 ; to the end\n% more\n1... e5 *')
-    written = annotate(judge_game(work, {}), "psearch")
+    written = judge_game(work, {}, annotator="psearch").to_pgn()
     assert all(words in written for words in ("% for a program", "to the end", "% more"))
     assert work.problem is None

@@ -23,7 +23,7 @@ from psearch.batch.analysis import analyser as analyser_module
 from psearch.batch.analysis import analysis_files as output_module
 from psearch.batch.analysis.analyser import Analyser, Stopped, Work
 from psearch.batch.analysis.analysis_files import AnalysisJournal, Output, place_of
-from psearch.batch.analysis.games import Tally, annotate, count_positions, judge_game, positions
+from psearch.batch.analysis.games import Tally, count_positions, judge_game, positions
 from psearch.batch.analysis.suite_results import (
     SuiteSummary,
     SuiteTable,
@@ -288,17 +288,16 @@ SHORT_GAME = """\
 
 def annotated(text: str, answers: dict[int, Answer]) -> tuple[chess.pgn.Game, Tally]:
     """The first game of `text` with answers by ply, read again from what was written."""
-    judged = judge_game(next(read_games(source(text))), answers, "psearch")
+    judged = judge_game(next(read_games(source(text))), answers, "psearch", annotator=ANNOTATOR)
     tally = Tally()
     tally.add(judged)
-    written = annotate(judged, ANNOTATOR)
-    game = chess.pgn.read_game(io.StringIO(written))
+    game = chess.pgn.read_game(io.StringIO(judged.to_pgn()))
     assert not game.errors
     return game, tally
 
 
 def written_of(work: PgnGame, answers: dict[int, Answer]) -> str:
-    return annotate(judge_game(work, answers, "psearch"), ANNOTATOR)
+    return judge_game(work, answers, "psearch", annotator=ANNOTATOR).to_pgn()
 
 
 def level_answers(text: str) -> dict[int, Answer]:
@@ -1086,7 +1085,7 @@ def test_marks_of_lichess_stay_or_are_replaced(fresh: bool) -> None:
         2: answer(board, "e2e4", cp=0),
     }
     work = next(read_games(source(LICHESS)))
-    game = chess.pgn.read_game(io.StringIO(annotate(judge_game(work, answers), ANNOTATOR, fresh, shows_wdl=True)))
+    game = chess.pgn.read_game(io.StringIO(judge_game(work, answers).to_pgn(fresh, shows_wdl=True)))
     first, second = game.mainline()
     if fresh:
         assert (first.nags, second.nags) == ({chess.pgn.NAG_BLUNDER}, set())

@@ -26,7 +26,6 @@ from psearch.batch.analysis.games import (
     ReviewedMove,
     Tally,
     _volatilities,
-    annotate,
     capped_cp,
     game_object,
     game_title,
@@ -68,7 +67,7 @@ def judged(text: str = GAME) -> GameReview:
         compared = None if lost is None else Comparison(12, 3, best, score, lost, [best])
         line = Line(score, "exact", 9, 12, [best])
         answers[task.ply] = Answer(best, [line], 100, 0.2, 0, 0, choices, compared=compared)
-    return judge_game(work, answers, "psearch")
+    return judge_game(work, answers, "psearch", annotator=ANNOTATOR)
 
 
 def read_back(text: str) -> chess.pgn.Game:
@@ -80,7 +79,7 @@ def read_back(text: str) -> chess.pgn.Game:
 def test_tags_name_the_annotator_and_the_players_accuracy() -> None:
     """White loses 8.62% and 40.23% of its chances: accuracies 68.70 and 15.73, weights 5.03 and 12; the weighted mean
     is 31.37, the harmonic one 25.59."""
-    assert annotate(judged(), ANNOTATOR).split("\n\n")[0].splitlines() == [
+    assert judged().to_pgn().split("\n\n")[0].splitlines() == [
         '[White "Fool"]',
         '[Black "Mate"]',
         '[Result "0-1"]',
@@ -100,18 +99,18 @@ def test_another_annotator_stays() -> None:
         ("psearch 0.1, 1 s a position", ANNOTATOR),
         (f"Fischer:{ANNOTATOR}", f"Fischer:{ANNOTATOR}"),
     ):
-        assert read_back(annotate(judged(f'[Annotator "{before}"]\n{GAME}'), ANNOTATOR)).headers["Annotator"] == after
+        assert read_back(judged(f'[Annotator "{before}"]\n{GAME}').to_pgn()).headers["Annotator"] == after
 
 
 def test_a_side_that_did_not_move_has_no_figures() -> None:
     """Nor those of an earlier analysis."""
-    written = annotate(judged('[BlackAccuracy "12.0"]\n[BlackACPL "300"]\n\n1. e4 *'), ANNOTATOR)
+    written = judged('[BlackAccuracy "12.0"]\n[BlackACPL "300"]\n\n1. e4 *').to_pgn()
     assert "[WhiteAccuracy " in written
     assert "[Black" not in written
 
 
 def test_evaluations_tell_their_depth() -> None:
-    moves = list(read_back(annotate(judged(), ANNOTATOR)).mainline())
+    moves = list(read_back(judged().to_pgn()).mainline())
     assert [move.eval_depth() for move in moves] == [9, 9, 9, None]
     assert [variation.eval_depth() for variation in moves[0].parent.variations[1:]] == [12]
 

@@ -10,7 +10,7 @@ from chess.engine import Cp, Mate
 from timing import least
 
 import psearch
-from psearch.batch.positions.comparing import Comparer, sure_loss
+from psearch.batch.positions.comparing import Comparer, sure_scores
 from psearch.batch.positions.position_pool import PositionWorker, WorkerSettings
 from psearch.batch.positions.task import Answer, Batch, Comparison, Part, Task
 from psearch.options import SearchOptions
@@ -167,7 +167,7 @@ def test_a_move_that_may_be_a_mistake_is_compared_with_the_best_one(worker: Posi
     assert compared.best == compared.pv[0] != "g8f6"
     board = behind.board()
     board.pop()
-    assert sure_loss(board, compared) > 0.15
+    assert sure_scores(board, compared).seeming_loss(board) > 0.15
 
 
 def test_nothing_is_compared_where_nothing_was_lost(worker: PositionWorker) -> None:
@@ -186,7 +186,7 @@ def test_a_blunder_is_found_whatever_the_two_scores_say(is_suspect: bool) -> Non
         line = [chess.Move.from_uci(word) for word in words.split()]
         found = comparer.compare(board, line, LIMIT, None, is_suspect)
         if loses or is_suspect:
-            assert found is not None and (sure_loss(board, found) > 0.15) == loses
+            assert found is not None and (sure_scores(board, found).seeming_loss(board) > 0.15) == loses
         else:
             assert found is None
     comparer.close()

@@ -192,9 +192,37 @@ class GameReview:
 
     def to_pgn(self, fresh_marks: bool = False, shows_wdl: bool = False) -> str:
         """Return the game as PGN with evaluations, marks, their reasons and better lines, as `psearch analyse` writes
-        it. fresh_marks: replace the marks that it has already; shows_wdl: with the chances of White to win, draw and
-        lose, per mille."""
-        return annotate(self, self.annotator, fresh_marks, shows_wdl)
+        it, with an empty line after it.
+
+        fresh_marks: remove the marks that moves of the main line have already, and the words of lichess or psearch
+        about them, which otherwise stay. shows_wdl: with the chances of White to win, draw and lose, per mille.
+        """
+        work = self.work
+        if not work.readable:
+            return work.original() + "\n\n"
+        _set_tags(work.game.headers, self.players, self.annotator)
+        node: chess.pgn.GameNode = work.game
+        board = work.game.board()
+        for ply, found in enumerate(self.moves):
+            child = node.next()
+            assert child is not None
+            if fresh_marks:
+                child.nags -= _ASSESSMENTS
+                child.comment = _WORDS.sub("", child.comment)
+            if found.mark is not None and found.compared is not None:
+                if not child.nags & _ASSESSMENTS:
+                    child.nags.add(_NAGS[found.mark])
+                    child.comment = f"{_WORDS.sub('', child.comment)} {found.words}".strip()
+                _add_line(node, board, found.compared)
+            board.push(child.move)
+            if found.score is not None:
+                child.set_eval(found.score, self.depth_at(ply + 1))
+                if shows_wdl:
+                    chances = pov_wdl(found.score, board).white()
+                    child.comment = f"{_WDL.sub('', child.comment)} [%wdl {','.join(map(str, chances))}]".strip()
+            node = child
+        exporter = chess.pgn.StringExporter(columns=_COLUMNS, headers=True, variations=True, comments=True)
+        return work.game.accept(exporter) + "\n\n"
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each move of the main line, for tables: numbers and text by name.
@@ -202,7 +230,45 @@ class GameReview:
         Scores (`cp_white`, `mate_white`; after the move) are from White's view. `loss` is 0 to 1, `win`, `draw` and
         `lose` are White's chances per mille, `clock_s` is the time left by the game's `[%clk]`.
         """
-        return list(_rows(self)) if self.work.readable else []
+        rows: list[dict[str, Any]] = []
+        if not self.work.readable:
+            return rows
+        headers = self.work.game.headers
+        board = self.work.game.board()
+        tags = {name.lower(): headers.get(name) for name in ("White", "Black", "Result", "Date", "ECO", "Opening")}
+        for ply, (node, found) in enumerate(zip(self.work.game.mainline(), self.moves, strict=True)):
+            answer, compared = self.answers.get(ply), found.compared
+            best = compared.best if compared is not None else None if answer is None else answer.best
+            row: dict[str, Any] = {
+                "game": self.work.number,
+                **tags,
+                "ply": ply + 1,
+                "move_number": board.fullmove_number,
+                "side": chess.COLOR_NAMES[board.turn],
+                "fen": board.fen(),
+                "uci": board.uci(node.move),
+                "san": board.san(node.move),
+                "best": None if best is None else board.san(board.parse_uci(best)),
+                "pv": " ".join((compared or answer.line).pv) if answer is not None else None,
+            }
+            board.push(node.move)
+            white = None if found.score is None else found.score.white()
+            chances = None if found.score is None else pov_wdl(found.score, board).white()
+            row |= {
+                "cp_white": None if white is None else white.score(),
+                "mate_white": None if white is None else white.mate(),
+                "win": None if chances is None else chances.wins,
+                "draw": None if chances is None else chances.draws,
+                "lose": None if chances is None else chances.losses,
+                "depth": self.depth_at(ply + 1),
+                "mark": found.mark,
+                "words": found.words,
+                "loss": found.loss,
+                "accuracy": found.accuracy if None not in (found.before, found.score) else None,
+                "clock_s": node.clock(),
+            }
+            rows.append(row)
+        return rows
 
     def depth_at(self, ply: int) -> int | None:
         """Return the depth of a position's search; None if it was not searched."""
@@ -330,41 +396,6 @@ class Tally:
 # -- as PGN ----------------------------------------------------------------------------------------------------------
 
 
-def annotate(judged: GameReview, annotator: str, fresh: bool = False, shows_wdl: bool = False) -> str:
-    """Return the annotated game as PGN, with an empty line after it.
-
-    annotator: a name that begins with `psearch `; other annotators are kept. fresh: remove the marks that moves of the
-    main line have already, and the words of lichess or psearch about them, which otherwise stay. shows_wdl: note the
-    chances of White to win, draw and lose, per mille.
-    """
-    work = judged.work
-    if not work.readable:
-        return work.original() + "\n\n"
-    _set_tags(work.game.headers, judged.players, annotator)
-    node: chess.pgn.GameNode = work.game
-    board = work.game.board()
-    for ply, found in enumerate(judged.moves):
-        child = node.next()
-        assert child is not None
-        if fresh:
-            child.nags -= _ASSESSMENTS
-            child.comment = _WORDS.sub("", child.comment)
-        if found.mark is not None and found.compared is not None:
-            if not child.nags & _ASSESSMENTS:
-                child.nags.add(_NAGS[found.mark])
-                child.comment = f"{_WORDS.sub('', child.comment)} {found.words}".strip()
-            _add_line(node, board, found.compared)
-        board.push(child.move)
-        if found.score is not None:
-            child.set_eval(found.score, judged.depth_at(ply + 1))
-            if shows_wdl:
-                chances = pov_wdl(found.score, board).white()
-                child.comment = f"{_WDL.sub('', child.comment)} [%wdl {','.join(map(str, chances))}]".strip()
-        node = child
-    exporter = chess.pgn.StringExporter(columns=_COLUMNS, headers=True, variations=True, comments=True)
-    return work.game.accept(exporter) + "\n\n"
-
-
 def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSummary], annotator: str) -> None:
     """Set the tags of the annotator and of the players' figures, and replace those of an earlier analysis."""
     # several names are separated by colons (PGN standard, 9.9.1 and 8.1.1.4)
@@ -453,44 +484,6 @@ def _position_objects(judged: GameReview) -> Iterator[dict[str, Any]]:
             values["compared"] = None if found.compared is None else found.compared.as_json()
             board.push(move)
         yield values
-
-
-def _rows(judged: GameReview) -> Iterator[dict[str, Any]]:
-    """Yield the rows of `GameReview.to_rows`."""
-    headers = judged.work.game.headers
-    board = judged.work.game.board()
-    tags = {name.lower(): headers.get(name) for name in ("White", "Black", "Result", "Date", "ECO", "Opening")}
-    for ply, (node, found) in enumerate(zip(judged.work.game.mainline(), judged.moves, strict=True)):
-        answer, compared = judged.answers.get(ply), found.compared
-        best = compared.best if compared is not None else None if answer is None else answer.best
-        row = {
-            "game": judged.work.number,
-            **tags,
-            "ply": ply + 1,
-            "move_number": board.fullmove_number,
-            "side": chess.COLOR_NAMES[board.turn],
-            "fen": board.fen(),
-            "uci": board.uci(node.move),
-            "san": board.san(node.move),
-            "best": None if best is None else board.san(board.parse_uci(best)),
-            "pv": " ".join((compared or answer.line).pv) if answer is not None else None,
-        }
-        board.push(node.move)
-        white = None if found.score is None else found.score.white()
-        chances = None if found.score is None else pov_wdl(found.score, board).white()
-        yield row | {
-            "cp_white": None if white is None else white.score(),
-            "mate_white": None if white is None else white.mate(),
-            "win": None if chances is None else chances.wins,
-            "draw": None if chances is None else chances.draws,
-            "lose": None if chances is None else chances.losses,
-            "depth": judged.depth_at(ply + 1),
-            "mark": found.mark,
-            "words": found.words,
-            "loss": found.loss,
-            "accuracy": found.accuracy if None not in (found.before, found.score) else None,
-            "clock_s": node.clock(),
-        }
 
 
 # -- as tables -------------------------------------------------------------------------------------------------------

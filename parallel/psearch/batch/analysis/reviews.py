@@ -16,12 +16,12 @@ import chess.pgn
 from psearch.api.asynchronous import in_thread
 from psearch.batch.analysis.analyser import Analyser, Stopped, Work
 from psearch.batch.analysis.games import GameReview, judge_game, positions
-from psearch.batch.positions.many import limits_of, pool_wanted
+from psearch.batch.positions.many import Wanted, limits_of, pool_wanted
 from psearch.batch.positions.position_pool import make_pool
 from psearch.batch.positions.task import Answer, Task
 from psearch.defaults import REVIEW_MOVETIME_MS
 from psearch.results import Limits, PsearchError
-from psearch.settings import MARK_RULES, MULTIPV, SearchKeywords, lists_settings
+from psearch.settings import MARK_RULES, SearchKeywords, lists_settings
 from psearch.text.openings import name_opening
 from psearch.text.pgn_text import PgnGame, read_games
 from psearch.text.source import Source, read_source
@@ -87,21 +87,18 @@ def _is_path(text: str) -> bool:
 class Reviews(Iterator[GameReview]):
     """An iterator over the results of `psearch.review_many`, in the order of the games; a context manager."""
 
-    def __init__(self, games: Games, limits: Limits, multipv: int, rule: str, **how: Any) -> None:
-        wanted = pool_wanted(limits, **how)
+    def __init__(self, games: Games, wanted: Wanted, rule: str) -> None:
         self._stop = threading.Event()
         workers = wanted.workers
         if isinstance(games, list) and all(isinstance(game, (chess.pgn.GameNode, PgnGame)) for game in games):
             workers = max(1, min(workers, len(games)))  # a path or a text may hold many games
         self._pool = make_pool(workers, wanted.settings, wanted.cluster)
-        self._found = self._results(_read(games), limits, multipv, rule, wanted.assist)
+        self._found = self._results(_read(games), wanted, rule)
 
-    def _results(
-        self, games: Iterable[PgnGame], limits: Limits, multipv: int, rule: str, assist: int
-    ) -> Iterator[GameReview]:
-        numbered = enumerate(games)
-        works = (Work((n, game), game_tasks(game, f"{n} ", limits, multipv)) for n, game in numbered)
-        analyser = Analyser(self._pool, self._stop.is_set, assist=assist)
+    def _results(self, games: Iterable[PgnGame], wanted: Wanted, rule: str) -> Iterator[GameReview]:
+        limits = wanted.limits
+        works = (Work((n, game), game_tasks(game, f"{n} ", limits, wanted.multipv)) for n, game in enumerate(games))
+        analyser = Analyser(self._pool, self._stop.is_set, assist=wanted.assist)
         try:
             for done in analyser.answered(works):
                 number, game = done.item
@@ -174,19 +171,8 @@ def review_many(
     if marks not in MARK_RULES:
         raise PsearchError(f"marks must be one of {', '.join(MARK_RULES)}, not {shown(marks)}")
     limits = limits_of(limit or chess.engine.Limit(time=REVIEW_MOVETIME_MS / 1000))
-    lines = MULTIPV.of_value(multipv, "multipv")
-    return Reviews(
-        games,
-        limits,
-        lines,
-        marks,
-        workers=workers,
-        threads_per_position=threads_per_position,
-        reproducible=reproducible,
-        hash_mb=hash_mb,
-        cluster=cluster,
-        settings=settings,
-    )
+    wanted = pool_wanted(limits, workers, threads_per_position, multipv, reproducible, hash_mb, cluster, settings)
+    return Reviews(games, wanted, marks)
 
 
 def review(game: Games, limit: chess.engine.Limit | None = None, **how: Any) -> GameReview:

@@ -71,16 +71,6 @@ def scores_around(after: chess.Board, best: chess.engine.Score, reached: chess.e
     return Scores(best, -reached)
 
 
-def compared_loss(board: chess.Board, compared: Comparison) -> float:
-    """Return the loss of a move, by its score and the best move's at the same depth: the larger one of both rules."""
-    return compared.scores.seeming_loss(board)
-
-
-def sure_loss(board: chess.Board, compared: Comparison) -> float:
-    """Return the loss of a move after subtracting the noise, the larger one of both rules."""
-    return sure_scores(board, compared).seeming_loss(board)
-
-
 def sure_scores(board: chess.Board, compared: Comparison) -> Scores:
     """Return both scores after subtracting the noise from the better one; half the noise if the played move gets
     mated, since a mate is no estimate."""
@@ -133,12 +123,12 @@ class Comparer:
 
         if not is_suspect:
             small = compared(*_SMALL, least=1)[:2]
-            if small and max(compared_loss(board, pair) for pair in small) < _LEAST_SMALL_LOSS:
+            if small and max(pair.scores.seeming_loss(board) for pair in small) < _LEAST_SMALL_LOSS:
                 return None
         found = _surest(board, compared(*_WHOLE))
         if found is not None:
-            sure = sure_loss(board, found)
-            is_doubtful = sure < _DOUBTFUL_LOSS <= compared_loss(board, found)
+            sure = sure_scores(board, found).seeming_loss(board)
+            is_doubtful = sure < _DOUBTFUL_LOSS <= found.scores.seeming_loss(board)
             if is_doubtful or (not is_suspect and sure >= LEAST_LOSS):
                 return _surest(board, compared(*_DEEPER)) or found
         return found
@@ -196,10 +186,10 @@ def _surest(board: chess.Board, pairs: Sequence[Comparison]) -> Comparison | Non
     """Return the comparison with the largest sure loss. Of the last one, two and three depths each, the candidate is
     the one with the smallest loss."""
     least = [
-        replace(min(pairs[:depths], key=lambda pair: compared_loss(board, pair)), depths=depths)
+        replace(min(pairs[:depths], key=lambda pair: pair.scores.seeming_loss(board)), depths=depths)
         for depths in range(1, len(pairs) + 1)
     ]
-    return max(least, key=lambda pair: (sure_loss(board, pair), pair.depths), default=None)
+    return max(least, key=lambda pair: (sure_scores(board, pair).seeming_loss(board), pair.depths), default=None)
 
 
 def _part(limits: Limits, part: float, more_plies: int, least: int) -> Limits:

@@ -166,7 +166,7 @@ class PositionResult(BestLine):
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class Wanted:
     """Checked arguments of `analyse_many`."""
 
     limits: Limits
@@ -174,7 +174,7 @@ class _Wanted:
     assist: int
     settings: WorkerSettings
     cluster: str | None
-    multipv: int = 1
+    multipv: int
     ordered: bool = False
 
 
@@ -189,7 +189,7 @@ class _Search:
     may want to close everything meanwhile.
     """
 
-    def __init__(self, workers: int, wanted: _Wanted) -> None:
+    def __init__(self, workers: int, wanted: Wanted) -> None:
         self.wanted = wanted
         self.is_stopped = False
         self.inside: int | None = None
@@ -268,7 +268,7 @@ class ManyResults(Iterator[PositionResult]):
     `close`, or the end of the `with` block, ends everything at once. Only `close` may be called from another thread.
     """
 
-    def __init__(self, positions: Iterable[Entry], wanted: _Wanted) -> None:
+    def __init__(self, positions: Iterable[Entry], wanted: Wanted) -> None:
         if isinstance(positions, Mapping):
             raise PsearchError("positions is a mapping: give its items(), which are pairs of an id and a position")
         if isinstance(positions, (str, chess.Board)) or not isinstance(positions, Iterable):
@@ -391,20 +391,21 @@ def analyse_many(
     ...     [str(result.bestmove) for result in results]
     ['e1e8', 'g5g7']
     """
-    limits, lines = limits_of(limit), MULTIPV.of_value(multipv, "multipv")
-    wanted = pool_wanted(limits, workers, threads_per_position, reproducible, hash_mb, cluster, settings)
-    return ManyResults(positions, replace(wanted, multipv=lines, ordered=bool(ordered)))
+    limits = limits_of(limit)
+    wanted = pool_wanted(limits, workers, threads_per_position, multipv, reproducible, hash_mb, cluster, settings)
+    return ManyResults(positions, replace(wanted, ordered=bool(ordered)))
 
 
 def pool_wanted(
     limits: Limits,
     workers: int | None,
     threads_per_position: int,
+    multipv: int,
     reproducible: bool,
     hash_mb: int | None,
     cluster: str | None,
     settings: SearchKeywords,
-) -> _Wanted:
+) -> Wanted:
     """Return the pool that the arguments of `analyse_many` ask for. Raises PsearchError."""
     chosen = Settings.of(**settings)
     threads = THREADS.of_value(threads_per_position, "threads_per_position")
@@ -420,12 +421,13 @@ def pool_wanted(
     if cluster is None:
         Root(*chosen.root, LOG.warning).close()  # reports unusable tables once
     size = useful_hash_mb(limits, threads) if hash_mb is None else HASH.of_value(hash_mb, "hash_mb")
-    return _Wanted(
+    return Wanted(
         limits,
         workers=workers,
         assist=0 if reproducible or cluster is not None else workers * threads,
         settings=WorkerSettings(threads, size, chosen.search, *chosen.root),
         cluster=cluster,
+        multipv=MULTIPV.of_value(multipv, "multipv"),
     )
 
 
@@ -452,7 +454,7 @@ def limits_of(limit: chess.engine.Limit | None) -> Limits:
     return Limits(limits.depth, None if time_s is None else time_s * 1000, limits.nodes, limits.mate)
 
 
-def _read_entry(number: int, entry: Any, wanted: _Wanted) -> tuple[Any, Task, str | None]:
+def _read_entry(number: int, entry: Any, wanted: Wanted) -> tuple[Any, Task, str | None]:
     """Return the id of an entry, its task, and its error, if any. A FEN is parsed by the worker that searches it."""
     match entry:
         case Position():

@@ -13,7 +13,7 @@ import chess.engine
 import chess.pgn
 
 from psearch.api.asynchronous import in_thread
-from psearch.batch.analysis.games import MARK_NAMES, annotate, judge_game, positions
+from psearch.batch.analysis.games import MARK_NAMES, judge_game, positions
 from psearch.batch.positions.position_pool import PositionPool, WorkerSettings, make_pool, rounds
 from psearch.batch.positions.task import Answer, Outcome, Task, TaskList
 from psearch.defaults import DEFAULT_DRIVER, JOB_HASH_MB
@@ -26,7 +26,6 @@ from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.text.pgn_text import BoardGame, PgnGame
 from psearch.text.source import Source
-from psearch.version import __version__
 
 _JUDGE_EVERY_S = 0.25
 """Least time between two judgements of the whole game, each of about 20 ms, in seconds."""
@@ -105,7 +104,7 @@ class Review:
             ended = problem
         finally:
             if self._board.tree is line.tree and not ended and line.is_still_there:
-                annotate(judge_game(_work(line.tree.game), answers), f"psearch {__version__}")
+                judge_game(_work(line.tree.game), answers).to_pgn()
                 line.tree.write_scores(line.nodes)
                 with contextlib.suppress(PsearchError):  # the game may have too many moves by now
                     line.tree.renumber()
