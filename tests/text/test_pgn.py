@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from odd_pgn import OddGame, odd_file
 
 from psearch.batch.analysis.games import judge_game
-from psearch.faces.web.game_tree import GameTree, games_in
 from psearch.text.pgn_text import PgnGame, Where, read_games, split_games
 from psearch.text.source import Source
 
@@ -189,15 +188,11 @@ def facts(work: PgnGame) -> tuple[str, int]:
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32))
 def test_countable_files(seed: int) -> None:
-    """Games, tags and moves are those that were written; so they are in the result, and on the page."""
+    """Games, tags and moves are those that were written; so they are in the result."""
     data, games = odd_file(Random(seed))
     source = source_of(data)
     works = list(read_games(source))
     check(works, games, data)
-    page = [GameTree.of_pgn(game.text)[0].game for game in games_in(source.text_between(0, source.size))]
-    for game, work in zip(page, works, strict=True):
-        assert [move.uci() for move in game.mainline_moves()] == moves_of(work)
-        assert {**game.headers} == {**work.game.headers}
     again = "".join(judge_game(work, {}, annotator="psearch").to_pgn() for work in works)
     for work, written in zip(works, games_of(again), strict=True):
         assert moves_of(written) == moves_of(work)
@@ -252,8 +247,10 @@ def check(works: list[PgnGame], games: list[OddGame], data: bytes) -> None:
     ],
 )
 def test_where_games_begin_and_end(text: str, wanted: list[tuple[str, int]]) -> None:
-    assert [facts(work) for work in games_of(text)] == wanted
-    assert "".join(game.text for game in games_in(text)).strip("\ufeff") == text.strip("\ufeff")
+    works = games_of(text)
+    assert [facts(work) for work in works] == wanted
+    texts = [work.source.text_between(work.begin, work.end) for work in works]
+    assert "".join(texts).strip("\ufeff") == text.strip("\ufeff")
 
 
 @pytest.mark.parametrize(

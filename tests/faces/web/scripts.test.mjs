@@ -21,11 +21,15 @@ test("a PGN is cut where the tags of a game begin", () => {
   }
 });
 
-test("moves before all tags, blank lines between tags, and no tags at all", () => {
+test("moves before all tags, blank lines between tags, no tags at all, and comments with tags and moves", () => {
   assert.equal(cutGames(`1. d4 d5 *\n\n${GAME}`).length, 2);
   assert.equal(cutGames(GAME.replace('[Black', '\n[Black')).length, 1);
   assert.deepEqual(cutGames("1. e4 e5 *"), ["1. e4 e5 *"]);
   assert.deepEqual(cutGames(" \n"), []);
+  assert.deepEqual(cutGames("1. e4 (1. d4) e5 1-0\n\n1. c4 *"), ["1. e4 (1. d4) e5 1-0\n\n", "1. c4 *"]);
+  for (const comment of ["{\n[Event \"no\"]\n1. d4 }", ";[Event \"no\"] 1. d4\n", "\n% 1. d4\n", "{unclosed", "1... d5", '[%evp 0,1]']) {
+    assert.equal(cutGames(`1. e4 ${comment} e5 2. Nf3 *\n[Event "The "big" cup"][Site "x"]\n\n11. Rd8 *\n\n${GAME}`).length, 3, comment);
+  }
   assert.equal(titleOf("1. e4 *"), "? - ?");
   assert.equal(titleOf('[White "a \\" b"]\n[Result "*"]'), 'a \\" b - ?');
 });

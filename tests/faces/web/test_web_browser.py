@@ -680,10 +680,14 @@ def test_a_file_of_several_games(page: Any, tmp_path: Path) -> None:
     paste(page, MORPHY)
     wait_for_moves(page, 33)
     page.wait_for_selector("#games", state="hidden")
+    page.fill("#pgn", " \n")
+    page.click("#pgn-form button[type=submit]")
+    page.wait_for_selector("#notes .error:has-text('no game')")
 
 
 def test_a_collection_that_no_message_holds(page: Any, tmp_path: Path) -> None:
-    """20 MB are cut on the page; a game is found by words, and is as it was left when it is opened again."""
+    """20 MB are cut on the page; a game is found by words, and is as it was left when it is opened again, also after a
+    reload, as is the list."""
     comment = "a word " * 500
     number = 5600
     games = (f'[White "White {i}"]\n[Black "Black"]\n\n1. e4 {{{comment}}} e5 *\n\n' for i in range(1, number + 1))
@@ -707,9 +711,22 @@ def test_a_collection_that_no_message_holds(page: Any, tmp_path: Path) -> None:
     page.click("#games-forward")
     until(page, f"{name} === 'White 1235'")
     wait_for_moves(page, 2)
+    page.reload()
+    until(page, says("games-count", f"{number:,} of {number:,}"))
+    until(page, "document.querySelector('#games').value === '1234'")
     page.click("#games-back")
     wait_for_moves(page, 3)
     assert page.evaluate(name) == "White 1234"
+    page.click("#undo")
+    until(page, f"{name} === 'White 1235' && document.querySelector('#games').value === '1234'")
+
+
+def test_a_file_from_before_unicode(page: Any, tmp_path: Path) -> None:
+    file = tmp_path / "old.pgn"
+    file.write_bytes('[White "Müller"]\n[Black "Šahović"]\n\n1. e4 *\n'.encode("cp1252", "replace"))
+    page.set_input_files("#pgn-file", file)
+    wait_for_moves(page, 1)
+    assert page.locator("#clock-bottom .name").inner_text() == "Müller"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

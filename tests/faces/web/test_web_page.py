@@ -299,14 +299,24 @@ def test_undo_brings_back_what_was_analysed(talk: Any) -> None:
     assert talk.hear("review.state") == review
 
 
-def test_a_game_of_the_list_is_as_it_was_left(talk: Any) -> None:
-    load(talk, '[White "A"]\n\n1. e4 e5 *\n\n[White "C"]\n\n1. d4 *\n', 3)
+def test_a_game_that_is_left_is_kept_as_it_was_left(talk: Any) -> None:
+    """Its PGN comes before another game, however soon that follows a move; the name comes back with *Undo*."""
+    talk.say("board.pgn", text="1. e4 e5 *", name="7/0")
+    assert talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 3)["name"] == "7/0"
     talk.say("board.say", text="Nf3")
-    before = game_of(talk.hear("board.tree"))
-    for number in (1, 0):
-        talk.say("board.pick", number=number)
-        tree = talk.hear("board.tree")
-    assert game_of(tree) == before
+    talk.say("board.pgn", text="1. d4 *", name="7/1")
+    assert talk.hear("board.kept", lambda kept: "Nf3" in kept["pgn"])["name"] == "7/0"
+    assert talk.hear("board.tree")["name"] == "7/1"
+    assert "d4" in talk.hear("board.kept", lambda kept: kept["name"] == "7/1")["pgn"]
+    talk.say("board.undo")
+    assert talk.hear("board.tree")["name"] == "7/0"
+    talk.say("play.start", color="white", elo=None, clock=None, increment=0, movetime=0.1, fromHere=False)
+    assert talk.hear("board.tree")["name"] == ""
+
+
+def test_games_that_are_sent_as_one(talk: Any) -> None:
+    talk.say("board.pgn", text="1. e4 e5 *\n\n2. d4 d5 *")
+    assert "another game begins in this one" in talk.hear("board.error")["text"]
 
 
 def test_the_page_has_the_game_when_the_server_ends(talk: Any, connect: Connect) -> None:
@@ -363,24 +373,6 @@ def test_the_engine_is_given_back(connect: Connect, ends: str, monkeypatch: pyte
                 other.hear("analysis.state", lambda state: not state["on"])
         assert one.hear("analysis.state", lambda state: state["state"] == "searching")["on"]
         one.hear("analysis.lines", lambda found: found["id"] == here)
-
-
-def test_the_games_of_a_pgn_are_chosen_from(connect: Connect) -> None:
-    pgn = '[White "A"]\n[Black "B"]\n\n1. e4 e5 *\n\n[White "C"]\n[Black "D"]\n\n1. d4 *\n'
-    with connect("9" * 32) as talk:
-        talk.say("board.pgn", text=pgn)
-        games = talk.hear("board.games")
-        assert games == {"titles": ["1. A - B", "2. C - D"], "here": 0, "opened": True}
-        assert len(talk.hear("board.tree")["nodes"]) == 3
-        talk.say("board.pick", number=1)
-        assert talk.hear("board.games")["here"] == 1
-        assert [node.get("san") for node in talk.hear("board.tree")["nodes"]] == [None, "d4"]
-        talk.say("board.pick", number=2)
-        assert "no such game" in talk.hear("board.error")["text"]
-    with connect("9" * 32) as talk:  # a reload
-        assert dict(talk.heard)["board.games"] == {**games, "here": 1, "opened": False}
-        talk.say("board.start")
-        assert talk.hear("board.games")["titles"] == []
 
 
 def test_a_reload_finds_the_search(connect: Connect) -> None:
@@ -785,7 +777,7 @@ def test_an_experiment_runs_and_only_one_at_a_time(
         page.say("laboratory.hello")
         assert page.hear("laboratory.result") == result, "a page that is loaded again finds it"
         page.say("board.pgn", text="1. e4 e5 2. Nf3 d6 3. d4 Bg4 4. dxe5 Bxf3 *")
-        page.hear("board.games", lambda games: games["titles"])
+        page.hear("board.tree", lambda tree: len(tree["nodes"]) > 2)
         page.say("laboratory.run", **{**RUN, "positions": 4})
         result = page.hear("laboratory.result")
         assert result["positions"] == 4 == result["command"].count("\n") - 1

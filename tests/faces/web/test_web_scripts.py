@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import re
 import shutil
 import subprocess
@@ -10,8 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from paths import REPOSITORY
 
 import psearch
+from psearch.text.pgn_text import split_games
+from psearch.text.source import Source
 
 STATIC = Path(str(psearch.__file__)).parent / "faces" / "web" / "static"
 SCRIPTS = {path.name: path.read_text("utf-8") for path in sorted(STATIC.glob("*.js"))}
@@ -34,6 +38,25 @@ def test_units(node: str, tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text(json.dumps({"type": "module"}))
     done = subprocess.run([node, "--test", UNIT_TESTS.name], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_files_are_cut_as_the_reader_cuts_them(node: str, tmp_path: Path) -> None:
+    """Each begins where `psearch analyse` sees it begin, in games of masters, of engines, and without tags."""
+    for name in SCRIPTS:
+        shutil.copy(STATIC / name, tmp_path)
+    (tmp_path / "package.json").write_text(json.dumps({"type": "module"}))
+    (tmp_path / "cut.js").write_text(
+        'import fs from "node:fs";\nimport { cutGames } from "./games.js";\n'
+        'console.log(JSON.stringify(cutGames(fs.readFileSync(0, "utf8"))));\n'
+    )
+    texts = [path.read_text("utf-8") for path in sorted((REPOSITORY / "tests/data/games").glob("*.pgn"))]
+    texts.append(lzma.decompress((REPOSITORY / "docs/measurements/games/toga2-5s-0.05s.pgn.xz").read_bytes()).decode())
+    texts.append("1. e4 (1. d4 {1. c4} d5) e5\n\n1. d4 {open d5 *\n\n1. c4 1-0 1. b4 *\n")
+    for text in texts:
+        source = Source.of_text("a file", text)
+        wanted = [source.text_between(game.begin, game.end) for game in split_games(source)]
+        done = subprocess.run([node, "cut.js"], cwd=tmp_path, input=text, capture_output=True, text=True, timeout=60)
+        assert len(wanted) > 3 and json.loads(done.stdout) == wanted
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

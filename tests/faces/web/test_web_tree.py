@@ -12,7 +12,6 @@ from psearch.faces.web.game_tree import (
     MOST_NODES,
     GameTree,
     destinations,
-    games_in,
     move_in_words,
     move_of,
     score_facts,
@@ -216,21 +215,3 @@ def test_a_bound_is_seen_from_white() -> None:
         assert score_facts(chess.engine.PovScore(chess.engine.Cp(50), turn), "lower")["text"] == text
     won = chess.engine.PovScore(chess.engine.Cp(20_000), chess.BLACK)
     assert score_facts(won, "lower") == {"text": "lost", "cp": -20_000, "points": 0.0246}
-
-
-def test_the_games_of_a_pgn() -> None:
-    text = (
-        '[White "Morphy"]\n[Black "Allies"]\n[Result "1-0"]\n[Date "1858.??.??"]\n\n1. e4 {a [comment]} e5 1-0\n\n'
-        '[White "Ä"]\n[Black "?"]\n\n1. d4 *\n\n1. c4 c5 1/2-1/2\n'
-    )
-    games = games_in(text)
-    assert [game.title for game in games] == ["Morphy - Allies, 1-0, 1858.??.??", "Ä - ?", "? - ?"]
-    assert "".join(game.text for game in games) == text
-    sans = [[node["san"] for node in GameTree.of_pgn(game.text)[0].tree()["nodes"][1:]] for game in games]
-    assert sans == [["e4", "e5"], ["d4"], ["c4", "c5"]]
-
-
-def test_no_games_and_too_many() -> None:
-    for text, words in (("", "no game"), ("1. e4 *\n\n" * 5_001, "more than 5,000 games")):
-        with pytest.raises(PsearchError, match=words):
-            games_in(text)

@@ -1,4 +1,4 @@
-"""The board of a page: the present game, former ones for *Undo*, and the games of the latest PGN."""
+"""The board of a page: the present game, and former ones for *Undo*."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from typing import Any, NamedTuple
 
 from psearch.faces.web.connection import Connection
-from psearch.faces.web.game_tree import GameTree, UnreadGame
+from psearch.faces.web.game_tree import GameTree
 from psearch.results import PsearchError
 
 _MOST_FORMER = 4
@@ -20,13 +20,9 @@ class Shown(NamedTuple):
     """Holds the game on the board and what belongs to it."""
 
     tree: GameTree
-    games: list[UnreadGame] = []  # noqa: RUF012  # never changed
-    """Games of the latest PGN."""
-    number: int = 0
-    """Number of the game that is shown."""
-    opened: dict[int, GameTree] = {}  # noqa: RUF012
-    """Games opened before, as the user left them, by number."""
-    review: dict[str, Any] = {}  # noqa: RUF012
+    name: str = ""
+    """Name by which the page knows the game, such as its place in a list."""
+    review: dict[str, Any] = {}  # noqa: RUF012  # never changed
     """State of the analysis of the game, as shown on the page."""
 
 
@@ -42,8 +38,8 @@ class GameBoard:
         """Former boards for *Undo*, latest last."""
         self._later: list[Shown] = []
         """Undone boards for *Redo*."""
-        self._writing: asyncio.Task[None] | None = None
-        """Task that will send the PGN."""
+        self._writing: asyncio.TimerHandle | None = None
+        """Timer that will send the PGN."""
         self._written_at = 0.0
         """Earliest time to write the PGN again."""
 
@@ -58,10 +54,12 @@ class GameBoard:
         del self._former[:-_MOST_FORMER]
         self._later.clear()
 
-    def replace(self, tree: GameTree) -> None:
-        """Put another game on the board, and keep the former one for *Undo*."""
-        self.keep()
-        self.shown = self.shown._replace(tree=tree)
+    def put(self, other: Shown) -> None:
+        """Put another game on the board; the page gets the PGN of the former one before."""
+        if self._writing is not None:
+            self._writing.cancel()
+            self._send_pgn()
+        self.shown = other
 
     def send_position(self) -> None:
         """Send the position on the board to the page."""
@@ -69,27 +67,22 @@ class GameBoard:
 
     def send_game(self) -> None:
         """Send tree, position and PGN to the page, which keeps the PGN in case the server ends."""
-        self._page.send("board.tree", {**self.tree.tree(), "undo": bool(self._former), "redo": bool(self._later)})
+        steps = {"undo": bool(self._former), "redo": bool(self._later)}
+        self._page.send("board.tree", {**self.tree.tree(), "name": self.shown.name, **steps})
         self.send_position()
-        if self._writing is None or self._writing.done():
-            self._writing = self._page.begin("board", self._send_pgn())
+        if self._writing is None:
+            wait_s = max(0.0, self._written_at - time.monotonic())
+            self._writing = asyncio.get_running_loop().call_later(wait_s, self._send_pgn)
 
-    def send_games(self, opened: bool) -> None:
-        """Send the list of games. opened: whether one was opened just now."""
-        titles = [f"{number}. {game.title}" for number, game in enumerate(self.shown.games, 1)]
-        self._page.send("board.games", {"titles": titles, "here": self.shown.number, "opened": opened})
-
-    async def _send_pgn(self) -> None:
-        await asyncio.sleep(self._written_at - time.monotonic())
-        began = time.monotonic()
+    def _send_pgn(self) -> None:
+        self._writing, began = None, time.monotonic()
         pgn = self.tree.export()["pgn"]
         self._written_at = began + _REST * (time.monotonic() - began)
-        self._page.send("board.kept", {"pgn": pgn})
+        self._page.send("board.kept", {"pgn": pgn, "name": self.shown.name})
 
     def _with(self, tree: GameTree) -> Shown:
         """Return the board with its tree replaced."""
-        opened = {number: tree if other is self.tree else other for number, other in self.shown.opened.items()}
-        return self.shown._replace(tree=tree, opened=opened, review=self.review)
+        return self.shown._replace(tree=tree, review=self.review)
 
     def step(self, back: bool) -> Shown:
         """Undo or redo: return the other board, and keep the present one. Raises PsearchError if there is none."""

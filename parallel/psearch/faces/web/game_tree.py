@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import chess
 import chess.engine
@@ -20,16 +20,13 @@ from psearch.text.fen import parse_position
 from psearch.text.marks import winning_chance
 from psearch.text.moves import read_move
 from psearch.text.openings import opening_of
-from psearch.text.pgn_text import Where, read_games, split_games
+from psearch.text.pgn_text import Where, read_games
 from psearch.text.report import relative_text
 from psearch.text.source import Source
 from psearch.text.values import shown
 
 MOST_NODES = 4_000
 """Most nodes of a tree; each takes about 200 bytes in a message."""
-_MOST_GAMES = 5_000
-_LONGEST_NAME = 40
-"""Longest name of a player in a list of games, in characters."""
 _LONGEST_COMMENT = 1_000
 """Longest comment that is shown, in characters."""
 _MARKS = {
@@ -46,35 +43,6 @@ _COMMANDS = re.compile(rf"{_EVAL.pattern}|\[%[a-z]+ [^\]]*\]")
 """Pattern of the machine-readable parts of a comment: evaluations, clocks."""
 _CP_LIMIT = 100_000
 """Largest score of a PGN file that is taken seriously, in centipawns."""
-
-
-class UnreadGame(NamedTuple):
-    """Holds a game of a PGN that has not been parsed."""
-
-    title: str
-    """Players, result and date."""
-    text: str
-
-
-def games_in(text: str) -> list[UnreadGame]:
-    """Return the unparsed games of a PGN. Raises PsearchError if there are none, or too many."""
-    source, found = _source_of(text), []
-    for game in split_games(source):
-        facts = [game.tags.get(name, "?")[:_LONGEST_NAME] for name in ("White", "Black", "Result", "Date")]
-        title = ", ".join([" - ".join(facts[:2]), *(fact for fact in facts[2:] if not fact.startswith(("?", "*")))])
-        found.append(UnreadGame(title, source.text_between(game.begin, game.end)))
-        if len(found) > _MOST_GAMES:
-            raise PsearchError(f"there are more than {_MOST_GAMES:,} games in this PGN")
-    if not found:
-        raise PsearchError("there is no game in this PGN")
-    return found
-
-
-def _source_of(text: str) -> Source:
-    try:
-        return Source.of_text("the PGN", text)
-    except UnicodeEncodeError:
-        raise PsearchError("the PGN is not valid text") from None
 
 
 @dataclass
@@ -114,8 +82,12 @@ class GameTree:
 
     @classmethod
     def of_pgn(cls, text: str) -> tuple[GameTree, str]:
-        """Return the first game of a PGN, and its errors in words, if any. Raises PsearchError if there is no game."""
-        work = next(read_games(_source_of(text)), None)
+        """Return the game of a PGN, and its errors in words, if any. Raises PsearchError if there is no game."""
+        try:
+            games = read_games(Source.of_text("the PGN", text))
+        except UnicodeEncodeError:
+            raise PsearchError("the PGN is not valid text") from None
+        work = next(games, None)
         if work is None:
             raise PsearchError("there is no game in this PGN")
         if work.problem is not None and (
@@ -123,6 +95,8 @@ class GameTree:
         ):
             raise PsearchError(f"bad PGN: {work.problem.text}")
         problem = "" if work.problem is None else f"{work.problem.text}: {work.problem.consequence}"
+        if next(games, None) is not None:
+            problem = "another game begins in this one without tags or a move 1: only the first is shown"
         return cls(work.game), problem
 
     def copy(self) -> GameTree:

@@ -16,7 +16,7 @@ import chess
 from psearch.faces.web.analysing import PAGE_SETTINGS, Analyst
 from psearch.faces.web.connection import Connection
 from psearch.faces.web.game_board import GameBoard, Shown
-from psearch.faces.web.game_tree import GameTree, UnreadGame, games_in, move_in_words, move_of
+from psearch.faces.web.game_tree import GameTree, move_in_words, move_of
 from psearch.faces.web.messages import Payload, setting_facts, text_of, texts_of, whole_of
 from psearch.faces.web.playing import Match
 from psearch.faces.web.reviewing import Review
@@ -66,7 +66,6 @@ class Page(Connection):
             "board.start": lambda payload: self._put_tree(GameTree()),
             "board.chess960": self._chess960,
             "board.pgn": self._pgn,
-            "board.pick": self._pick,
             "board.remove": self._remove,
             "board.promote": self._promote,
             "board.undo": lambda payload: self._step(True),
@@ -77,7 +76,6 @@ class Page(Connection):
     def come(self) -> None:
         self.match.come_back()
         self.send("engine.state", self.shared_engine.facts)
-        self.board.send_games(opened=False)
         self.board.send_game()
         self.send("analysis.state", self.analyst.facts)
         self.send("play.state", self.match.facts)
@@ -122,19 +120,18 @@ class Page(Connection):
         self.analyst.stop("a game is being played")
         self.review.stop()
 
-    def _put(self, other: Shown, opened: bool = False) -> None:
-        """Replace the board. opened: whether it was just chosen from a file."""
+    def _put(self, other: Shown) -> None:
+        """Replace the board."""
         self.match.forget()
-        self.board.shown = other
+        self.board.put(other)
         self.review.change(other.review)
-        self.board.send_games(opened)
         self.board.send_game()
         self.analyst.follow_other_game()
 
-    def _put_tree(self, tree: GameTree) -> None:
+    def _put_tree(self, tree: GameTree, name: str = "") -> None:
         self.match.check_may_change()
         self.board.keep()
-        self._put(Shown(tree))
+        self._put(Shown(tree, name))
 
     def _step(self, back: bool) -> None:
         self.match.check_may_change()
@@ -194,35 +191,15 @@ class Page(Connection):
         self._put_tree(GameTree.of_board(chess.Board.from_chess960_pos(number)))
 
     async def _pgn(self, payload: Payload) -> None:
-        """Read the games of a PGN and show the first: `text`, and optionally the node `here` to go to."""
+        """Show the game of a PGN: `text`; optionally the node `here` to go to, and the game's `name` for the page."""
         self.match.check_may_change()
         here = _number(payload, "here") if "here" in payload else 0
+        name = text_of(payload, "name") if "name" in payload else ""
         # in a thread, since long games take seconds
-        games = await asyncio.to_thread(games_in, text_of(payload, "text", _LONGEST_PGN))
-        await self._open_game(games, 0, {}, here)
-
-    async def _pick(self, payload: Payload) -> None:
-        """Show another game of the latest PGN: its `number`, from 0."""
-        self.match.check_may_change()
-        number = _number(payload, "number")
-        if number >= len(self.board.shown.games):
-            raise PsearchError("there is no such game")
-        await self._open_game(self.board.shown.games, number, self.board.shown.opened)
-
-    async def _open_game(
-        self, games: list[UnreadGame], number: int, opened: dict[int, GameTree], here: int = 0
-    ) -> None:
-        """Show a game by number, as it was left if it was opened before."""
-        problem = ""
-        if number in opened:
-            tree = opened[number]
-        else:
-            tree, problem = await asyncio.to_thread(GameTree.of_pgn, games[number].text)
-            with contextlib.suppress(PsearchError):  # the page's PGN may lack the latest move
-                tree.go(here)
-        self.match.check_may_change()
-        self.board.keep()
-        self._put(Shown(tree, games, number, {**opened, number: tree}), opened=True)
+        tree, problem = await asyncio.to_thread(GameTree.of_pgn, text_of(payload, "text", _LONGEST_PGN))
+        with contextlib.suppress(PsearchError):  # the page's PGN may lack the latest move
+            tree.go(here)
+        self._put_tree(tree, name)
         if problem:
             self.send("board.error", {"text": problem})
 

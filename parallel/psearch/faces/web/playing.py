@@ -15,7 +15,7 @@ import chess.pgn
 
 from psearch.api.asynchronous import AsyncEngine
 from psearch.faces.web.connection import Connection
-from psearch.faces.web.game_board import GameBoard
+from psearch.faces.web.game_board import GameBoard, Shown
 from psearch.faces.web.game_tree import GameTree, outcome_text
 from psearch.faces.web.messages import Payload, choice_of, flag_of, number_of, whole_of
 from psearch.results import Info, PsearchError
@@ -110,7 +110,8 @@ class Match:
             headers["TimeControl"] = f"{terms.clock_s:.0f}+{terms.increment_s:.0f}"
         if terms.elo:
             headers["BlackElo" if terms.human else "WhiteElo"] = str(terms.elo)
-        self._board.replace(tree)
+        self._board.keep()
+        self._board.put(Shown(tree))
         self._began = time.time()
         self._terms, self._result, self.is_running, self._last = terms, "", True, tree.game
         self._score = None

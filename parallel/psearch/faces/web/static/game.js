@@ -14,8 +14,8 @@ export class Game {
     this.position = null;
     this.white = this.black = "";
     this.result = "*";
-    this.pgn = ""; // the whole game, kept in case the server ends
-    channel.on("board.kept", ({ pgn }) => (this.pgn = pgn));
+    this.kept = null; // PGN and name of the whole game, in case the server ends
+    channel.on("board.kept", (kept) => (this.kept = kept));
     channel.on("board.tree", (tree) => this.takeTree(tree));
     channel.on("board.position", (position) => this.takePosition(position));
     for (const type of ["board.error", "channel.closed"]) channel.on(type, () => (this.asked = null));
@@ -34,6 +34,7 @@ export class Game {
     this.white = tree.white;
     this.black = tree.black;
     this.result = tree.result;
+    this.name = tree.name;
     this.canUndo = tree.undo;
     this.canRedo = tree.redo;
     this.channel.announce("game.changed", {});

@@ -1,18 +1,33 @@
 // The games of a PGN: their list, which is searched, and the one that is opened.
 //
-// The server cuts a PGN that fits into a message. A longer one is cut here, and its games are sent one at a time.
+// The browser cuts a PGN into games, sends them to the server one at a time, and keeps them over a reload: in its cache
+// lies the PGN of a list, and beside it each game as the user left it. Games are named "list/number".
 
 import { byId, el, grouped, setText } from "./dom.js";
 
-const LONGEST_PGN = 500000; // characters that the server takes
 const MOST_LISTED = 300;
+const MOST_LISTS = 4; // kept, of all tabs
 const LONGEST_NAME = 40;
-const TAGS = /(?:^[ \t]*\[\w+[ \t]+"(?:[^"\\\n]|\\.)*"[ \t]*\][ \t]*\r?\n\s*)+/gm;
+const KEPT = "psearch-games"; // name of the cache; sessionStorage: name of the list
+// Comments and lines that are skipped, or else the tags of a game, or else the first move of a main line.
+const TOKEN = /\{[^{}]*\}|;.*|^%.*|((?:\[\s*\w[\w+#=:-]*\s*"[^\n\r]*?"\s*\]\s*)+)|1\s*\.(?!\s*\.)(?<=(?:^|\s)1\s*\.)(?<!\(\s*1\s*\.)/gm;
+const MOVES = /\d\s*\.|\*|1-0|0-1|1\/2/;
 
-// Return the texts of the games of a PGN. A game begins with its tags.
+// Return the texts of the games of a PGN. A game begins with tags after moves, or with another move 1.
 export function cutGames(text) {
-  const begins = [...text.matchAll(TAGS)].map((tags) => tags.index);
-  if (begins.length === 0 || text.slice(0, begins[0]).trim()) begins.unshift(0);
+  const begins = [0];
+  let from = 0; // end of the game's tags
+  let hasFirst = false;
+  for (const { 0: token, 1: tags, index } of text.matchAll(TOKEN)) {
+    if (tags) {
+      if (MOVES.test(text.slice(from, index))) begins.push(index);
+      from = index + token.length;
+      hasFirst = false;
+    } else if (token[0] === "1") {
+      if (hasFirst) begins.push((from = index));
+      hasFirst = true;
+    }
+  }
   return begins.map((begin, number) => text.slice(begin, begins[number + 1])).filter((game) => game.trim());
 }
 
@@ -29,60 +44,105 @@ export function matching(titles, words) {
   return [...titles.keys()].filter((number) => wanted.every((word) => titles[number].toLowerCase().includes(word)));
 }
 
+// Return the text of a file, which may be older than UTF-8.
+export async function textOf(file) {
+  const bytes = await file.arrayBuffer();
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
+}
+
 export class Games {
   constructor(channel, game) {
     this.channel = channel;
     this.game = game;
-    this.titles = [];
-    this.texts = null; // the games, if they were cut here
-    this.here = 0;
-    this.isShown = false; // whether the game on the board is that of `texts`
-    this.isAsked = false;
-    channel.on("board.games", (games) => this.take(games));
-    channel.on("board.error", () => (this.isAsked = false));
+    this.here = -1; // number of the game on the board; -1: it is not of the list
+    this.asked = null; // name of the game that was sent
+    this.take(null, []);
+    channel.on("game.changed", () => this.follow());
+    channel.on("board.kept", ({ pgn, name }) => this.keep(pgn, name));
     byId("games").addEventListener("change", () => this.open(Number(byId("games").value)));
     byId("games-search").addEventListener("input", () => this.draw());
     for (const [id, step] of [["games-back", -1], ["games-forward", 1]]) {
       byId(id).addEventListener("click", () => this.open(this.shown[this.shown.indexOf(this.here) + step]));
     }
+    this.bringBack().catch(() => {}); // this browser keeps nothing
+  }
+
+  take(list, texts) {
+    this.list = list;
+    this.texts = texts;
+    this.titles = texts.map((text) => titleOf(text));
+    this.follow();
+    this.draw();
   }
 
   // Show the games of a PGN, the first on the board.
   load(text) {
-    if (text.length <= LONGEST_PGN) {
-      this.channel.send("board.pgn", { text });
+    const texts = cutGames(text);
+    if (!texts.length) {
+      this.channel.announce("board.error", { text: "there is no game in this PGN" });
       return;
     }
-    this.texts = cutGames(text);
-    this.titles = this.texts.map((one, number) => `${number + 1}. ${titleOf(one)}`);
-    this.isShown = false;
     byId("games-search").value = "";
+    this.take(String(Date.now()), texts);
     this.open(0);
+    this.store(text).catch(() => {});
   }
 
   open(number) {
-    if (!this.texts) {
-      this.channel.send("board.pick", { number });
-      return;
-    }
-    if (this.isShown && this.game.pgn) this.texts[this.here] = this.game.pgn; // as the user leaves it
-    this.here = number;
-    this.isAsked = true;
-    this.channel.send("board.pgn", { text: this.texts[number] });
-    this.draw();
+    this.asked = `${this.list}/${number}`;
+    this.channel.send("board.pgn", { text: this.texts[number], name: this.asked });
   }
 
-  // The server has one game of a list that was cut here.
-  take({ titles, here, opened }) {
-    this.isShown = this.isAsked;
-    if (this.texts === null || titles.length > 1 || (opened && !this.isAsked)) {
-      this.texts = null;
-      this.titles = titles;
+  follow() {
+    const [list, number] = (this.game.name ?? "").split("/");
+    const here = list === this.list ? Number(number) : -1;
+    if (here !== this.here) {
       this.here = here;
+      this.draw();
     }
-    this.isAsked = false;
-    this.draw();
-    if (opened) this.channel.announce("page.open", { tab: "game" });
+    if (this.asked && this.asked === this.game.name) {
+      this.asked = null;
+      this.channel.announce("page.open", { tab: "game" });
+    }
+  }
+
+  // Keep a game as the user leaves it.
+  async keep(pgn, name) {
+    const [list, number] = name.split("/");
+    if (list !== this.list || this.texts[number] === pgn) return;
+    this.texts[number] = pgn;
+    if (this.titles[number] !== titleOf(pgn)) {
+      this.titles[number] = titleOf(pgn);
+      this.draw();
+    }
+    await (await caches.open(KEPT)).put(`/${name}`, new Response(pgn)).catch(() => {});
+  }
+
+  async store(text) {
+    sessionStorage.setItem(KEPT, this.list);
+    const cache = await caches.open(KEPT);
+    await cache.put(`/${this.list}`, new Response(text));
+    const listOf = ({ url }) => new URL(url).pathname.split("/")[1];
+    const kept = await cache.keys();
+    const latest = [...new Set(kept.map(listOf))].sort().slice(-MOST_LISTS);
+    for (const request of kept) if (!latest.includes(listOf(request))) await cache.delete(request);
+  }
+
+  async bringBack() {
+    const list = sessionStorage.getItem(KEPT);
+    const cache = await caches.open(KEPT);
+    const whole = list && await cache.match(`/${list}`);
+    if (!whole) return;
+    const texts = cutGames(await whole.text());
+    for (const request of await cache.keys()) {
+      const [, of, number] = new URL(request.url).pathname.split("/");
+      if (of === list && number) texts[number] = await (await cache.match(request)).text();
+    }
+    if (!this.list) this.take(list, texts);
   }
 
   draw() {
@@ -91,7 +151,7 @@ export class Games {
     const place = this.shown.indexOf(this.here);
     const first = Math.max(0, Math.min(place - MOST_LISTED / 2, this.shown.length - MOST_LISTED));
     const listed = this.shown.slice(first, first + MOST_LISTED);
-    byId("games").replaceChildren(...listed.map((number) => el("option", { value: number }, this.titles[number])));
+    byId("games").replaceChildren(...listed.map((number) => el("option", { value: number }, `${number + 1}. ${this.titles[number]}`)));
     byId("games").value = this.here;
     byId("games-back").disabled = place < 1;
     byId("games-forward").disabled = place + 1 >= this.shown.length;

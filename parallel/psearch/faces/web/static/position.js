@@ -5,7 +5,7 @@
 // longer knows this page.
 
 import { byId, download, el, onSubmit, setText } from "./dom.js";
-import { Games } from "./games.js";
+import { Games, textOf } from "./games.js";
 
 const KEPT = "psearch-game"; // sessionStorage: game and position of this tab; localStorage: the last game
 const FILES = [..."abcdefgh"];
@@ -41,7 +41,7 @@ export class Positions {
 
   async readFile() {
     const [file] = byId("pgn-file").files;
-    if (file) this.games.load(await file.text());
+    if (file) this.games.load(await textOf(file));
     byId("pgn-file").value = "";
   }
 
@@ -58,9 +58,10 @@ export class Positions {
     byId("last-game").hidden = !this.game.isBlank || !localStorage.getItem(KEPT);
     if (this.game.isBlank) {
       sessionStorage.removeItem(KEPT);
-    } else if (this.game.pgn) {
+    } else if (this.game.kept) {
       const here = Math.max(0, [...this.game.nodes.keys()].indexOf(this.game.here)); // number of the node when the PGN is read
-      for (const storage of [sessionStorage, localStorage]) storage.setItem(KEPT, JSON.stringify({ text: this.game.pgn, here }));
+      const { pgn: text, name } = this.game.kept;
+      for (const storage of [sessionStorage, localStorage]) storage.setItem(KEPT, JSON.stringify({ text, name, here }));
     }
   }
 
@@ -76,7 +77,7 @@ export class Positions {
 
   // Return the game from the server, which is always up to date, or else the copy kept here.
   async text(kind) {
-    if (!this.channel.isOpen) return kind === "pgn" ? this.game.pgn : this.game.position.fen;
+    if (!this.channel.isOpen) return kind === "pgn" ? this.game.kept?.pgn ?? "" : this.game.position.fen;
     return new Promise((resolve) => {
       const end = this.channel.on("board.exported", (found) => {
         end();
