@@ -22,10 +22,9 @@ from psearch.text.epd_text import (
     check_suite,
     parse_perft_suite,
     parse_suite,
-    read_perft_suite,
 )
 from psearch.text.report import final_report, iteration_line, json_object, score_object, score_text
-from psearch.text.source import Source
+from psearch.text.source import Source, read_source
 from psearch.text.wdl import expected_points, material, probabilities, wdl, wdl_of_score
 from psearch.text.wdl_model import DRAW_MARGIN_CP, MATERIAL_KNOTS, SPREAD_CP
 
@@ -289,12 +288,12 @@ def test_comments_and_empty_lines_keep_their_numbers(tmp_path: Path) -> None:
     """A file may begin with the mark that some editors write, or have comments of another encoding."""
     path = tmp_path / "suite.epd"
     path.write_bytes(b"\xef\xbb\xbfstartpos ;D1 20\n\n  # none\nstartpos;D2 400;\n")
-    assert [(case.source, case.counts) for case in read_perft_suite(str(path))] == [
+    assert [(case.source, case.counts) for case in parse_perft_suite(read_source(str(path)))] == [
         (f"{path}, line 1", {1: 20}),
         (f"{path}, line 4", {2: 400}),
     ]
     path.write_bytes(b"# caf\xe9\nstartpos ;D1 20\n")
-    assert len(read_perft_suite(str(path))) == 1
+    assert len(parse_perft_suite(read_source(str(path)))) == 1
 
 
 @pytest.mark.parametrize(
@@ -319,6 +318,6 @@ def test_suites_that_are_no_suites(tmp_path: Path) -> None:
     binary = tmp_path / "binary.epd"
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(PsearchError, match="not a text file"):
-        read_perft_suite(str(binary))
+        parse_perft_suite(read_source(str(binary)))
     with pytest.raises(PsearchError, match="no positions"):
         parse_perft_suite(suite("", "# nothing"))

@@ -204,11 +204,6 @@ class PerftCheck:
         return f"FAIL {self.case.source}: {counts}: {self.case.board.fen()}"
 
 
-def read_perft_suite(file: str) -> list[PerftCase]:
-    """Return the cases of a file; `-` is standard input. Raises PsearchError, which names file and line."""
-    return parse_perft_suite(read_source(file))
-
-
 def parse_perft_suite(source: Source) -> list[PerftCase]:
     """Return the cases of a suite; empty lines and lines that begin with # are left out. Raises PsearchError for the
     first malformed line, and when there is no case."""

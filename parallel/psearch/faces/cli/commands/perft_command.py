@@ -83,9 +83,10 @@ def _divide(depth: int, fen: list[str], threads: int) -> int:
 
 
 def _check_suite(options: argparse.Namespace) -> int:
-    from psearch.text.epd_text import PerftOutcome, check_suite, read_perft_suite
+    from psearch.text.epd_text import PerftOutcome, check_suite, parse_perft_suite
+    from psearch.text.source import read_source
 
-    cases = read_perft_suite(options.epd)
+    cases = parse_perft_suite(read_source(options.epd))
     max_nodes = options.max_nodes or DEFAULT_MAX_NODES
 
     from psearch.terminal.status import StatusLine
