@@ -48,16 +48,17 @@ class Asked:
     """Task of the position; its id is the key in the journal."""
 
 
-def read_asked(source: Source, file: int, default: Limits, lines: int = 1) -> Iterator[Asked]:
-    """Yield the positions of a file. file: its number; default, lines: limits and `multipv` of a line without them.
-    docs/guides/analyse.md has the names of the values; others are ignored. Raises PsearchError, which names the line,
-    for a bad line."""
-    return parse_lines(source, lambda text, number: _asked(text, file, number, default, lines))
+def read_asked(source: Source | Stream, file: int, default: Limits, lines: int = 1) -> Iterator[Asked | None]:
+    """Yield the positions of a file or a pipe; None while the next line of a pipe has not arrived.
 
+    file: its number; default, lines: limits and `multipv` of a line without them. docs/guides/analyse.md has the names
+    of the values; others are ignored. Raises PsearchError, which names the line, for a bad line.
+    """
 
-def asked_by(stream: Stream, default: Limits, lines: int = 1) -> Iterator[Asked | None]:
-    """Yield the positions of a pipe; None while the next line has not arrived."""
-    return parse_stream(stream, lambda text, number: _asked(text, 1, number, default, lines))
+    def parse(text: str, number: int) -> Asked:
+        return _asked(text, file, number, default, lines)
+
+    return parse_stream(source, parse) if isinstance(source, Stream) else parse_lines(source, parse)
 
 
 def _asked(text: str, file: int, number: int, default: Limits, lines: int) -> Asked:

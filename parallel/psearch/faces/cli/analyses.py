@@ -27,7 +27,6 @@ from psearch.batch.analysis.analysis_files import (
     Asked,
     OlderResults,
     Output,
-    asked_by,
     place_of,
     read_asked,
 )
@@ -453,63 +452,46 @@ def _games(
         yield Work(entry, game_tasks(entry.work, entry.prefix, session.limits, options.multipv), known)
 
 
-def analyse_lines(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
-    """Analyse JSON lines, one object a line. Return the exit status."""
-    limits = limits_of(options, REVIEW_MOVETIME_MS)
-    total = 0
+def analyse_lines(
+    inputs: Sequence[Input], options: argparse.Namespace, signals: Signals, stream: Stream | None = None
+) -> int:
+    """Analyse JSON lines, one object a line, and return the exit status. stream: read from this pipe instead, and write
+    each result as soon as all earlier ones are written; an unreadable line ends the analysis after them."""
+    limits, total = limits_of(options, REVIEW_MOVETIME_MS), 0
     for one in inputs:
         count = sum(1 for _ in read_asked(one.source, 1, limits, options.multipv))
         total += count
         if not count:
             raise PsearchError(f"{one.source.name} has no positions")
-    asked = (
-        one
-        for file, source in enumerate(inputs, start=1)
-        for one in read_asked(source.source, file, limits, options.multipv)
-    )
-    with open_session(inputs, options, signals, total, position_columns(options.multipv)) as session:
-        sums = _put_results(session, (_work(one, one.task, session) for one in asked))
+    sources: list[Source | Stream] = [stream] if stream is not None else [one.source for one in inputs]
+    problems: list[PsearchError] = []
+
+    def works() -> Iterator[Work[Asked] | Pause]:
+        try:
+            for file, source in enumerate(sources, start=1):
+                for asked in read_asked(source, file, limits, options.multipv):
+                    yield Pause.INPUT if asked is None else _work(asked, asked.task, session)
+        except PsearchError as error:
+            problems.append(error)
+
+    sums: Counter[str] = Counter()
+    columns = position_columns(options.multipv)
+    with open_session(inputs, options, signals, None if stream else total, columns) as session:
+        for done in session.answered(works(), None if stream is None else stream.fileno()):
+            task = done.item.task
+            key = str(task.id)
+            sums.update(positions=1, kept=done.from_older, failed=bool(done.problems))
+            result = PositionResult(done.item.id, 0, done.problems.get(key), "", task, done.answers.get(key))
+            if not session.put_rows(one.as_row() for one in [result]):
+                session.put(json.dumps(result.as_json()) + "\n")
         if not session.end():
             return signals.exit_status
+    if problems:
+        raise problems[0]
+    if stream is not None and not sums["positions"]:
+        raise PsearchError(f"{stream.name} has no positions")
     if session.journal is not None:
         kept = f", {sums['kept']:,} kept from older results" if options.merge is not None else ""
         failed = f", {sums['failed']:,} failed" if sums["failed"] else ""
         say(f"{counted(sums['positions'], 'position')}{kept}{failed}")
     return EXIT_WRONG if sums["failed"] else 0
-
-
-def analyse_stream(stream: Stream, options: argparse.Namespace, signals: Signals) -> int:
-    """Analyse JSON lines from a pipe and write each result to standard output as soon as all earlier ones are written.
-    An unreadable line ends the analysis after the results of the lines before it."""
-    problems: list[PsearchError] = []
-
-    def works() -> Iterator[Work[Asked] | Pause]:
-        try:
-            for asked in asked_by(stream, session.limits, options.multipv):
-                yield Pause.INPUT if asked is None else _work(asked, asked.task, session)
-        except PsearchError as error:
-            problems.append(error)
-
-    with open_session([], options, signals, None, ()) as session:
-        sums = _put_results(session, works(), stream.fileno())
-        if not session.end():
-            return signals.exit_status
-    if problems:
-        raise problems[0]
-    if not sums["positions"]:
-        raise PsearchError(f"{stream.name} has no positions")
-    return EXIT_WRONG if sums["failed"] else 0
-
-
-def _put_results(
-    session: AnalysisSession, works: Iterable[Work[Asked] | Pause], awaited: int | None = None
-) -> Counter[str]:
-    """Search everything and write the results. Return the numbers of positions, failures and kept older results."""
-    sums: Counter[str] = Counter()
-    for done in session.answered(works, awaited):
-        key = str(done.item.task.id)
-        sums.update(positions=1, kept=done.from_older, failed=bool(done.problems))
-        found = PositionResult(done.item.id, 0, done.problems.get(key), "", done.item.task, done.answers.get(key))
-        if not session.put_rows([found.as_row()] if session.output.table is not None else []):
-            session.put(json.dumps(found.as_json()) + "\n")
-    return sums

@@ -114,7 +114,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if len(files) == 1 and not is_to_file:
         opened = open_source(files[0])
         if isinstance(opened, Stream) and file_kind(files[0], opened.first_lines()) is Kind.LINES:
-            return analyses.analyse_stream(opened, options, signals)
+            return analyses.analyse_lines([], options, signals, opened)
         inputs = [analyses.Input(files[0], opened.copied() if isinstance(opened, Stream) else opened)]
     else:
         inputs = [analyses.Input(file, read_source(file)) for file in files]
