@@ -61,8 +61,8 @@ _MOST_UNSEEN = 3
 """Most snapshots that a page has not confirmed; until it does no more are taken."""
 _SHARE = 0.04
 """Largest share of a core for snapshots; slow ones, with hundreds of workers, are taken less often."""
-_NODES_SHARE = 0.016
-"""Largest share of a core for the open nodes: what five looks a second take with two workers."""
+_NODES_SHARE = 0.01
+"""Largest share of a core for the open nodes: what four looks a second take with two workers."""
 _IDLE_S = 0.2
 """Time between looks while nothing is searched, in seconds."""
 _LONGEST_POSITION = 1000

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import chess
 import numpy as np
@@ -14,6 +15,8 @@ from psearch_core.chess.board.bridge import to_chess_move
 from psearch_core.constants import NULL_MOVE
 
 _MOST_CODE = 1 << 16
+_MOST_FOUND = 2048
+"""Most lines that are kept; each takes about two kilobytes."""
 
 
 def chess_lines(root: np.ndarray) -> ChessLines | None:
@@ -24,7 +27,7 @@ def chess_lines(root: np.ndarray) -> ChessLines | None:
 
 def board_of(record: np.ndarray) -> chess.Board | None:
     """Return the board (at move 1) of a `position_dtype` record; None if it is not a valid position."""
-    board = chess.Board(None)
+    board = _Board(None)
     for square, code in enumerate(record["board"][0].tolist()):
         if code:
             kind = code & 7
@@ -44,50 +47,94 @@ def board_of(record: np.ndarray) -> chess.Board | None:
     return None if None in kings.values() else board
 
 
-class NodeLine(NamedTuple):
-    """Holds a position in the tree and the moves that lead to it."""
+class _Board(chess.Board):
+    """Board that writes its pieces three times as fast as python-chess, since each node that is shown has a FEN."""
 
-    codes: tuple[int, ...]
-    """Codes of the moves from the root."""
-    moves: tuple[str, ...]
-    """Moves in UCI notation; 0000 is a null move."""
-    words: tuple[str, ...]
-    """Moves in SAN; -- is a null move."""
-    position: Any
-    """Board, or position of a user's game."""
-    fen: str
-    """FEN; empty for a user's game."""
-    choices: int
-    """Number of legal moves."""
+    def board_fen(self, *, promoted: bool | None = False) -> str:
+        squares = bytearray(b"1" * 64)
+        for kind in chess.PIECE_TYPES:
+            for color, signs in ((chess.WHITE, b" PNBRQK"), (chess.BLACK, b" pnbrqk")):
+                for square in chess.scan_forward(self.pieces_mask(kind, color)):
+                    squares[square ^ 56] = signs[kind]  # the eighth rank comes first
+        text = "/".join(squares[rank : rank + 8].decode() for rank in range(0, 64, 8))
+        for empty in range(8, 1, -1):
+            text = text.replace("1" * empty, str(empty))
+        return text
+
+
+class NodeLine:
+    """Holds a position in the tree and the moves to it; names and facts are found when they are first used."""
+
+    def __init__(
+        self, game: NodeLines, position: Any, codes: tuple[int, ...], steps: tuple[tuple[str, str], ...]
+    ) -> None:
+        self._game = game
+        self.position = position
+        """Board, or position of a user's game."""
+        self.codes = codes
+        """Codes of the moves from the root."""
+        self.moves = tuple(move for move, _ in steps)
+        """Moves in UCI notation; 0000 is a null move."""
+        self.words = tuple(word for _, word in steps)
+        """Moves in SAN; -- is a null move."""
+        self._names: dict[int, tuple[str, str] | None] = {}
+
+    @cached_property
+    def fen(self) -> str:
+        """Return the FEN; empty for a user's game."""
+        return self._game.fen_of(self.position)
+
+    @cached_property
+    def choices(self) -> int:
+        """Return the number of legal moves."""
+        return self._game.count_moves(self.position)
+
+    def named(self, code: int) -> tuple[str, str] | None:
+        """Return a move in both notations; None if it is illegal."""
+        if code not in self._names:
+            self._names[code] = self._game.named(self.position, code)
+        return self._names[code]
+
+    def then(self, code: int) -> NodeLine | None:
+        """Return the line with one move more; None if it is illegal."""
+        name = self.named(code)
+        if name is None:
+            return None
+        steps = (*zip(self.moves, self.words, strict=True), name)
+        return NodeLine(self._game, self._game.after(self.position, code), (*self.codes, code), steps)
 
 
 class NodeLines(ABC):
-    """Finds lines from one root; extends known lines where possible."""
+    """Finds lines from one root, and keeps those that were found, since a tree is searched near its last lines."""
 
     def __init__(self, root: Any) -> None:
-        self._start = NodeLine((), (), (), root, *self.described(root))
-        self.fen = self._start.fen
-        """FEN of the root; empty for a user's game."""
+        self.root = NodeLine(self, root, (), ())
+        self._found: dict[tuple[int, ...], NodeLine] = {}
 
-    def line(self, codes: tuple[int, ...], near: NodeLine | None = None) -> NodeLine | None:
-        """Return the line of these moves; None if one is illegal. near: a known line that may be its beginning."""
-        if near is None or codes[: len(near.codes)] != near.codes:
-            near = self._start
-        if near.codes == codes:
-            return near
-        position, moves, words = near.position, list(near.moves), list(near.words)
-        for code in codes[len(near.codes) :]:
-            named = self.named(position, code)
-            if named is None:
+    def line(self, codes: tuple[int, ...]) -> NodeLine | None:
+        """Return the line of these moves; None if one is illegal."""
+        if len(self._found) > _MOST_FOUND:
+            self._found.clear()
+        known = next((length for length in range(len(codes), 0, -1) if codes[:length] in self._found), 0)
+        line = self._found[codes[:known]] if known else self.root
+        for length in range(known, len(codes)):
+            longer = line.then(codes[length])
+            if longer is None:
                 return None
-            moves.append(named[0])
-            words.append(named[1])
-            position = self.after(position, code)
-        return NodeLine(codes, tuple(moves), tuple(words), position, *self.described(position))
+            line = self._found[codes[: length + 1]] = longer
+        return line
+
+    def has(self, codes: tuple[int, ...]) -> bool:
+        """Tell whether a line is known already."""
+        return not codes or codes in self._found
 
     @abstractmethod
-    def described(self, position: Any) -> tuple[str, int]:
-        """Return `fen` and `choices` of a position."""
+    def fen_of(self, position: Any) -> str:
+        """Return the FEN of a position; empty for a user's game."""
+
+    @abstractmethod
+    def count_moves(self, position: Any) -> int:
+        """Return the number of legal moves."""
 
     @abstractmethod
     def named(self, position: Any, code: int) -> tuple[str, str] | None:
@@ -101,8 +148,11 @@ class NodeLines(ABC):
 class ChessLines(NodeLines):
     """Lines of chess; a position is a `chess.Board`."""
 
-    def described(self, position: chess.Board) -> tuple[str, int]:
-        return position.fen(), position.legal_moves.count()
+    def fen_of(self, position: chess.Board) -> str:
+        return position.fen()
+
+    def count_moves(self, position: chess.Board) -> int:
+        return position.legal_moves.count()
 
     def named(self, position: chess.Board, code: int) -> tuple[str, str] | None:
         move = _decoded(code, position)
@@ -121,8 +171,11 @@ class ChessLines(NodeLines):
 class GameLines(NodeLines):
     """Lines of a user's game, in its own notation."""
 
-    def described(self, position: GamePosition) -> tuple[str, int]:
-        return "", len(_game_moves(position))
+    def fen_of(self, position: GamePosition) -> str:
+        return ""
+
+    def count_moves(self, position: GamePosition) -> int:
+        return len(_game_moves(position))
 
     def named(self, position: GamePosition, code: int) -> tuple[str, str] | None:
         if code not in _game_moves(position):

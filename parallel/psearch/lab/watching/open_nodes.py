@@ -95,12 +95,12 @@ class Memory:
         """Return the codes of the moves that lead to a ply of a stack."""
         return tuple(self._moves[stack, 1 : ply + 1].tolist())
 
-    def node(self, home: int) -> tuple[int, np.void, tuple[int, ...]] | None:
-        """Return split number, record and line of an open node; None if it was closed or replaced during reading."""
+    def node(self, home: int) -> tuple[int, dict[str, Any], tuple[int, ...]] | None:
+        """Return split number, fields and line of an open node; None if it was closed or replaced during reading."""
         split = int(self._split[home])
         if not self._node["open"][home] or split <= 0:
             return None
-        record = self._node[home].copy()
+        record = dict(zip(self._node.dtype.names or (), self._node[home].item(), strict=True))  # faster than one by one
         codes = self.line(*divmod(home, MAX_PLY))
         if not self._node["open"][home] or int(self._split[home]) != split:
             return None
@@ -150,13 +150,12 @@ class OpenNodeTree:
             if node is None:
                 continue
             split, record, codes = node
-            parent = int(record["open_parent"])
+            parent = record["open_parent"]
             above = found.get(parent)
-            line = self._known.get(split)
-            if line is None or line.codes != codes:
-                is_late = time.thread_time() > deadline
-                hidden += is_late
-                line = None if is_late else lines.line(codes, above)
+            if not lines.has(codes) and time.thread_time() > deadline:
+                hidden += 1
+                continue
+            line = lines.line(codes)
             if line is None:
                 continue
             start = 0 if above is None else len(above.moves)
@@ -171,7 +170,7 @@ class OpenNodeTree:
                 "moves": list(line.moves[start:]),
                 "words": list(line.words[start:]),
                 "fen": line.fen,
-                **_described(record, lines, line, reached[home], memory.p_no_cutoff),
+                **_described(record, line, reached[home], memory.p_no_cutoff),
             }
         self._known = known
         return list(shown.values()), hidden
@@ -187,30 +186,30 @@ def score_or_none(value: int) -> int | None:
 
 
 def _described(
-    record: np.void, lines: NodeLines, line: NodeLine, reached: list[tuple[int, int]], no_cutoff: np.ndarray
+    record: dict[str, Any], line: NodeLine, reached: list[tuple[int, int]], no_cutoff: np.ndarray
 ) -> dict[str, Any]:
-    kind, inside, handed_out = (int(record[name]) for name in ("split_type", "inside", "moves_done"))
+    kind, inside, handed_out = (record[name] for name in ("split_type", "inside", "moves_done"))
     finished = max(0, handed_out - inside)
-    bound = BOUND_NONE if record["tt_bound"] == BOUND_EXACT else int(record["tt_bound"])
-    depth = min(max(int(record["depth"]), 0), DEPTHS - 1)
-    p_needed = p_next = int(record["p_needed"]) / CERTAIN
+    bound = BOUND_NONE if record["tt_bound"] == BOUND_EXACT else record["tt_bound"]
+    depth = min(max(record["depth"], 0), DEPTHS - 1)
+    p_needed = p_next = record["p_needed"] / CERTAIN
     for move in range(finished, finished + min(max(inside, 1), MOST_UNDER_WAY)):
         p_next *= int(no_cutoff[kind, bound, depth, progress_step.py_func(move)]) / CERTAIN
-    best_move = lines.named(line.position, int(record["best_move"]))
+    best_move = line.named(record["best_move"])
     under_way: dict[int, list[int]] = {}
     for worker, code in reached:
         under_way.setdefault(code, []).append(worker)
-    taken = ((lines.named(line.position, code), there) for code, there in under_way.items() if code)
+    taken = ((line.named(code), there) for code, there in under_way.items() if code)
     return {
         "type": TYPE_NAMES[kind],
-        "depth": int(record["depth"]),
+        "depth": record["depth"],
         "closed": bool(record["closed"]),
         "p_no_cutoff": round(int(no_cutoff[kind, bound, depth, progress_step.py_func(finished)]) / CERTAIN, 3),
         "p_needed": round(p_needed, 3),
         "p_next": round(p_next, 3),
-        **{name: score_or_none(int(record[name])) for name in ("alpha", "beta", "best")},
+        **{name: score_or_none(record[name]) for name in ("alpha", "beta", "best")},
         "best_move": None if best_move is None else best_move[1],
-        "joined": int(record["joined"]),
+        "joined": record["joined"],
         "inside": inside,
         "done": finished,
         "handed_out": handed_out,

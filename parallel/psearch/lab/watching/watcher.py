@@ -99,6 +99,7 @@ class WatchedSearch:
         """Return a snapshot, like `Watcher.look`. virtual_now: the time in ticks for searches in virtual time."""
         arena = self.recorder.arena
         worker, header = arena.worker, arena.header[0]
+        is_done = bool(header["done"])  # read once, before the nodes
         clock, now = self._clock(virtual_now)
         root = arena.header["root"].copy()
         if root.tobytes() != self._root:  # the root is written after the recording has begun
@@ -112,7 +113,7 @@ class WatchedSearch:
         seen: dict[str, Any] = {"nodes": None, "hidden": None, "first_moves": None}
         if with_nodes:
             seen = {"nodes": [], "hidden": 0, "first_moves": []}
-            if self._lines is not None and not header["done"]:  # a finished search has no open nodes
+            if self._lines is not None and not is_done:  # a finished search has no open nodes
                 memory = Memory(arena)
                 seen["nodes"], seen["hidden"] = self._tree.look(memory, self._lines, self._budget_s)
                 seen["first_moves"] = self._first_moves(memory, self._lines)
@@ -128,9 +129,9 @@ class WatchedSearch:
             "load": self._load(counters, busy),
             "counters": {name: int(found.sum()) for name, found in counters.items()},
             "idle": round(1 - float(busy.mean()), 4),
-            "done": bool(header["done"]),
+            "done": is_done,
             "depth": int(header["depth"]),
-            "fen": None if self._lines is None else self._lines.fen,
+            "fen": None if self._lines is None else self._lines.root.fen,
             **seen,
         }
         self._before = counters
@@ -179,8 +180,8 @@ class WatchedSearch:
         lines = self._lines
         facts: dict[str, Any] = {"at": clock.microseconds(event.time), "worker": worker, "depth": event.depth}
         is_root = event.kind == TRACE_ROOT
-        known = None if lines is None else lines.line(()) if is_root else self._tree.known(event.split)
-        move = None if known is None or lines is None else lines.named(known.position, event.move)
+        known = None if lines is None else lines.root if is_root else self._tree.known(event.split)
+        move = None if known is None else known.named(event.move)
         facts |= {"by": None if move is None else move[1], "value": score_or_none(event.value)}
         if is_root:
             return {"kind": "depth", **facts, "bound": BOUNDS[event.outcome], "main": event.frame == 0}
@@ -212,11 +213,7 @@ class WatchedSearch:
     def _first_moves(memory: Memory, lines: NodeLines) -> list[list[int | str]]:
         """Return the root move that each worker searches, in both notations; at most `MOST_TRACKS` workers."""
         found = memory.first_moves()[:MOST_TRACKS]
-        root = lines.line(())
-        if root is None:
-            return []
-        names = {code: lines.named(root.position, code) for _, code in found}
-        return [[worker, *name] for worker, code in found if (name := names[code]) is not None]
+        return [[worker, *name] for worker, code in found if (name := lines.root.named(code)) is not None]
 
     def _load(self, counters: dict[str, np.ndarray], busy: np.ndarray) -> str:
         """Return a hexadecimal digit per worker: its load since the last look, where its own counters tell."""
