@@ -327,18 +327,21 @@ LANES = 16
 _CHUNK = 8
 """Number of vectors that `row_adder` keeps in registers: half of the registers of AVX2."""
 _I16 = ir.IntType(16)
-_ROW, _WIDE = ir.VectorType(_I16, LANES), ir.VectorType(_I32, LANES)
+_ROW = ir.VectorType(_I16, LANES)
+_DOT_LANES = 64
+"""Number of integers that `square_dot` takes at once: four registers of AVX2, so that four sums grow side by side."""
+_UNITS, _WIDE = ir.VectorType(_I16, _DOT_LANES), ir.VectorType(_I32, _DOT_LANES)
 _BOARD = ir.VectorType(_I8, 64)
 
 
-def _row_at(builder: Any, where: Any, index: int) -> Any:
+def _row_at(builder: Any, where: Any, index: int, kind: Any = _ROW) -> Any:
     """Return a pointer to the vector with this index in the array at an address."""
-    offset = ir.Constant(_I64, index * LANES * 2)
-    return builder.inttoptr(builder.add(where, offset), _ROW.as_pointer())
+    offset = ir.Constant(_I64, index * kind.count * 2)
+    return builder.inttoptr(builder.add(where, offset), kind.as_pointer())
 
 
-def _load_row(builder: Any, where: Any, index: int) -> Any:
-    return builder.load(_row_at(builder, where, index), align=2)
+def _load_row(builder: Any, where: Any, index: int, kind: Any = _ROW) -> Any:
+    return builder.load(_row_at(builder, where, index, kind), align=2)
 
 
 def row_adder(size: int) -> Any:
@@ -375,21 +378,21 @@ def row_adder(size: int) -> Any:
 def square_dot(size: int, top: int) -> Any:
     """Return an intrinsic `dot(units, weights)`: the sum of weight * c * c over `size` int16 units, where c is the unit
     clipped to 0 .. `top`. A weight times `top` must fit into 16 bits, and the sum into 32."""
-    if size % LANES:
-        raise AssertionError(f"{size} units are no multiple of {LANES}")
+    if size % _DOT_LANES:
+        raise AssertionError(f"{size} units are no multiple of {_DOT_LANES}")
 
     @emitted(types.int64(types.int64, types.int64))
     def dot(builder: Any, units: Any, weights: Any) -> Any:
-        zero, most = ir.Constant(_ROW, [0] * LANES), ir.Constant(_ROW, [top] * LANES)
-        total = ir.Constant(_WIDE, [0] * LANES)
-        for index in range(size // LANES):
-            clipped = _load_row(builder, units, index)
+        zero, most = (ir.Constant(_UNITS, [number] * _DOT_LANES) for number in (0, top))
+        total = ir.Constant(_WIDE, [0] * _DOT_LANES)
+        for index in range(size // _DOT_LANES):
+            clipped = _load_row(builder, units, index, _UNITS)
             clipped = builder.select(builder.icmp_signed(">", clipped, zero), clipped, zero)
             clipped = builder.select(builder.icmp_signed("<", clipped, most), clipped, most)
-            product = builder.mul(clipped, _load_row(builder, weights, index))  # in 16 bits
+            product = builder.mul(clipped, _load_row(builder, weights, index, _UNITS))  # in 16 bits
             # LLVM compiles this to one instruction that multiplies and adds pairs (pmaddwd, smlal)
             total = builder.add(total, builder.mul(builder.sext(product, _WIDE), builder.sext(clipped, _WIDE)))
-        name = f"llvm.vector.reduce.add.v{LANES}i32"
+        name = f"llvm.vector.reduce.add.v{_DOT_LANES}i32"
         reduce = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_I32, [_WIDE]), name)
         return builder.sext(builder.call(reduce, [total]), _I64)
 

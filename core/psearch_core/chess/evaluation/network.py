@@ -35,6 +35,7 @@ from psearch_core.toolchain.intrinsics import (
     differing_bytes,
     lowest_bit,
     popcount,
+    prefetch,
     row_adder,
     square_dot,
 )
@@ -76,6 +77,16 @@ def _row(tb, code, square, side, flip):
     """Return the address of the row for a man."""
     feature = 384 * ((code >> 3) ^ side) + 64 * ((code & 7) - 1) + (square ^ flip)
     return address(tb) + feature * _ROW_BYTES
+
+
+@kernel(void(Tables, Position, i64))
+def prefetch_rows(tb, pos, square):
+    """Start loading both sides' rows for the man on a square, who has just moved there: few of all rows fit into the
+    nearest caches."""
+    for side in range(2):
+        row = _row(tb, np.int64(pos.board[square]), square, side, _view(pos, side) - 1)
+        for offset in range(0, _ROW_BYTES, 64):
+            prefetch(row + offset)
 
 
 @kernel(i64(Evaluation, i64))

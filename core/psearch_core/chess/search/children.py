@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from psearch_core.chess.board.attacks import move_to
 from psearch_core.chess.board.position import make_move, make_null
+from psearch_core.chess.evaluation.network import prefetch_rows
 from psearch_core.chess.ordering.history import piece_to
 from psearch_core.chess.pruning.counters import count_tried
 from psearch_core.chess.pruning.node_pruning import null_reduction
@@ -74,7 +76,11 @@ def push_null(ctx, wk, frame, node, split_type, kannan_type):
 def make_child(ctx, frame, move):
     """Make a move of the node on this stack."""
     # step 8: make it
-    make_move(tables_of(ctx), frame.position, above(frame).position, move)
+    tb = tables_of(ctx)
+    pos = above(frame).position
+    make_move(tb, frame.position, pos, move)
+    if header_of(ctx).options.early_evaluation and pos.checkers == U0:
+        prefetch_rows(tb, pos, move_to(move))
 
 
 @kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64, i64))
