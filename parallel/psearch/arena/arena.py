@@ -113,6 +113,7 @@ class Arena:
         ):
             self._offsets[name] = (self._size, dtype, count)
             self._size += -(-dtype.itemsize * count // CACHE_LINE) * CACHE_LINE
+        self._size = -(-self._size // LARGE_PAGE) * LARGE_PAGE
 
     def use_kernels(self, kernels: KernelSet, driver: Group) -> None:
         """Use these kernels in this process; clear the table if others were used. driver: their group for searches."""
@@ -146,8 +147,9 @@ class Arena:
                 raise PsearchError(f"cannot make the tables: {refusal(error)}") from error
             except NetworkError as error:
                 raise PsearchError(str(error)) from error
-            # histories are accessed at random, as the table is; most frames are never touched
-            self._block.enlarge_pages(0, self._offsets["frames"][0] // LARGE_PAGE * LARGE_PAGE)
+            # Histories and tables are accessed at random, as the transposition table is. Most frames are never touched:
+            # only those that share a large page with the tables' end, which are all of one worker, get a large one
+            self._block.enlarge_pages(0, -(-self._offsets["frames"][0] // LARGE_PAGE) * LARGE_PAGE)
             self.header[0]["worker_count"] = self.workers
             self.header[0]["stack_count"] = self.stacks
             taken.pop_all()
