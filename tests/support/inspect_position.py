@@ -137,6 +137,7 @@ class Probe:
     def set(self, board: chess.Board) -> None:
         """Take over a valid board (Chess960 included)."""
         set_position(self.tables, self._frames["position"][:1], board)
+        self._frames[0]["node"]["straight_checks"] = 0  # those of the position before
 
     def copy(self) -> Probe:
         twin = Probe(self.tables)

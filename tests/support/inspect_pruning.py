@@ -15,7 +15,7 @@ import numpy as np
 from inspect_entries import INSPECT
 from inspect_node import NodeProbe
 
-from psearch_core.chess.board.checks import gives_check, mate_in_one
+from psearch_core.chess.board.checks import gives_check, gives_check_at, mate_in_one
 from psearch_core.chess.board.movegen import generate_quiet_checks, generate_underpromotions
 from psearch_core.chess.board.position import find_pins
 from psearch_core.chess.ordering.movepick import PICK_QUIETS
@@ -30,7 +30,7 @@ from psearch_core.chess.pruning.node_pruning import (
     wants_probcut,
     wants_singular,
 )
-from psearch_core.chess.search.correction import corrected, learn_correction
+from psearch_core.chess.search.correction import corrected, learn_correction, prefetch_corrections
 from psearch_core.constants import (
     ALL_NODE,
     BLACK,
@@ -52,9 +52,11 @@ _WISHES = ("verification", "iid", "iir", "probcut", "singular")
 
 
 @entry(i64(i64, i64, i64), INSPECT)
-def check_given(tables, position, move):
-    """1 if a legal move gives check, else 0."""
-    return 1 if gives_check(tables_at(tables), position_at(position), move) else 0
+def check_given(tables, frame, move):
+    """Bits of 3 if a legal move of the node gives check: 1 by `gives_check`, 2 by `gives_check_at`."""
+    fr = frame_at(frame)
+    alone = gives_check(tables_at(tables), fr.position, move)
+    return (1 if alone else 0) + (2 if gives_check_at(tables_at(tables), fr.position, fr.node, move) else 0)
 
 
 @entry(i64(i64, i64, i64), INSPECT)
@@ -145,7 +147,8 @@ def move_reduction(cutoffs, pruning, learning, frame, gives):
 def corrected_value(pruning, learning, tables, frame, value):
     """`corrected`: a static evaluation of the node of a frame."""
     fr = frame_at(frame)
-    return corrected(pruning_at(pruning), learning_at(learning), tables_at(tables), fr.position, fr.node, value)
+    slots = prefetch_corrections(pruning_at(pruning), learning_at(learning), fr.position, fr.node)
+    return corrected(pruning_at(pruning), learning_at(learning), tables_at(tables), fr.position, slots, value)
 
 
 @entry(void(i64, i64, i64, i64, i64), INSPECT)
@@ -163,7 +166,9 @@ class PruningProbe(NodeProbe):
         self._pruning = np.array([pruning.record()])
 
     def gives_check(self, move: int) -> bool:
-        return bool(self._call(check_given, self.tables, self._address, move))
+        given = self._call(check_given, self.tables, self._frames, move)
+        assert given in (0, 3), "what is found once a node agrees with what is found for the move alone"
+        return given == 3
 
     def mate_in_one(self, color: chess.Color) -> int:
         """The code of a move of `color` that mates, were it to move; NO_MOVE if none is found."""

@@ -18,7 +18,7 @@ learning_dtype = record(
         # By side, by whether a move leaves (2) and goes to (1) a square that the other side attacks, and by
         # from * 64 + to; within +-HISTORY_MAX. All workers share it without locks: a lost update changes the order of
         # moves a little, and separate tables cost more nodes (docs/decisions/004).
-        ("quiet", "i4", (2, 4, 4096)),
+        ("quiet", "i2", (2, 4, 4096)),
         # History of a move after another: by `piece_to` of the move one or two plies before, and of this move
         ("continuation", "i2", (MOVED, MOVED)),
         # History of captures: by `piece_to` and the type of the captured piece

@@ -67,6 +67,10 @@ node_dtype = record(
         ("cont_1", "i4"),  # `piece_to` of the move that led here (below: of the one before); 0 none
         ("cont_2", "i4"),
         ("threats", "u8"),  # squares that the other side attacks
+        # found by `find_checks` when the first quiet move is judged, U0 before
+        ("straight_checks", "u8"),  # squares from which a rook would give check
+        ("diagonal_checks", "u8"),  # squares from which a bishop would give check
+        ("discoverers", "u8"),  # own pieces that stand alone between the other king and an own slider
         ("helped_nodes", "i8"),  # nodes that helpers searched below this node. Runner; under the lock once open
         ("raw_eval", "i4"),  # static evaluation without correction, as the table stores it
         ("pv_length", "i4"),
@@ -110,12 +114,12 @@ frame_dtype = record(
     [
         ("node", node_dtype),
         ("visit", visit_dtype),  # private to the worker that runs the stack
-        # Helpers read the position of a split node while its visit changes, so the position begins a cache line, and 72
+        # Helpers read the position of a split node while its visit changes, so the position begins a cache line, and 48
         # bytes are free before it. An odd number of lines per frame spreads the frames over the cache sets.
         ("trace", frame_trace_dtype),
         # 1: the node's value depends on an evaluation, not only on ends of the game. Not in chess; written like `best`
         ("horizon", "i8"),
-        ("pad", "u1", (32,)),
+        ("pad", "u1", (8,)),
         ("position", position_dtype),  # written when the frame is entered, then only read
     ]
 )

@@ -44,7 +44,7 @@ from psearch_core.constants import (
 )
 from psearch_core.toolchain.intrinsics import lowest_bit
 from psearch_core.toolchain.jit import kernel
-from psearch_core.views import Position, Tables, boolean, i64, u64
+from psearch_core.views import Node, Position, Tables, boolean, i64, u64, void
 
 
 @kernel(boolean(Tables, Position, i64))
@@ -91,6 +91,50 @@ def gives_check(tb, pos, move):
     if bishop_attacks(tb, king, U0) & diagonal_bb == U0:
         return False
     return bishop_attacks(tb, king, occupied_bb) & diagonal_bb != U0
+
+
+@kernel(u64(Tables, i64, i64, u64, u64))
+def _check_squares(tb, piece, king, straight_bb, diagonal_bb):
+    """Return the squares from which a piece of this type, but no pawn, gives check."""
+    if piece == QUEEN:
+        return straight_bb | diagonal_bb
+    if piece == ROOK:
+        return straight_bb
+    if piece == BISHOP:
+        return diagonal_bb
+    return tb.knight[king] if piece == KNIGHT else U0
+
+
+@kernel(void(Tables, Position, Node))
+def find_checks(tb, pos, node):
+    """Find from where each piece of the side to move would give check, and which pieces would by leaving a line."""
+    side = pos.side
+    king = king_square(pos, 1 - side)
+    occupied_bb = occupied(pos)
+    node.straight_checks = rook_attacks(tb, king, occupied_bb)  # never U0
+    node.diagonal_checks = bishop_attacks(tb, king, occupied_bb)
+    node.discoverers = shields(tb, pos, king, side) & pos.color_bb[side]
+
+
+@kernel(boolean(Tables, Position, Node, i64))
+def gives_check_at(tb, pos, node, move):
+    """Tell whether a legal move of a node gives check, like `gives_check`, by what `find_checks` finds once a node.
+    Called under the lock if the node is open."""
+    if move_kind(move) > KIND_DOUBLE:
+        return gives_check(tb, pos, move)
+    if node.straight_checks == U0:
+        find_checks(tb, pos, node)
+    king = king_square(pos, 1 - pos.side)
+    origin = move_from(move)
+    to_bb = bit(move_to(move))
+    piece = piece_on(pos, origin)
+    if piece == PAWN:
+        checks_bb = tb.pawn[1 - pos.side, king]
+    else:
+        checks_bb = _check_squares(tb, piece, king, node.straight_checks, node.diagonal_checks)
+    if checks_bb & to_bb != U0:
+        return True
+    return node.discoverers & bit(origin) != U0 and tb.line[king * 64 + origin] & to_bb == U0
 
 
 _LAST_RANKS_BB = RANK_1_BB | RANK_8_BB
@@ -164,18 +208,6 @@ def _first_mate(tb, pos, side, king, piece, origin, targets_bb, kind):
         if _is_mate(tb, pos, side, king, piece, origin, to):
             return make_code(origin, to, kind)
     return NO_MOVE
-
-
-@kernel(u64(Tables, i64, i64, u64, u64))
-def _check_squares(tb, piece, king, straight_bb, diagonal_bb):
-    """Return the squares from which a piece of this type, but no pawn, gives check."""
-    if piece == QUEEN:
-        return straight_bb | diagonal_bb
-    if piece == ROOK:
-        return straight_bb
-    if piece == BISHOP:
-        return diagonal_bb
-    return tb.knight[king] if piece == KNIGHT else U0
 
 
 @kernel(i64(Tables, Position, i64, i64, i64, u64, u64, u64))

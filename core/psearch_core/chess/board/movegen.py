@@ -18,8 +18,8 @@ from psearch_core.chess.board.attacks import (
     pawn_attacks_west,
     piece_attacks,
 )
-from psearch_core.chess.board.checks import gives_check
-from psearch_core.chess.board.position import code_on, ep_is_legal, find_pins, king_square, make_move, occupied, shields
+from psearch_core.chess.board.checks import find_checks, gives_check_at
+from psearch_core.chess.board.position import code_on, ep_is_legal, find_pins, king_square, make_move, occupied
 from psearch_core.chess.chess_entries import PERFT
 from psearch_core.constants import (
     ALL_BB,
@@ -257,12 +257,13 @@ def generate_quiet_checks(tb, pos, node, n):
 
     The side to move must not be in check; `pos.pinned` must be set.
     """
+    find_checks(tb, pos, node)
     side = pos.side
     king = king_square(pos, side)
     target = king_square(pos, 1 - side)
     occupied_bb = occupied(pos)
     empty_bb = ~occupied_bb
-    discoverers_bb = shields(tb, pos, target, side) & pos.color_bb[side]
+    discoverers_bb = node.discoverers
     begin = n
     pawns_bb = pos.piece_bb[PAWN] & pos.color_bb[side]
     up = 8 - 16 * side
@@ -293,7 +294,7 @@ def generate_quiet_checks(tb, pos, node, n):
         n = _add_castling(tb, pos, node, n)
     kept = begin
     for i in range(begin, n):
-        if gives_check(tb, pos, node.moves[i]):
+        if gives_check_at(tb, pos, node, node.moves[i]):
             node.moves[kept] = node.moves[i]
             kept += 1
     return kept

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from psearch_core.chess.board.attacks import move_from, move_kind
-from psearch_core.chess.board.checks import gives_check
+from psearch_core.chess.board.checks import gives_check_at
 from psearch_core.chess.board.movegen import (
     generate_captures,
     generate_quiet_checks,
@@ -135,7 +135,7 @@ def drop_quiets(tb, pos, node):
     for i in range(node.cursor, node.end):
         entry = node.moves[i]
         move = entry & MOVE_MASK
-        if is_quiet(pos, move) and not gives_check(tb, pos, move):
+        if is_quiet(pos, move) and not gives_check_at(tb, pos, node, move):
             dropped += 1
         else:
             node.moves[kept] = entry

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from psearch_core.arithmetic import clear_of_mates, is_mate_bound
 from psearch_core.chess.board.attacks import move_from, move_kind, move_to
-from psearch_core.chess.board.checks import gives_check
+from psearch_core.chess.board.checks import gives_check_at
 from psearch_core.chess.board.position import code_on, has_pieces, piece_on
 from psearch_core.chess.evaluation.endgames import leaves_no_win
 from psearch_core.chess.ordering.history import is_quiet, quiet_history
-from psearch_core.chess.ordering.movepick import PICK_BAD_CAPTURES, drop_quiets
+from psearch_core.chess.ordering.movepick import PICK_BAD_CAPTURES, PICK_CAPTURES, drop_quiets
 from psearch_core.chess.ordering.see import SEE_VALUES, captured_value, see_at_least, see_value
 from psearch_core.chess.pruning.counters import count_pruned, count_tried
 from psearch_core.constants import (
@@ -81,7 +81,8 @@ def extension_of(wk, pruning, tb, pos, node, visit, gives, within):
         return node.extension if within or node.extension < 0 else 0
     if gives and pruning.check_extension and within:
         count_tried(wk, CHECK_EXTENSION)
-        if pruning.check_extension > 1 or see_at_least(tb, pos, move, 0):
+        is_good = pruning.check_extension > 1 or visit.picked == PICK_CAPTURES
+        if is_good or see_at_least(tb, pos, move, 0):
             count_pruned(wk, CHECK_EXTENSION)
             return 1
     return 0
@@ -192,7 +193,7 @@ def _is_futile(wk, pruning, tb, pos, node, move):
         bound += _material_gain(pos, move)
     if bound > node.alpha or _is_exempt(pruning, pos, move):
         return False
-    if pruning.exempt_checks and gives_check(tb, pos, move):
+    if pruning.exempt_checks and gives_check_at(tb, pos, node, move):
         return False
     if not quiet and saves_draw(tb, pos, move, max(bound, node.best)):
         return False
@@ -216,7 +217,7 @@ def _prunes_quiet(wk, pruning, learning, tb, pos, node, move):
     """Tell whether a quiet move is pruned: by late move pruning, move futility, history or static exchange."""
     depth = node.depth
     index = node.moves_done
-    if node.in_check or gives_check(tb, pos, move):
+    if node.in_check or gives_check_at(tb, pos, node, move):
         return False
     if pruning.lmp and depth <= pruning.lmp_depth:
         count_tried(wk, LMP)
@@ -261,7 +262,9 @@ def prunes_move(wk, pruning, learning, tb, pos, node, move):
         return _prunes_quiet(wk, pruning, learning, tb, pos, node, move)
     if pruning.see_captures and node.depth <= pruning.see_depth:
         count_tried(wk, SEE_CAPTURES)
-        loses = not see_at_least(tb, pos, move, -pruning.see_captures_margin * node.depth)
+        # the picker has found that a capture of its first stage loses nothing
+        margin = pruning.see_captures_margin * node.depth
+        loses = node.stage != PICK_CAPTURES and not see_at_least(tb, pos, move, -margin)
         if loses and not saves_draw(tb, pos, move, node.best):
             count_pruned(wk, SEE_CAPTURES)
             return True

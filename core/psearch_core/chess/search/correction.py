@@ -66,34 +66,39 @@ def _move_slot(node):
     return np.int64((np.uint64(node.cont_1 | node.cont_2 << 10) * _MIX_1) >> _TOP)
 
 
-@kernel(void(PruningRecord, Learning, Position, Node))
+@kernel(i64(PruningRecord, Learning, Position, Node))
 def prefetch_corrections(pruning, learning, pos, node):
-    """Start loading what `corrected` will read: four cache lines that are seldom in the processor's cache."""
+    """Start loading what `corrected` will read: four cache lines that are seldom in the processor's cache. Return their
+    four slots in one word, since hashing twice takes time."""
     if not pruning.correction or node.in_check:
-        return
+        return 0
     side = np.int64(pos.side)
     base = address(learning)
-    prefetch(base + _PAWNS + (side * CORRECTIONS + _pawn_slot(pos)) * 2)
-    prefetch(base + _PIECES + (2 * side * CORRECTIONS + _piece_slot(pos, 0)) * 2)
-    prefetch(base + _PIECES + ((2 * side + 1) * CORRECTIONS + _piece_slot(pos, 1)) * 2)
-    prefetch(base + _MOVES + (side * CORRECTIONS + _move_slot(node)) * 2)
+    pawns, moves = _pawn_slot(pos), _move_slot(node)
+    white, black = _piece_slot(pos, 0), _piece_slot(pos, 1)
+    prefetch(base + _PAWNS + (side * CORRECTIONS + pawns) * 2)
+    prefetch(base + _PIECES + (2 * side * CORRECTIONS + white) * 2)
+    prefetch(base + _PIECES + ((2 * side + 1) * CORRECTIONS + black) * 2)
+    prefetch(base + _MOVES + (side * CORRECTIONS + moves) * 2)
+    return pawns | white << _BITS | black << 2 * _BITS | moves << 3 * _BITS
 
 
-@kernel(i64(PruningRecord, Learning, Tables, Position, Node, i64))
-def corrected(pruning, learning, tb, pos, node, value):
+@kernel(i64(PruningRecord, Learning, Tables, Position, i64, i64))
+def corrected(pruning, learning, tb, pos, slots, value):
     """Return the corrected static evaluation of a node that is not in check. The correction is scaled like the value by
-    the theory of endings, so it never puts a side ahead that cannot win."""
+    the theory of endings, so it never puts a side ahead that cannot win. slots: from `prefetch_corrections`."""
     if not pruning.correction:
         return value
     side = pos.side
+    mask = CORRECTIONS - 1
     sum = (
-        pruning.correction_pawns * learning.pawn_correction[side, _pawn_slot(pos)]
+        pruning.correction_pawns * learning.pawn_correction[side, slots & mask]
         + pruning.correction_pieces
         * (
-            learning.piece_correction[side, 0, _piece_slot(pos, 0)]
-            + learning.piece_correction[side, 1, _piece_slot(pos, 1)]
+            learning.piece_correction[side, 0, slots >> _BITS & mask]
+            + learning.piece_correction[side, 1, slots >> 2 * _BITS & mask]
         )
-        + pruning.correction_moves * learning.move_correction[side, _move_slot(node)]
+        + pruning.correction_moves * learning.move_correction[side, slots >> 3 * _BITS]
     )
     sum = value + scaled((sum + _LIMIT // 2) >> _LIMIT_SHIFT, known_scale_of(tb, pos, value))
     if (value < 0 < sum) or (sum < 0 < value):

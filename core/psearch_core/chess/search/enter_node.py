@@ -75,6 +75,7 @@ def begin_node(node, ply):
     node.ply = ply
     node.pass_kind = PASS_MAIN
     node.threats = U0
+    node.straight_checks = U0
 
 
 @kernel(i64(Node))
@@ -119,7 +120,7 @@ def enter(ctx, wk, frame):
         return DO_QUIESCENCE
 
     # step 3: transposition table
-    prefetch_corrections(pruning, hd.learning, pos, node)
+    slots = prefetch_corrections(pruning, hd.learning, pos, node)
     early = early_eval(ctx, wk, node, pos)
     data = probe_table(ctx, pos)
     if data != U0:
@@ -141,7 +142,7 @@ def enter(ctx, wk, frame):
     path = stack_of(ctx, wk.stack).path
     if not node.in_check:
         node.raw_eval = static_eval(ctx, wk, pos, data, early)
-        node.eval = corrected(pruning, hd.learning, tables_of(ctx), pos, node, node.raw_eval)
+        node.eval = corrected(pruning, hd.learning, tables_of(ctx), pos, slots, node.raw_eval)
         if ply >= 2:
             before = path[ply - 2].eval
             node.improving = 1 if before != NO_SCORE and node.eval > before else 0

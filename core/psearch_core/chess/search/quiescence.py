@@ -92,7 +92,7 @@ def enter_quiescence(ctx, wk, frame):
         wk.value = DRAW  # like at the end of the stack
         return DO_RETURN
     uses_table = _uses_table(ctx)
-    prefetch_corrections(hd.options.pruning, hd.learning, pos, node)
+    slots = prefetch_corrections(hd.options.pruning, hd.learning, pos, node)
     early = early_eval(ctx, wk, node, pos)
     data = probe_table(ctx, pos) if uses_table else U0
     if data != U0:
@@ -104,7 +104,7 @@ def enter_quiescence(ctx, wk, frame):
     node.raw_eval = NO_SCORE
     if not node.in_check:
         node.raw_eval = static_eval(ctx, wk, pos, data, early)
-        node.eval = corrected(hd.options.pruning, hd.learning, tb, pos, node, node.raw_eval)
+        node.eval = corrected(hd.options.pruning, hd.learning, tb, pos, slots, node.raw_eval)
         node.best = node.eval
         if node.best >= node.beta:
             wk.value = node.best
@@ -140,11 +140,11 @@ def next_quiescence(ctx, wk, frame):
     sound = pruning.sound_delta != 0
     while node.cursor < node.end:
         move = take_best(node)
-        prefetch_entry(ctx, likely_key(tb, frame.position, move))
         if sound and skips_soundly(ctx, wk, wk.stack, frame.position, node, move):
             continue
         if not node.in_check and prunes_capture(wk, pruning, tb, frame.position, node, move):
             continue
+        prefetch_entry(ctx, likely_key(tb, frame.position, move))  # memory is slow, so start loading before SEE
         if prune:
             count_tried(wk, SEE_QUIESCENCE)
             if not see_at_least(tb, frame.position, move, 0) and not saves_draw(tb, frame.position, move, node.best):
