@@ -945,3 +945,84 @@ def test_first_paint_and_ctrl_c(browser: Any) -> None:
         return float(seconds)
 
     assert least(first_paint, 0.5 * SPARE) < 0.5 * SPARE
+
+
+def test_headers_are_seen_and_changed(page: Any) -> None:
+    load(page, MORPHY, 33)
+    page.click("summary:has-text('Headers')")
+    page.fill("#headers [name=White]", "Paul Morphy")
+    page.keyboard.press("Tab")
+    until(page, "document.querySelector('#clock-bottom .name').textContent === 'Paul Morphy'")
+    assert page.evaluate("document.activeElement.name") == "Black", "the focus stays where it was moved"
+    page.fill("#header-name", "Opening")
+    page.fill("#header-value", "Philidor")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#headers [name=Opening]")
+    page.fill("#headers [name=Result]", "2-0")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#notes .error:has-text('Result must be')")
+    until(page, "document.querySelector('#headers [name=Result]').value === '1-0'")
+    page.click("#copy-pgn")
+    until(page, "document.querySelector('#pgn').value.includes('[Opening \"Philidor\"]')")
+    page.click("#undo")
+    until(page, "!document.querySelector('#headers [name=Opening]')")
+
+
+def test_arrows_that_are_drawn_are_kept_in_the_pgn(page: Any) -> None:
+    load(page, "1. e4 {[%cal Re2e4]} e5 *", 2)
+    shapes = "document.querySelectorAll('.cg-shapes > g > *').length"
+    assert page.evaluate(shapes) == 0
+    page.click("#go-forward")
+    until(page, f"{shapes} === 1")
+    page.mouse.move(*centre(page, "d2"))
+    page.mouse.down(button="right")
+    page.mouse.move(*centre(page, "d4"), steps=4)
+    page.mouse.up(button="right")
+    until(page, f"{shapes} === 2")
+    page.click("#copy-pgn")
+    until(page, "document.querySelector('#pgn').value.includes('[%cal Re2e4,Gd2d4]')")
+    page.click("#go-forward")
+    until(page, f"{shapes} === 0")
+    page.reload()
+    page.wait_for_selector("cg-board piece")
+    page.click("#go-back")
+    until(page, f"{shapes} === 2")
+
+
+def test_keys_are_explained_and_settings_kept(browser: Any, server: Server, kernels: None) -> None:
+    with opened(browser, server) as page:
+        page.keyboard.press("?")
+        assert page.locator("#help").is_visible() and "undo" in page.locator("#help").inner_text()
+        page.keyboard.press("Escape")
+        assert not page.locator("#help").is_visible()
+        page.click("#arrows")
+        page.fill("#multipv", "5")
+        page.keyboard.press("Enter")
+        page.click("summary:has-text('Engine')")
+        page.fill("#pruning", "sound")
+        page.keyboard.press("Enter")
+        kept = "(localStorage.getItem('psearch-settings') ?? '')"
+        until(page, f"{kept}.includes('sound') && {kept}.includes('5')")
+        page.evaluate("sessionStorage.clear()")  # as in another tab, which the server does not know
+        page.reload()
+        until(
+            page,
+            "document.querySelector('#pruning')?.value === 'sound' && document.querySelector('#multipv').value === '5'",
+        )
+        assert page.locator("#arrows").get_attribute("aria-pressed") == "false"
+
+
+def test_pieces_are_dragged_from_the_palette(page: Any) -> None:
+    page.click("#tab-position")
+    page.click("#edit")
+    page.click("#edit-clear")
+    for name, square in (("white king", "e1"), ("black king", "e8"), ("white queen", "d1")):
+        page.locator(f"#palette [aria-label='{name}']").scroll_into_view_if_needed()
+        box = page.locator(f"#palette [aria-label='{name}']").bounding_box()
+        page.mouse.move(box["x"] + 20, box["y"] + 20)
+        page.mouse.down()
+        page.mouse.move(*centre(page, square), steps=5)
+        page.mouse.up()
+    until(page, "document.querySelector('#fen').value.startsWith('4k3/8/8/8/8/8/8/3QK3 ')")
+    page.click("#edit-form button[type=submit]")
+    until(page, "document.querySelectorAll('cg-board piece').length === 3")

@@ -162,7 +162,7 @@ def test_pgn_in_and_out() -> None:
     tree, problem = GameTree.of_pgn(text)
     assert problem == ""
     facts = tree.tree()
-    assert (facts["white"], facts["black"], facts["result"]) == ("A", "B", "1-0")
+    assert [facts["headers"][name] for name in ("White", "Black", "Result")] == ["A", "B", "1-0"]
     first = facts["nodes"][1]
     assert first["mark"] == "??" and first["comment"] == "a comment" and first["eval"]["cp"] == 31
     again, _ = GameTree.of_pgn(tree.export()["pgn"])
@@ -215,3 +215,40 @@ def test_a_bound_is_seen_from_white() -> None:
         assert score_facts(chess.engine.PovScore(chess.engine.Cp(50), turn), "lower")["text"] == text
     won = chess.engine.PovScore(chess.engine.Cp(20_000), chess.BLACK)
     assert score_facts(won, "lower") == {"text": "lost", "cp": -20_000, "points": 0.0246}
+
+
+def test_arrows_and_circles_of_a_pgn() -> None:
+    tree, problem = GameTree.of_pgn("1. e4 {[%csl Gd4,Re5][%cal Gd2d4] good [%eval 0.3]} e5 *")
+    node = tree.tree()["nodes"][1]
+    assert not problem and node["comment"] == "good" and node["shapes"] == ["Gd4", "Re5", "Gd2d4"]
+    tree.draw(node["id"], ["Bg1f3", "Ya1"])
+    pgn = tree.export()["pgn"]
+    assert "[%csl Ya1][%cal Bg1f3] good [%eval 0.3]" in " ".join(pgn.split())
+    assert GameTree.of_pgn(pgn)[0].tree()["nodes"][1]["shapes"] == ["Ya1", "Bg1f3"]
+    tree.draw(node["id"], [])
+    assert tree.tree()["nodes"][1]["shapes"] == []
+    for shapes in (["Xd4"], ["Gd9"], ["Gd4d5d6"], [""]):
+        with pytest.raises(PsearchError, match="Gd2d4 or Rd4"):
+            tree.draw(node["id"], shapes)
+
+
+def test_headers_of_a_pgn() -> None:
+    tree = played(GameTree.of_fen(CASTLING), "O-O")
+    for name, value in (("White", " Paul  Morphy "), ("Opening", 'The "best"'), ("Result", "1-0")):
+        tree.set_header(name, value)
+    headers = tree.tree()["headers"]
+    assert headers["White"] == "Paul Morphy" and headers["Opening"] == "The 'best'" and headers["FEN"] == CASTLING
+    assert GameTree.of_pgn(tree.export()["pgn"])[0].tree()["headers"] == headers
+    tree.set_header("Opening", "")
+    tree.set_header("Nothing", "")
+    assert list(headers.keys() - tree.tree()["headers"].keys()) == ["Opening"]
+    for name, value, words in (
+        ("FEN", "8/8/8/8/8/8/8/8 w - - 0 1", "first position"),
+        ("A b", "x", "cannot be the name"),
+        ("Result", "2-0", "Result must be"),
+    ):
+        with pytest.raises(PsearchError, match=words):
+            tree.set_header(name, value)
+    with pytest.raises(PsearchError, match="60 headers"):
+        for number in range(61):
+            tree.set_header(f"Tag{number}", "x")

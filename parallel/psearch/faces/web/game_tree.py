@@ -14,6 +14,7 @@ from typing import Any
 import chess
 import chess.engine
 import chess.pgn
+import chess.svg
 
 from psearch.results import PsearchError
 from psearch.text.fen import parse_position
@@ -41,6 +42,11 @@ _EVAL = re.compile(r"\[%eval [^\]]*\](?: at (?:least|most) [-+#][-\d.]+)?")
 """Pattern of an evaluation in a comment, with the words that psearch adds for a bound."""
 _COMMANDS = re.compile(rf"{_EVAL.pattern}|\[%[a-z]+ [^\]]*\]")
 """Pattern of the machine-readable parts of a comment: evaluations, clocks."""
+_SHAPE = re.compile("[GRYB](?:[a-h][1-8]){1,2}")
+_HEADER = re.compile("[A-Za-z0-9][A-Za-z0-9_+#=:-]*")
+_MOST_HEADERS = 60
+_FIXED = ("FEN", "SetUp", "Variant")
+"""Headers that follow from the first position."""
 _CP_LIMIT = 100_000
 """Largest score of a PGN file that is taken seriously, in centipawns."""
 
@@ -185,6 +191,27 @@ class GameTree:
             node.parent.promote_to_main(node)
             node = node.parent
 
+    def draw(self, number: int, shapes: list[str]) -> None:
+        """Replace the arrows and circles at a node, written as in PGN: `Gd2d4`, `Rd4`. Raises PsearchError."""
+        if not all(map(_SHAPE.fullmatch, shapes)):
+            raise PsearchError("shapes must be like Gd2d4 or Rd4")
+        self._node(number).set_arrows(map(chess.svg.Arrow.from_pgn, shapes))
+
+    def set_header(self, name: str, value: str) -> None:
+        """Set a header of the PGN; an empty value removes it. Raises PsearchError."""
+        headers, value = self.game.headers, " ".join(value.split()).replace('"', "'")
+        if name in _FIXED:
+            raise PsearchError(f"{name} follows from the first position")
+        if not _HEADER.fullmatch(name):
+            raise PsearchError(f"{shown(name)} cannot be the name of a header: letters, digits and _ can")
+        if name == "Result" and value not in ("1-0", "0-1", "1/2-1/2", "*"):
+            raise PsearchError("Result must be 1-0, 0-1, 1/2-1/2 or *")
+        if value and name not in headers and len(headers) >= _MOST_HEADERS:
+            raise PsearchError(f"the game has {_MOST_HEADERS} headers already")
+        headers[name] = value
+        if not value:
+            del headers[name]
+
     def position(self) -> dict[str, Any]:
         """Return the position on the board and its legal moves."""
         board = self.board()
@@ -218,13 +245,17 @@ class GameTree:
                 facts["mark"] = next((_MARKS[nag] for nag in sorted(node.nags) if nag in _MARKS), "")
             if node.comment:
                 facts["comment"] = " ".join(_COMMANDS.sub("", node.comment).split())[:_LONGEST_COMMENT]
+                facts["shapes"] = [arrow.pgn() for arrow in node.arrows()]
             score = self.score_of(node)
             if score is not None:
                 facts["eval"] = score
             nodes.append(facts)
-        headers = self.game.headers
-        names = {name: headers.get(name.capitalize(), "") for name in ("white", "black")}
-        return {"nodes": nodes, "here": self.number, **names, "result": headers.get("Result", "*")}
+        headers = list(self.game.headers.items())[:_MOST_HEADERS]
+        return {
+            "nodes": nodes,
+            "here": self.number,
+            "headers": {name: text[:_LONGEST_COMMENT] for name, text in headers},
+        }
 
     def _lasting_facts(
         self, node: chess.pgn.GameNode, before: chess.Board | None

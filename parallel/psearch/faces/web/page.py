@@ -68,6 +68,8 @@ class Page(Connection):
             "board.pgn": self._pgn,
             "board.remove": self._remove,
             "board.promote": self._promote,
+            "board.draw": self._draw,
+            "board.header": self._set_header,
             "board.undo": lambda payload: self._step(True),
             "board.redo": lambda payload: self._step(False),
             "board.export": lambda payload: self.send("board.exported", self.board.tree.export()),
@@ -210,6 +212,19 @@ class Page(Connection):
         self.board.tree.remove(_number(payload))
         self.board.keep(before)
         self._send_change()
+
+    def _draw(self, payload: Payload) -> None:
+        """Replace the arrows and circles at a move: `id`, `shapes` like Gd2d4 and Rd4."""
+        self.board.tree.draw(_number(payload), texts_of(payload, "shapes", _LONGEST_LINE))
+        self.board.send_game()
+
+    def _set_header(self, payload: Payload) -> None:
+        """Set a header of the PGN, or remove it: `name`, `value`."""
+        before = self.board.tree.copy()
+        self.board.tree.set_header(text_of(payload, "name"), text_of(payload, "value", 1000))
+        if not self.match.is_running:
+            self.board.keep(before)
+        self.board.send_game()
 
     def _promote(self, payload: Payload) -> None:
         """Make the moves up to this one the main line: `id`."""

@@ -8,7 +8,7 @@ import { Game } from "./game.js";
 import { Lines } from "./lines.js";
 import { Moves, Review } from "./moves.js";
 import { Play } from "./play.js";
-import { Editor, Positions } from "./position.js";
+import { Editor, Headers, Positions } from "./position.js";
 
 const NOTE_MS = 8000;
 // Tabs that are loaded when first opened: classes, constructed with an empty element and the channel. Their
@@ -42,6 +42,7 @@ new Play(channel, game, board);
 new Review(channel, game);
 new Positions(channel, game);
 new Editor(channel, game, board);
+new Headers(channel, game);
 
 // -- notes
 
@@ -92,11 +93,16 @@ byId("reconnect").addEventListener("click", () => channel.open());
 // -- buttons of the board
 
 byId("flip").addEventListener("click", () => board.flip());
-byId("arrows").addEventListener("click", () => {
-  board.showArrows = !board.showArrows;
-  byId("arrows").setAttribute("aria-pressed", String(board.showArrows));
+function showArrows(isOn) {
+  board.showArrows = isOn;
+  localStorage.setItem("psearch-arrows", isOn ? "on" : "off");
+  byId("arrows").setAttribute("aria-pressed", String(isOn));
   board.drawArrows();
-});
+}
+showArrows(localStorage.getItem("psearch-arrows") !== "off");
+byId("arrows").addEventListener("click", () => showArrows(!board.showArrows));
+byId("help-open").addEventListener("click", () => byId("help").showModal());
+byId("help-close").addEventListener("click", () => byId("help").close());
 byId("hide-line").addEventListener("click", () => board.hideLine());
 // A move that is refused stays in its field, with the reason beside it.
 const say = byId("say");
@@ -130,6 +136,7 @@ document.addEventListener("keydown", (event) => {
   }
   if (isTyped(event)) return;
   if (event.key === "f") board.flip();
+  if (event.key === "?") byId("help").showModal();
   if (event.key === "m") {
     board.hideLine(); // the title of a shown line covers the field
     byId("say").focus();

@@ -9,7 +9,11 @@ const WORKER_BRUSHES = Object.fromEntries([..."01234567"].map((number) => {
   const key = `worker${number}`;
   return [key, { key, color: colour(`--worker-${number}`), opacity: 0.9, lineWidth: 7 }];
 }));
+const DRAWN = { G: "green", R: "red", Y: "yellow", B: "blue" }; // of [%cal] and [%csl] in a PGN
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+
+const shapesOf = (node) => (node?.shapes ?? []).map((text) =>
+  ({ brush: DRAWN[text[0]], orig: text.slice(1, 3), dest: text.slice(3) || undefined }));
 
 export class Board {
   constructor(channel, game) {
@@ -28,7 +32,7 @@ export class Board {
       animation: { enabled: !matchMedia("(prefers-reduced-motion: reduce)").matches, duration: 120 },
       movable: { free: false, color: undefined, dests: new Map(), events: { after: (...moved) => this.moved(...moved) } },
       premovable: { enabled: true }, // of the user's colour, while psearch thinks
-      drawable: { enabled: true, brushes: { second: { key: "second", color: "#003088", opacity: 0.5, lineWidth: 8 }, ...WORKER_BRUSHES } },
+      drawable: { enabled: true, eraseOnClick: false, onChange: (shapes) => this.drawn(shapes), brushes: { second: { key: "second", color: "#003088", opacity: 0.5, lineWidth: 8 }, ...WORKER_BRUSHES } },
       highlight: { custom: new Map() },
     });
     channel.on("game.moved", () => this.takePosition());
@@ -68,6 +72,7 @@ export class Board {
       viewOnly: false,
       movable: { color: mover || undefined, dests: new Map(mover === position.turn ? Object.entries(position.dests) : []) },
     });
+    this.ground.setShapes(shapesOf(this.game.node));
     if (this.isMine !== mover) this.ground.cancelPremove();
     else if (mover === position.turn) this.ground.playPremove();
     this.drawArrows();
@@ -86,7 +91,15 @@ export class Board {
       check: false,
       movable: { color: undefined, dests: new Map() },
     });
+    this.ground.setShapes(shapesOf(node));
     this.ground.setAutoShapes([]);
+  }
+
+  // What the user draws with the right button belongs to the move, and is written into the PGN.
+  drawn(shapes) {
+    if (this.shown || this.isEdited) return;
+    const texts = shapes.map(({ brush, orig, dest }) => `${(brush ?? "green")[0].toUpperCase()}${orig}${dest ?? ""}`);
+    this.channel.send("board.draw", { id: this.game.here, shapes: texts });
   }
 
   takeLines(found) {
@@ -121,6 +134,7 @@ export class Board {
     this.ground.set({ movable, draggable: { deleteOnDropOff: this.isEdited } });
     this.ground.set({ events: { select: press ?? undefined, change } });
     this.ground.set({ autoCastle: !this.isEdited, lastMove: undefined, check: false });
+    this.ground.setShapes([]);
     this.ground.setAutoShapes([]);
     this.draw();
   }
@@ -133,6 +147,7 @@ export class Board {
     byId("shown").hidden = false;
     byId("shown-title").textContent = title || "A line of the search";
     this.ground.set({ fen, lastMove: undefined, check: false, movable: { color: undefined, dests: new Map() } });
+    this.ground.setShapes([]);
     const shapes = [...last.map((move) => ({ move, brush: "blue" })), ...arrows];
     this.ground.setAutoShapes(shapes.map(({ move, brush }) => ({ orig: move.slice(0, 2), dest: move.slice(2, 4), brush })));
   }

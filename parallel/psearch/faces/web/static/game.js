@@ -13,6 +13,7 @@ export class Game {
     this.asked = null; // requested position that the server has not confirmed
     this.position = null;
     this.white = this.black = "";
+    this.headers = {};
     this.result = "*";
     this.kept = null; // PGN and name of the whole game, in case the server ends
     channel.on("board.kept", (kept) => (this.kept = kept));
@@ -31,9 +32,10 @@ export class Game {
     }
     this.here = this.asked ?? tree.here;
     if (!this.nodes.has(this.here)) this.here = tree.here;
-    this.white = tree.white;
-    this.black = tree.black;
-    this.result = tree.result;
+    this.headers = tree.headers ?? {};
+    this.white = this.headers.White ?? "";
+    this.black = this.headers.Black ?? "";
+    this.result = this.headers.Result ?? "*";
     this.name = tree.name;
     this.canUndo = tree.undo;
     this.canRedo = tree.redo;

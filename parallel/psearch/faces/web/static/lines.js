@@ -11,6 +11,8 @@ const STATES = {
   failed: "failed",
 };
 
+const KEPT = "psearch-settings"; // sessionStorage: settings of this tab; localStorage: the latest of all tabs
+
 const options = (names) => names.map((name) => el("option", { value: name }, name));
 
 function valueOf(field) {
@@ -39,7 +41,10 @@ export class Lines {
     for (const type of ["game.moved", "game.previewed"]) channel.on(type, () => (this.peeked = null));
     channel.on("page.facts", (facts) => this.takeFacts(facts));
     channel.on("engine.state", (engine) => this.takeEngine(engine));
-    channel.on("channel.open", () => channel.send("page.facts"));
+    channel.on("channel.open", () => {
+      this.wanted = JSON.parse(sessionStorage.getItem(KEPT) ?? localStorage.getItem(KEPT)); // the server may be another
+      channel.send("page.facts");
+    });
     channel.on("channel.closed", () => this.takeState({ ...this.state, on: false, lines: null, reason: "" }));
     // fields return to the accepted values
     channel.on("analysis.error", () => this.fill());
@@ -61,6 +66,10 @@ export class Lines {
 
   takeState(state) {
     this.state = state;
+    if (!this.wanted && this.fields.length > 1) {
+      const kept = JSON.stringify(Object.fromEntries(this.fields.map(({ id }) => [id, state[id]])));
+      for (const storage of [sessionStorage, localStorage]) storage.setItem(KEPT, kept);
+    }
     this.switch.setAttribute("aria-pressed", String(state.on));
     setText(this.switch, state.on ? "Stop" : "Analyse");
     setText(byId("analysis-state"), state.reason || STATES[state.state] || "");
@@ -84,6 +93,12 @@ export class Lines {
       ...facts.settings.filter(({ free }) => free).map(({ id, choices }) => el("datalist", { id: `${id}-choices` }, options(choices))),
     );
     this.fill();
+    const wanted = this.fields.filter(({ id }) => this.wanted?.[id] !== undefined && this.wanted[id] !== this.state[id]);
+    if (wanted.length) {
+      const present = Object.fromEntries(this.fields.map(({ id }) => [id, this.state[id]]));
+      this.channel.send("analysis.configure", { ...present, ...Object.fromEntries(wanted.map(({ id }) => [id, this.wanted[id]])) });
+    }
+    this.wanted = null;
     setText(byId("version"), facts.version);
   }
 

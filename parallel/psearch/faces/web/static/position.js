@@ -105,6 +105,29 @@ export class Positions {
   }
 }
 
+// The headers of the PGN; an empty one is removed.
+export class Headers {
+  constructor(channel, game) {
+    this.root = byId("headers");
+    const send = (name, value) => channel.send("board.header", { name, value });
+    channel.on("game.changed", () => this.draw(game.headers));
+    channel.on("board.error", () => this.draw(game.headers)); // fields return to the accepted values
+    this.root.addEventListener("change", ({ target }) => send(target.name, target.value));
+    onSubmit(this.root, () => {});
+    onSubmit(byId("header-form"), () => {
+      send(byId("header-name").value.trim(), byId("header-value").value);
+      byId("header-form").reset();
+    });
+  }
+
+  draw(headers) {
+    const focused = this.root.contains(document.activeElement) ? document.activeElement.name : null;
+    this.root.replaceChildren(...Object.entries(headers).map(([name, value]) => el("label", { class: "field" },
+      el("span", {}, name), el("input", { name, value, maxlength: 1000, readonly: ["FEN", "SetUp", "Variant"].includes(name) }))));
+    if (focused) this.root.elements[focused]?.focus();
+  }
+}
+
 // The board editor. The server reports what is wrong with the position.
 export class Editor {
   constructor(channel, game, board) {
@@ -140,6 +163,9 @@ export class Editor {
     const attributes = { type: "button", "aria-label": name, title: name, "aria-pressed": "false" };
     const button = el("button", { ...attributes, onclick: () => this.choose(this.chosen === button ? null : button) }, sign);
     button.piece = piece;
+    for (const press of piece ? ["mousedown", "touchstart"] : []) {
+      button.addEventListener(press, (event) => this.board.ground.dragNewPiece(piece, event, true), { passive: true });
+    }
     byId("palette").append(button);
   }
 
