@@ -169,7 +169,7 @@ def search(
         from psearch.searcher.searcher import Searcher, Size
 
         size = Size(chosen.threads, chosen.hash_mb, kernels=chosen.search.kernels)
-        with Root(*chosen.root, LOG.warning) as root, Searcher(Notices(LOG.warning)).start(size) as searcher:
+        with Root(chosen.syzygy, LOG.warning) as root, Searcher(Notices(LOG.warning)).start(size) as searcher:
             asked = root.prepared(request)
             result = asked.finished(searcher.supervisor.search(asked.request))
     best, *others = (replace(line, wdl=pov_wdl(line.score, board)) for line in (result.info, *result.lines))

@@ -263,6 +263,11 @@ class SearchOptions(SearchSettings):
         return MANY_ROOTS if self.driver == "auto" and workers >= MANY_ROOTS_WORKERS and not to_depth else 1
 
     @property
+    def strength(self) -> int | None:
+        """Elo that the play is limited to; None: full strength."""
+        return self.elo if self.limit_strength else None
+
+    @property
     def pruning_words(self) -> str:
         """Description of the pruning, and the name of the file that changes it."""
         return pruning_text(self.rules) + (f" with {os.path.basename(self.with_)}" if self.with_ else "")
@@ -322,18 +327,13 @@ class Settings(PoolSettings, RootSettings):
         """Return the options of one search with these options set. Raises PsearchError for options that need new
         workers."""
         settings = self.changed(options)
-        if settings.needs_other_workers(self) or settings.root != self.root or clears_hash(options):
+        if settings.needs_other_workers(self) or settings.syzygy != self.syzygy or clears_hash(options):
             text = (
-                "Threads, Hash, Clear Hash, Rules, SyzygyPath, UCI_Elo and a file as Policy are for all searches: "
+                "Threads, Hash, Clear Hash, Rules, SyzygyPath and a file as Policy are for all searches: "
                 "set them with configure"
             )
             raise PsearchError(text)
         return settings.search
-
-    @property
-    def root(self) -> tuple[str, int | None]:
-        """Endgame tables and strength."""
-        return self.syzygy, self.elo
 
     def needs_other_workers(self, before: Settings) -> bool:
         """Tell whether these settings need other workers than the settings `before`."""
@@ -342,7 +342,7 @@ class Settings(PoolSettings, RootSettings):
 
     def _with(self, values: dict[str, Any]) -> Settings:
         """Return the settings with these values, by field."""
-        own = ("threads", "hash_mb", "syzygy", "elo")
+        own = ("threads", "hash_mb", "syzygy")
         workers = {name: values.pop(name) for name in own if name in values}
         if not values.keys().isdisjoint(("policy", "with_")):
             values["own"] = None  # a file that is named again is read again

@@ -213,7 +213,7 @@ class Option:
             raise ArgumentTypeError(f"must be {self.wanted}, not {quoted(text, 40)}") from None
 
 
-def _spin(name: str, default: int, low: int, high: int, words: str, **details: Any) -> Any:
+def _spin(name: str, default: int | None, low: int, high: int, words: str, **details: Any) -> Any:
     return _field(Option(name, "spin", default, low, high, words=words, **details))
 
 
@@ -241,23 +241,15 @@ class PoolSettings:
     )
 
 
+_TABLES = "folder of Syzygy tables, or several with : between them"
+
+
 @dataclass(frozen=True)
 class RootSettings:
     """Settings of what is done at the root beside the search of the workers. Each field declares a setting."""
 
     syzygy: str = _field(
-        Option(
-            "SyzygyPath",
-            "string",
-            "",
-            words="folder of Syzygy tables, or several with : between them",
-            flag="--syzygy",
-            metavar="PATH",
-            is_path=True,
-        )
-    )
-    elo: int | None = _field(
-        Option("UCI_Elo", "spin", None, MIN_ELO, MAX_ELO, words=f"Elo of the play, {MIN_ELO} to {MAX_ELO}")
+        Option("SyzygyPath", "string", "", words=_TABLES, flag="--syzygy", metavar="PATH", is_path=True)
     )
 
 
@@ -302,6 +294,12 @@ class SearchSettings:
         f"one line with at least {PROVING_WORKERS} workers",
     )
     split_depth: int = _spin("SplitDepth", 1, 1, MAX_DEPTH, "least depth of split nodes", faces=Face.UCI | Face.PYTHON)
+    elo: int | None = _spin(
+        "UCI_Elo", None, MIN_ELO, MAX_ELO, f"Elo of the play, {MIN_ELO} to {MAX_ELO}", faces=Face.PYTHON
+    )
+    limit_strength: bool = _field(
+        Option("UCI_LimitStrength", "check", True, words="False: full strength whatever elo says", faces=Face.PYTHON)
+    )
 
 
 class SearchKeywords(TypedDict, total=False):
@@ -314,8 +312,9 @@ class SearchKeywords(TypedDict, total=False):
     with_: str | os.PathLike[str] | None
     driver: str
     split_depth: int
-    syzygy: str | os.PathLike[str] | None
     elo: int | None
+    limit_strength: bool
+    syzygy: str | os.PathLike[str] | None
 
 
 def _declared(settings: type) -> dict[str, Option]:
@@ -325,11 +324,14 @@ def _declared(settings: type) -> dict[str, Option]:
 SEARCH_SETTINGS = list(_declared(SearchSettings).values())
 SETTINGS = _declared(PoolSettings) | _declared(SearchSettings) | _declared(RootSettings)
 """Options of all settings, by the name of the field."""
-THREADS, HASH, SYZYGY, ELO = (SETTINGS[name] for name in ("threads", "hash_mb", "syzygy", "elo"))
+THREADS, HASH, SYZYGY = (SETTINGS[name] for name in ("threads", "hash_mb", "syzygy"))
+ELO, LIMIT_STRENGTH = SETTINGS["elo"], SETTINGS["limit_strength"]
+HUMAN_DELAY = Option("HumanDelay", "check", False)
+"""Whether a limited strength answers after a delay like a person's (`psearch.strength.human_delay_s`)."""
 MARK_RULES = ("lichess", "psearch")
 """Rules of the marks of moves (`psearch.text.marks`)."""
 CLEAR_HASH = Option("Clear Hash", "button")
-ENGINE_OPTIONS = (THREADS, HASH, CLEAR_HASH, *SEARCH_SETTINGS, SYZYGY, ELO)
+ENGINE_OPTIONS = (THREADS, HASH, CLEAR_HASH, *SEARCH_SETTINGS, SYZYGY)
 """Options of every engine, in UCI and in Python."""
 
 MULTIPV = Option("MultiPV", "spin", 1, 1, 1000, words="the N best moves with their lines")

@@ -1,7 +1,8 @@
 """Limits the playing strength: fewer nodes, and sometimes not the best move.
 
 The Elo numbers come from games against Stockfish at its limited strengths (docs/guides/uci.md), fitted by
-bench/match/fit_strength.py. Strength does not depend on the clock.
+bench/match/fit_strength.py. Strength does not depend on the clock. All interfaces search by
+`psearch.searcher.root.prepared`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    import chess
+
     from psearch.results import Info
 
 
@@ -39,6 +42,9 @@ Between two levels, noise and the logarithm of the nodes are interpolated."""
 MIN_ELO, MAX_ELO = LEVELS[0].elo, LEVELS[-1].elo
 MOST_LINES = 4
 _MATE_CP = 10_000
+
+_LONGEST_SHARE, _LONGEST_S = 0.05, 15.0
+"""Longest delay: share of the clock, and seconds."""
 
 
 def _between(elo: int, values: Sequence[float]) -> float:
@@ -69,3 +75,24 @@ def choose_line(lines: Sequence[Info], elo: int, dice: random.Random) -> Info:
     scores = [line.score.relative.score(mate_score=_MATE_CP) or 0 for line in lines]
     weights = [math.exp((score - scores[0]) / noise) for score in scores]
     return dice.choices(list(lines), weights)[0]
+
+
+def human_delay_s(
+    board: chess.Board, move: chess.Move, dice: random.Random, usual_s: float, increment_s: float | None = None
+) -> float:
+    """Return the seconds after which a person may answer with `move`, counted from the opponent's move.
+
+    It is longer with many moves and captures to choose from, and short for a recapture or an only move. usual_s: the
+    time for each move or, with an `increment_s`, the time left on the clock.
+    """
+    most_s = usual_s
+    if increment_s is not None:
+        most_s = min(_LONGEST_S, _LONGEST_SHARE * usual_s)
+        usual_s = usual_s / 40 + increment_s / 2
+    before = board.copy(stack=1)
+    last = before.pop() if before.move_stack else None
+    is_recapture = last is not None and last.to_square == move.to_square and before.is_capture(last)
+    moves = list(board.legal_moves)
+    is_easy = is_recapture or len(moves) == 1
+    share = 0.25 if is_easy else 0.5 + (len(moves) + 3 * sum(map(board.is_capture, moves))) / 50
+    return min(most_s, usual_s * share * dice.uniform(0.6, 1.4))

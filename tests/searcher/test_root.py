@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import chess
 import pytest
-from chess.engine import Limit
+from chess.engine import Cp, Limit, PovScore
 
 import psearch
+from psearch.options import SearchOptions
+from psearch.processes.request import SearchRequest
+from psearch.results import Info, Limits, Result
+from psearch.searcher.root import prepared
+from psearch.strength import MIN_ELO, human_delay_s, node_limit
 
 TABLES = str(Path(__file__).parents[1] / "data" / "syzygy")
 WON = "8/8/8/4k3/8/8/8/4K2R w - - 0 1"
@@ -63,10 +70,61 @@ def test_tables_and_strength_are_options_of_an_engine() -> None:
         assert engine.analyse(board, LIMIT)["tbhits"] > 0
         engine.configure({"UCI_Elo": 1100})
         assert engine.analyse(board, Limit(depth=30))["nodes"] < 500
-        with pytest.raises(psearch.PsearchError, match="UCI_Elo"):
-            engine.analyse(board, LIMIT, options={"UCI_Elo": None})
+        assert engine.analyse(board, LIMIT, options={"UCI_Elo": None})["tbhits"] > 0
+        engine.configure({"UCI_LimitStrength": False})
+        assert engine.analyse(board, LIMIT)["tbhits"] > 0
+        engine.configure({"UCI_LimitStrength": True})
+        assert engine.analyse(board, Limit(depth=30))["nodes"] < 500
         engine.configure({"UCI_Elo": None, "SyzygyPath": ""})
         assert engine.analyse(board, LIMIT)["tbhits"] == 0
+
+
+def test_a_weaker_move_depends_on_the_seed_of_the_game_alone() -> None:
+    """One draw for all interfaces: the same search of a game is answered alike, and games differ."""
+    board = chess.Board()
+    lines = [Info(1, 1, PovScore(Cp(0), chess.WHITE), "exact", 80, 0.1, [move]) for move in board.legal_moves][:4]
+    asked: list[SearchRequest] = []
+    shown: list[int] = []
+
+    def search(request: SearchRequest) -> Result:
+        asked.append(request)
+        for number, line in enumerate(lines, start=1):
+            request.on_info(replace(line, multipv=number))
+        return Result(lines[0].pv[0], lines[0], lines=lines)
+
+    def weaker(search: Callable[[SearchRequest], Result], seed: str = "") -> Result:
+        options = SearchOptions(elo=MIN_ELO)
+        asked = prepared(
+            SearchRequest(board, Limits(), options, seed=seed, on_info=lambda info: shown.append(info.multipv)), None
+        )
+        return asked.finished(search(asked.request))
+
+    def moves(seeds: Iterable[str]) -> list[chess.Move | None]:
+        return [weaker(search, seed).bestmove for seed in seeds]
+
+    assert len(set(moves(["a"] * 20))) == 1
+    assert len(set(moves(map(str, range(20))))) > 1
+    assert {(request.multipv, request.limits.nodes) for request in asked} == {(4, node_limit(MIN_ELO))}
+    assert set(shown) == {1}
+    assert weaker(lambda request: Result(None, lines[0])).bestmove is None
+
+
+def test_a_delay_is_like_a_person_s() -> None:
+    def delay_s(fen: str, *words: str, usual_s: float = 180.0, increment_s: float | None = 2.0) -> float:
+        board = chess.Board(fen)
+        for word in words[:-1]:
+            board.push_uci(word)
+        dice = Random(1)
+        return human_delay_s(board, chess.Move.from_uci(words[-1]), dice, usual_s, increment_s)
+
+    complex_s = delay_s("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", "e1g1")
+    simple_s = delay_s("8/8/4k3/8/8/4K3/4P3/8 w - - 0 1", "e3e4")
+    recapture_s = delay_s(chess.STARTING_FEN, "e2e4", "d7d5", "e4d5", "d8d5")
+    only_s = delay_s("k7/8/8/8/8/8/5P1P/r5K1 w - - 0 1", "g1g2")
+    assert max(recapture_s, only_s) < simple_s < complex_s <= 9.0
+    assert delay_s(chess.STARTING_FEN, "e2e4", usual_s=1.0, increment_s=0.0) <= 0.05
+    assert delay_s(chess.STARTING_FEN, "e2e4", usual_s=9e9) == 15.0
+    assert 0.2 < delay_s(chess.STARTING_FEN, "e2e4", usual_s=0.5, increment_s=None) <= 0.5
 
 
 def test_one_search_takes_a_limit_of_python_chess() -> None:

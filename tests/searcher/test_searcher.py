@@ -15,7 +15,7 @@ from psearch.processes.request import SearchRequest
 from psearch.results import Limits, PsearchError
 from psearch.searcher.notices import Notices
 from psearch.searcher.searcher import Searcher, Size, smaller_sizes
-from psearch.settings import ELO, SEARCH_SETTINGS, SYZYGY, Face, SearchKeywords
+from psearch.settings import SEARCH_SETTINGS, SYZYGY, Face, SearchKeywords
 from psearch_core.toolchain.kernel_sets import KernelSet
 
 
@@ -166,7 +166,7 @@ def test_a_bad_pruning_text_is_an_error_for_the_user() -> None:
 
 
 def test_type_checkers_know_every_keyword() -> None:
-    declared = [one.field for one in (*SEARCH_SETTINGS, SYZYGY, ELO) if Face.PYTHON in one.faces]
+    declared = [one.field for one in (*SEARCH_SETTINGS, SYZYGY) if Face.PYTHON in one.faces]
     assert list(SearchKeywords.__annotations__) == declared
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack, overload
 
@@ -119,10 +121,12 @@ class Engine(Described):
         """Control of the present search, or of the last one."""
         self._pondering: Analysis | None = None
         self._game: object = None
+        self._seed = ""
+        """Seed of the present game for `SearchRequest.seed`; empty without a game, so that searches can be repeated."""
         self._lag = LagMeter(0.0)
         """Lag of the moves played so far."""
         self._is_closed = False
-        self._root = Root(*self._settings.root, LOG.warning)
+        self._root = Root(self._settings.syzygy, LOG.warning)
         self._searcher = Searcher(Notices(LOG.warning)).start(self._size(self._settings))
 
     def __enter__(self) -> Engine:
@@ -181,7 +185,7 @@ class Engine(Described):
         table. Raises PsearchError for unknown options and for lack of memory; nothing changes then.
         """
         settings = self._settings.changed(options)
-        root = None if settings.root == self._settings.root else Root(*settings.root, LOG.warning)
+        root = None if settings.syzygy == self._settings.syzygy else Root(settings.syzygy, LOG.warning)
         with self._alone():
             before = self._settings
             if settings.needs_other_workers(before):
@@ -426,6 +430,7 @@ class Engine(Described):
             self._control = control
             if _is_another(question.game, self._game):
                 self._game, self._lag = question.game, LagMeter(0.0)
+                self._seed = "" if question.game is None else str(random.random())
                 self._supervisor().forget()
             self._supervisor()
         except BaseException:
@@ -434,7 +439,8 @@ class Engine(Described):
 
     def _search(self, question: Question, control: SearchControl, on_info: OnInfo | None) -> Result:
         try:
-            asked = self._root.prepared(question.request(control, on_info, self._lag))
+            request = replace(question.request(control, on_info, self._lag), seed=self._seed)
+            asked = self._root.prepared(request)
             return asked.finished(self._supervisor().search(asked.request))
         finally:
             self._lock.release()

@@ -42,6 +42,8 @@ class SearchRequest:
     """Seconds from the start until `on_info` first gets live counters."""
     live_interval_s: float = 0.1
     """Seconds between two reports of live counters; infinite: none are made. Each one wakes the program."""
+    seed: str = ""
+    """Seed of the game, with which a limited strength draws its moves."""
 
     def __post_init__(self) -> None:
         if self.multipv < 1:

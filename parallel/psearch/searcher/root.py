@@ -29,18 +29,19 @@ class Prepared:
     """Makes the result for the caller from that of the workers."""
 
 
-def prepared(
-    request: SearchRequest, probe: RootProbe | None, elo: int | None, dice: random.Random | None = None
-) -> Prepared:
-    """Prepare a search of chess. probe: the tables' verdict; elo: strength, which excludes tables; None: full strength;
-    dice: draws weaker moves; None: the same search of a position gives the same move."""
+def prepared(request: SearchRequest, probe: RootProbe | None) -> Prepared:
+    """Prepare a search of chess. probe: the tables' verdict, which a limited strength does not use.
+
+    A weaker move is drawn by the position, the nodes of the search and the request's seed alone.
+    """
     board, wanted, show = cast(chess.Board, request.board), request.multipv, request.on_info
+    elo = request.options.strength
     if elo is not None:
 
         def chosen(result: Result) -> Result:
             if not result.lines:
                 return result
-            drawn = choose_line(result.lines, elo, dice or random.Random(f"{board.fen()} {result.info.nodes}"))
+            drawn = choose_line(result.lines, elo, random.Random(f"{request.seed} {board.fen()} {result.info.nodes}"))
             lines = [drawn, *(line for line in result.lines if line is not drawn)][:wanted]
             lines = [replace(line, multipv=number) for number, line in enumerate(lines, start=1)]
             info = replace(lines[0], workers=result.info.workers)
@@ -66,14 +67,13 @@ def prepared(
 
 
 class Root:
-    """Endgame tables and strength of the searches of one engine; a context manager.
+    """Endgame tables of the searches of one engine; a context manager.
 
-    syzygy: folders of tables; empty: none. elo: strength; None: full strength. With a strength the tables are not used.
-    tell: takes a line about each unusable table. Raises PsearchError when no folder has a table.
+    syzygy: folders of tables; empty: none. tell: takes a line about each unusable table. Raises PsearchError when no
+    folder has a table.
     """
 
-    def __init__(self, syzygy: str, elo: int | None, tell: Callable[[str], None]) -> None:
-        self._elo = elo
+    def __init__(self, syzygy: str, tell: Callable[[str], None]) -> None:
         self._prober: RootProber | None = None
         if syzygy:
             from psearch.text.chess_files import RootProber
@@ -96,6 +96,6 @@ class Root:
     def prepared(self, request: SearchRequest) -> Prepared:
         """Look the position up and prepare its search. Raises PsearchError for damaged tables."""
         probe = None
-        if self._prober is not None and self._elo is None:
+        if self._prober is not None and request.options.strength is None:
             probe = self._prober.probe(cast(chess.Board, request.board))
-        return prepared(request, probe, self._elo)
+        return prepared(request, probe)

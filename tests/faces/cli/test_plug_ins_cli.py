@@ -214,9 +214,7 @@ def test_an_engine_has_it_and_may_change_it(tmp_path: Path) -> None:
         engine.analyse(chess.Board(), DEPTH)
         engine.configure({"Policy": "ybw"})
         assert engine._searcher.supervisor.arena is first, "the same kernels"
-        with pytest.raises(
-            psearch.PsearchError, match="Rules, SyzygyPath, UCI_Elo and a file as Policy are for all searches"
-        ):
+        with pytest.raises(psearch.PsearchError, match="Rules, SyzygyPath and a file as Policy are for all searches"):
             engine.analyse(chess.Board(), DEPTH, options={"Rules": ""})
         engine.configure({"Rules": ""})
         assert not engine._searcher.supervisor.arena.tt.any(), "nothing of it is left in the table"

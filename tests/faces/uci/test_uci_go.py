@@ -16,9 +16,12 @@ from uci_client import Talk
 
 from psearch import settings
 from psearch.faces.uci.go import _WORDS, Go, GoCommand, State, parse_go
+from psearch.faces.uci.resources import Resources
+from psearch.faces.uci.turn import Turn
 from psearch.faces.uci.uci_conversation import HELP, CurrentPosition, Uci
 from psearch.faces.uci.uci_options import OPTIONS, OptionValues
-from psearch.results import Info, PsearchError
+from psearch.results import Info, PsearchError, Result
+from psearch.searcher.notices import Notices
 from psearch.strength import LEVELS, MAX_ELO, MIN_ELO, choose_line, node_limit, noise_cp
 
 WAITING, SEARCHING, MAY_ANSWER, ANSWERED = State
@@ -36,6 +39,54 @@ def test_the_clock_starts_when_it_is_told_to() -> None:
     before = time.perf_counter()
     assert go.start_clock() >= 0.02
     assert go.control.asked_at is not None and go.control.asked_at >= before
+
+
+def test_a_rest_ends_with_a_stop_and_is_no_longer_than_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a fake clock: what the search took is part of the rest."""
+    waits: list[float] = []
+    go = make("wtime 60000")
+    monkeypatch.setattr(type(go), "clock_ran_s", property(lambda go: 1.5))
+    monkeypatch.setattr(go._changed, "wait_for", lambda is_over, wait_s: waits.append(wait_s) or is_over())
+    go.rest(4.0)
+    assert waits == [2.5]
+    monkeypatch.undo()
+    go.begin()
+    resting = threading.Thread(target=go.rest, args=(1e6,))
+    resting.start()
+    go.stop()
+    resting.join(60)
+    assert not resting.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("words", "elo", "rests"),
+    [
+        ("wtime 60000 btime 60000", 1500, True),
+        ("movetime 2000", 1500, True),
+        ("wtime 60000 btime 60000", None, False),
+        ("wtime 60000 btime 60000 ponder", 1500, False),
+        ("infinite", 1500, False),
+        ("depth 5", 1500, False),
+    ],
+)
+def test_only_a_weaker_move_of_a_game_is_delayed(words: str, elo: int | None, rests: bool) -> None:
+    values, said, waited = OptionValues(), list[str](), list[float]()
+    for name, value in (
+        ("HumanDelay", "true"),
+        ("UCI_LimitStrength", str(elo is not None)),
+        ("UCI_Elo", str(elo or 1500)),
+    ):
+        values.set(name, value)
+    go = make(words, said.append)
+    go.begin()
+    go.stop()
+    go.rest = waited.append  # type: ignore[method-assign]
+    turn = Turn(go, values, False, Resources(Notices(said.append)), lambda error: said.append(str(error)))
+    info = Info(1, 1, MATE_IN_ONE, "exact", 80, 0.1, [chess.Move.from_uci("e2e4")])
+    assert turn._finish(lambda request: Result(info.pv[0], info, lines=[info]))
+    assert said[-1] == "bestmove e2e4"
+    assert len(waited) == rests
+    assert all(0 < seconds <= 3 for seconds in waited)
 
 
 def call(go: Go, name: str) -> None:

@@ -30,7 +30,7 @@ from psearch.text.marks import Scores, winning_chance
 Connect = Callable[..., Any]
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"
 FOOLS_MATE = "1. f3 e5 2. g4 Qh4#"
-HOW_TO_PLAY = {"color": "white", "elo": None, "clock": None, "increment": 0, "movetime": 0.05}
+HOW_TO_PLAY = {"color": "white", "elo": None, "clock": None, "increment": 0, "movetime": 0.05, "delays": False}
 HOW = {"multipv": 2, "policy": "ybw", "pruning": "ael", "evaluation": "classic", "driver": "null"}
 
 
@@ -462,7 +462,15 @@ def wait_for_the_end(talk: Any) -> dict[str, Any]:
 
 
 def start(talk: Any, **terms: Any) -> None:
-    usual = {"color": "white", "elo": 1100, "clock": 60, "increment": 1, "movetime": 0, "fromHere": False}
+    usual = {
+        "color": "white",
+        "elo": 1100,
+        "clock": 60,
+        "increment": 1,
+        "movetime": 0,
+        "delays": False,
+        "fromHere": False,
+    }
     talk.say("play.start", **{**usual, **terms})
 
 

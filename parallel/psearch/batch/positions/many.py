@@ -419,13 +419,13 @@ def pool_wanted(
         workers = MAX_THREADS if cluster is not None else max(1, usable_cores() // threads)
     workers = THREADS.of_value(workers, "workers")
     if cluster is None:
-        Root(*chosen.root, LOG.warning).close()  # reports unusable tables once
+        Root(chosen.syzygy, LOG.warning).close()  # reports unusable tables once
     size = useful_hash_mb(limits, threads) if hash_mb is None else HASH.of_value(hash_mb, "hash_mb")
     return Wanted(
         limits,
         workers=workers,
         assist=0 if reproducible or cluster is not None else workers * threads,
-        settings=WorkerSettings(threads, size, chosen.search, *chosen.root),
+        settings=WorkerSettings(threads, size, chosen.search, chosen.syzygy),
         cluster=cluster,
         multipv=MULTIPV.of_value(multipv, "multipv"),
     )

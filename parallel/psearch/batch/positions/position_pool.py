@@ -62,8 +62,6 @@ class WorkerSettings:
     options: SearchOptions = field(default_factory=SearchOptions)
     syzygy: str = ""
     """Folders of endgame tables, which are probed for the root; empty: none."""
-    elo: int | None = None
-    """Strength; None: full strength."""
 
 
 class PositionWorker:
@@ -86,7 +84,7 @@ class PositionWorker:
         self._control = SearchControl()
         self._threads = settings.threads
         self._is_searching = False
-        self._root = Root(settings.syzygy, settings.elo, lambda problem: None)
+        self._root = Root(settings.syzygy, lambda problem: None)
         self._comparer = Comparer(settings.options)
         self._latest: tuple[chess.Board, Answer] | None = None
         """Position of this list that was searched last, and its answer."""

@@ -226,6 +226,11 @@ class Go:
         """Return the seconds that our clock has run, since the `go` or the `ponderhit`."""
         return time.perf_counter() - self._asked_at
 
+    def rest(self, until_s: float) -> None:
+        """Wait until our clock has run for so many seconds, or until a stop."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.control.is_stopped or self.is_answered, until_s - self.clock_ran_s)
+
     def say(self, line: str) -> None:
         """Print a line about this search, unless it is answered."""
         with self._speaking:
@@ -247,6 +252,7 @@ class Go:
     def _release(self) -> None:
         with self._changed:
             self._is_held = False
+            self._changed.notify_all()
             if self.state is State.SEARCHING:
                 self._enter(State.MAY_ANSWER)
 

@@ -113,7 +113,9 @@ class Resources:
         self.lag = LagMeter()
         """Measures the lag of the moves of the current game."""
         self.dice = random.Random()
-        """Draws book moves, and weaker moves at limited strength."""
+        """Draws book moves, the seeds of games and delays like a person's."""
+        self.seed = str(self.dice.random())
+        """Seed of the present game for `SearchRequest.seed`."""
 
     def load_kernels(self, progress: Progress) -> float:
         """Load the kernels, compiled on the first run; return the seconds it took. May be retried after any error."""
@@ -199,7 +201,7 @@ class Resources:
         if self.has_kernels:
             self.searcher.retry()
         self.forget()
-        self.lag = LagMeter()
+        self.lag, self.seed = LagMeter(), str(self.dice.random())
 
     def forget(self) -> None:
         """Forget everything learnt."""

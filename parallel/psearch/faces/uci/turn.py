@@ -22,6 +22,7 @@ from psearch.results import Info, Limits, Result
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.searcher.root import Prepared, prepared
 from psearch.searcher.searcher import search_here
+from psearch.strength import human_delay_s
 from psearch.text.chess_files import LOSS, WIN, RootProbe
 from psearch.text.report import idle_share, uci_line
 from psearch.text.wdl import Wdl, wdl_of_score
@@ -95,7 +96,7 @@ class Turn:
         request = SearchRequest(
             self.board,
             Limits(depth=command.depth, nodes=command.nodes, mate=command.mate),
-            self.resources.search_options(self.values),
+            replace(self.resources.search_options(self.values), elo=self.elo),
             list(command.searchmoves) or None,
             self.values["MultiPV"],
             on_info=self._report,
@@ -104,8 +105,9 @@ class Turn:
             control=self.go.control,
             on_note=self.resources.note,
             patience_s=_PATIENCE_S,
+            seed=self.resources.seed,
         )
-        return prepared(request, self.probe, self.elo, self.resources.dice)
+        return prepared(request, self.probe)
 
     def _time_manager(self, moves: int) -> TimeManager:
         """Return the time manager. moves: number of root moves, at most 2."""
@@ -155,8 +157,24 @@ class Turn:
         self._show(result.lines)
         if self.debug:
             self.go.say(statistics_line(result.info))
+        if result.bestmove is not None and self.elo is not None and self.values["HumanDelay"]:
+            self._rest(result.bestmove)
         self._answer(result.bestmove, result.ponder)
         return True
+
+    def _rest(self, move: chess.Move) -> None:
+        """Wait as a person would who plays `move` in a game: with a clock or a time for each move."""
+        command = self.command
+        clock_ms, increment_ms = command.own_ms
+        usual_ms = command.movetime if clock_ms is None else clock_ms
+        if usual_ms is None or command.ponder or command.infinite:
+            return
+        usual_s = max(0.0, (usual_ms - self.values["Move Overhead"]) / 1000)
+        increment_s = None if clock_ms is None else increment_ms / 1000
+        delay_s = human_delay_s(self.board, move, self.resources.dice, usual_s, increment_s)
+        if self.go.control.clock is not None and delay_s > self.go.clock_ran_s:
+            self.go.control.clock.meant_s = None  # the wait is meant, too
+        self.go.rest(delay_s)
 
     def _answer(self, *moves: chess.Move | None) -> None:
         self.go.answer(bestmove_line(*(move for move in moves if move is not None)))

@@ -18,8 +18,8 @@ from psearch.faces.web.connection import Connection
 from psearch.faces.web.game_board import GameBoard, Shown
 from psearch.faces.web.game_tree import GameTree, outcome_text
 from psearch.faces.web.messages import Payload, choice_of, flag_of, number_of, whole_of
-from psearch.results import Info, PsearchError
-from psearch.strength import MAX_ELO, MIN_ELO, MOST_LINES, choose_line, node_limit, noise_cp
+from psearch.results import PsearchError
+from psearch.strength import MAX_ELO, MIN_ELO, human_delay_s
 
 _MOST_CLOCK_S = 6 * 3600
 _MOST_INCREMENT_S = 300
@@ -41,17 +41,20 @@ class Terms:
     """Initial time of both sides; None for no clock, but `movetime_s` for each move of the engine."""
     increment_s: float
     movetime_s: float
+    delays: bool
+    """Whether a limited strength answers after a delay like a person's."""
 
     @classmethod
     def of(cls, payload: Payload) -> Terms:
-        """Read `color` (or random), `elo` or null, `clock` (seconds) or null, `increment`, `movetime`."""
+        """Read `color` (or random), `elo` or null, `clock` (seconds) or null, `increment`, `movetime`, `delays`."""
         color = choice_of(payload, "color", ("white", "black", "random"))
         human = random.random() < 0.5 if color == "random" else color == "white"
         elo = None if payload.get("elo") is None else whole_of(payload, "elo", MIN_ELO, MAX_ELO)
         clock_s = None if payload.get("clock") is None else number_of(payload, "clock", 1, _MOST_CLOCK_S)
+        delays = elo is not None and flag_of(payload, "delays")
         if clock_s is None:
-            return cls(human, elo, None, 0.0, max(0.01, number_of(payload, "movetime", 0, _MOST_MOVETIME_S)))
-        return cls(human, elo, clock_s, number_of(payload, "increment", 0, _MOST_INCREMENT_S), 0.0)
+            return cls(human, elo, None, 0.0, max(0.01, number_of(payload, "movetime", 0, _MOST_MOVETIME_S)), delays)
+        return cls(human, elo, clock_s, number_of(payload, "increment", 0, _MOST_INCREMENT_S), 0.0, delays)
 
 
 class Match:
@@ -222,8 +225,7 @@ class Match:
                 self._page.send("play.state", self.facts)
                 began = loop.time()
                 move = await self._choose(engine)
-            if self._left.get(not self._human, _MOST_CLOCK_S) > _HURRY_S:
-                await asyncio.sleep(max(0.0, _LEAST_S - (loop.time() - began)))
+            await asyncio.sleep(max(0.0, self._least_s(move) - (loop.time() - began)))
         except PsearchError as error:
             self._thinking = None
             self._end(f"The engine stopped: {error}", "*")
@@ -233,25 +235,27 @@ class Match:
 
     async def _choose(self, engine: AsyncEngine) -> chess.Move:
         assert self._terms is not None and self._last is not None
-        board, elo = self._last.board(), self._terms.elo
         limit = chess.engine.Limit(time=None if self._left else self._terms.movetime_s)
         if self._left:
             limit.white_clock, limit.black_clock = self._left[chess.WHITE], self._left[chess.BLACK]
             limit.white_inc = limit.black_inc = self._terms.increment_s
-        if elo is None:
-            played = await engine.play(board, limit, game=self, info=chess.engine.INFO_SCORE)
-            self._score = played.info.get("score")
-            if played.move is None:
-                raise PsearchError("there is no move")
-            return played.move
-        limit.nodes = node_limit(elo)
-        lines = MOST_LINES if noise_cp(elo) > 0 else 1
-        found = [
-            Info(info["depth"], info["seldepth"], info["score"], "exact", info["nodes"], info["time"], info["pv"])
-            for info in await engine.analyse(board, limit, multipv=lines, game=self)
-        ]
-        self._score = found[0].score
-        return choose_line(found, elo, random.Random()).pv[0]
+        options = {"UCI_Elo": self._terms.elo}
+        played = await engine.play(
+            self._last.board(), limit, game=self._began, info=chess.engine.INFO_SCORE, options=options
+        )
+        self._score = played.info.get("score")
+        if played.move is None:
+            raise PsearchError("there is no move")
+        return played.move
+
+    def _least_s(self, move: chess.Move) -> float:
+        """Return the least seconds that the engine's move takes."""
+        assert self._terms is not None and self._last is not None
+        left_s = self._left.get(not self._human)
+        if self._terms.delays:
+            times = (self._terms.movetime_s, None) if left_s is None else (left_s, self._terms.increment_s)
+            return human_delay_s(self._last.board(), move, random.Random(), *times)
+        return 0.0 if left_s is not None and left_s <= _HURRY_S else _LEAST_S
 
     def _make(self, move: chess.Move) -> None:
         mover = self._turn

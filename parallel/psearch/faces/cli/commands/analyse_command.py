@@ -110,7 +110,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.syzygy and options.on is None:
         from psearch.searcher.root import Root
 
-        Root(options.syzygy, None, complain).close()
+        Root(options.syzygy, complain).close()
     if len(files) == 1 and not is_to_file:
         opened = open_source(files[0])
         if isinstance(opened, Stream) and file_kind(files[0], opened.first_lines()) is Kind.LINES:

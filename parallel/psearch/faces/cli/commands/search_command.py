@@ -174,7 +174,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
             only = choose_moves(board, options.searchmoves, "--searchmoves")
     from psearch.searcher.root import Root
 
-    with Root(options.syzygy or "", None, complain) as root:
+    with Root(options.syzygy or "", complain) as root:
         if options.board:
             from psearch.terminal.live_display import draw
 

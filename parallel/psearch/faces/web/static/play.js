@@ -68,6 +68,7 @@ export class Play {
       clock: clock === "none" ? null : Number(clock),
       increment: clock === "none" ? 0 : Number(more),
       movetime: clock === "none" ? Number(more) : 0,
+      delays: form.get("delays") === "human",
       fromHere: form.get("from") === "here",
     });
   }
