@@ -30,14 +30,18 @@ class Level(NamedTuple):
 
 
 LEVELS = (
+    Level(800, 40, 600),
     Level(1100, 80, 200),
     Level(1300, 325, 88),
     Level(1400, 430, 80),
     Level(1600, 850, 65),
     Level(1850, 2250, 35),
     Level(2100, 11_000, 0),
+    Level(2350, 40_000, 0),
+    Level(2600, 220_000, 0),
 )
-"""Measured levels. 1850 and 2100 lie on a line through several measured ones; 2100 played at 2149 (docs/guides/uci.md).
+"""Levels from games. 800 lies between two measured settings, 1850 on a line through several; 2600 is extrapolated
+by 100 Elo for a doubling of the nodes (docs/guides/uci.md).
 Between two levels, noise and the logarithm of the nodes are interpolated."""
 MIN_ELO, MAX_ELO = LEVELS[0].elo, LEVELS[-1].elo
 MOST_LINES = 4

@@ -42,7 +42,7 @@ def test_the_clock_starts_when_it_is_told_to() -> None:
 
 
 def test_a_rest_ends_with_a_stop_and_is_no_longer_than_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a fake clock: what the search took is part of the rest."""
+    """What the search took is part of the rest, by a fake clock."""
     waits: list[float] = []
     go = make("wtime 60000")
     monkeypatch.setattr(type(go), "clock_ran_s", property(lambda go: 1.5))
@@ -530,20 +530,22 @@ def test_levels_are_ordered() -> None:
     limits = [node_limit(elo) for elo in steps]
     assert limits == sorted(set(limits))
     noises = [noise_cp(elo) for elo in steps]
-    assert noises == sorted(set(noises), reverse=True)
+    assert noises == sorted(noises, reverse=True)
+    noisy = [noise for noise in noises if noise > 0]
+    assert len(noisy) == len(set(noisy)) and noises[-1] == 0
     for level in LEVELS:
         assert (node_limit(level.elo), noise_cp(level.elo)) == (level.nodes, level.noise_cp)
 
 
 def test_weak_levels_choose_worse_moves_now_and_then() -> None:
-    lines = [line(number, score) for number, score in enumerate((40, 20, -30, -2000), start=1)]
+    lines = [line(number, score) for number, score in enumerate((40, -60, -160, -2000), start=1)]
     counts = {}
     for elo in (MIN_ELO, (MIN_ELO + MAX_ELO) // 2, MAX_ELO):
         dice = random.Random(elo)
         chosen = [choose_line(lines, elo, dice).multipv for _ in range(2000)]
         counts[elo] = [chosen.count(number) for number in (1, 2, 3, 4)]
         assert counts[elo] == sorted(counts[elo], reverse=True)
-        assert counts[elo][3] <= 2  # nobody throws two queens away for fun
+        assert counts[elo][3] <= (200 if elo == MIN_ELO else 2)  # only a beginner throws two queens away
     assert counts[MAX_ELO] == [2000, 0, 0, 0]
     assert counts[MIN_ELO][0] < counts[(MIN_ELO + MAX_ELO) // 2][0] < 2000
 
