@@ -17,7 +17,6 @@ from psearch.faces.web.messages import parse
 from psearch.files.raw_log import read_log
 from psearch.files.safe_files import Journal
 from psearch.lab.studies.speedup_study import Sample
-from psearch.lab.watching.recordings import read_recordings
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
 from psearch.text.source import read_source
@@ -95,7 +94,6 @@ ANSWER = {
     "hashfull": 0, "threads": 1, "notes": ["x"], "version": "1",
 }  # fmt: skip
 GAME = {"file": "x", "game": 1, "positions": [{**OLDER, "move": "e2e4", "compared": None, "ply": 0}]}
-RECORDING = [{"psearch_recording": 1, "workers": 1}, {"begin": 0, "now": 1, "tracks": [[[0, 0, 1]]], "nodes": None}]
 
 
 def _sample() -> dict[str, Any]:
@@ -112,7 +110,6 @@ READERS: dict[str, tuple[Callable[[Path], Any], list[Any]]] = {
     "changed journal": (changed_journal, [{"key": "line 1"}]),
     "costs": (Costs.load, [{"node": 280.0, "machine": "x"}]),
     "raw log": (lambda path: read_log(path, Sample), [{"about": {"study": "x"}}, _sample()]),
-    "recording": (lambda path: read_recordings(path.read_text("utf-8")), RECORDING),
     "message": (lambda path: parse(path.read_text("utf-8")), [{"type": "game.new", "payload": {"a": 1}}]),
     "line": (
         lambda path: list(read_asked(read_source(str(path)), 1, Limits(depth=1))),

@@ -18,10 +18,10 @@ import chess
 import pytest
 from browsing import NARROW, WIDTHS, picture, until
 from positions import KIWIPETE
+from reading_recordings import read_recordings
 
 import psearch
 from psearch.lab.watching.laboratory import Experiment, run
-from psearch.lab.watching.recordings import read_recordings
 from psearch.lab.watching.watcher import WatchedSearch
 from psearch.options import SearchOptions
 from psearch.simulation.costs import Costs

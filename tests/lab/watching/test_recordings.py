@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from paths import REPOSITORY
 from positions import KIWIPETE, MIDDLE_GAME
+from reading_recordings import read_recordings
 
 import psearch
 from psearch.lab.watching.laboratory import Experiment, run
-from psearch.lab.watching.recordings import VERSION, read_recordings, write_recording
+from psearch.lab.watching.recordings import VERSION, write_recording
 from psearch.lab.watching.tracks import ABORTED, SEARCH
-from psearch.results import PsearchError
 
 SMALL = Experiment(KIWIPETE, False, 8, ("calibrated", "ybw"), 10_000, looks=True)
 
@@ -57,21 +57,6 @@ def test_a_file_is_read_as_it_was_written(result: dict[str, Any], tmp_path: Path
     assert [facts["policy"] for facts, _ in found] == ["calibrated", "ybw"]
     assert [looks for _, looks in found] == [one["looks"] for one in result["runs"]]
     assert found[0][0]["psearch_recording"] == VERSION
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "nonsense",
-        '{"begin": 0, "now": 1, "tracks": []}',
-        '{"psearch_recording": 99}',
-        '{"psearch_recording": 1}\n{}',
-    ],
-)
-def test_other_files_are_refused(text: str) -> None:
-    with pytest.raises(PsearchError, match="recording"):
-        read_recordings(text)
 
 
 def test_the_command_line_records_what_it_sees(run: Any, tmp_path: Path) -> None:

@@ -15,10 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from psearch.files.safe_files import json_object
 from psearch.lab.watching.node_lines import chess_lines
 from psearch.lab.watching.watcher import LinesOf, Watched, WatchedSearch, Watcher
-from psearch.results import PsearchError
 from psearch.simulation.simulator import Simulator
 from psearch.trace.trace_file import replacing
 from psearch.version import __version__
@@ -40,29 +38,6 @@ def write_recording(path: Path, facts: dict[str, Any], looks: Iterable[dict[str,
     with replacing(path) as out:
         for line in ({"psearch_recording": VERSION, "by": f"psearch {__version__}", **facts}, *looks):
             out.write(json.dumps(line, separators=(",", ":"), allow_nan=False) + "\n")
-
-
-def read_recordings(text: str) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Return facts and snapshots of each recording in a file's text. Raises PsearchError for anything else."""
-    found: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            value = json_object(line)
-            if "psearch_recording" in value:
-                if value["psearch_recording"] != VERSION:
-                    raise PsearchError(f"line {number}: this recording has another version than {VERSION}")
-                found.append((value, []))
-            else:
-                if not 0 <= value["begin"] <= value["now"] or not isinstance(value["tracks"], list):
-                    raise ValueError("no times")
-                found[-1][1].append(value)
-        except (ValueError, KeyError, IndexError, TypeError):
-            raise PsearchError(f"line {number} is not one of a recording (docs/guides/recordings.md)") from None
-    if not found:
-        raise PsearchError("this recording is empty")
-    return found
 
 
 def virtual_looks(simulator: Simulator, lines_of: LinesOf = chess_lines) -> list[dict[str, Any]]:
