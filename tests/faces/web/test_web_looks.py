@@ -65,7 +65,7 @@ def promotion(page: Any) -> str:
 
 def engine(page: Any) -> str:
     page.click("summary")
-    return "details"
+    return "#panel-analysis details"
 
 
 def editor(page: Any) -> str:
