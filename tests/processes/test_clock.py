@@ -242,6 +242,20 @@ def test_a_settled_move_and_a_found_mate_get_less() -> None:
     assert manager([30, 31_990]).scale < settled.scale
 
 
+def test_a_move_with_most_of_the_nodes_gets_less_and_one_with_few_gets_more() -> None:
+    scales = []
+    for share in (0.99, 0.9, None, 0.7, 0.5, 0.1):
+        made = manager([30, 40, 50])
+        made.iteration(E4, 60, share)
+        scales.append(made.scale)
+    assert scales == sorted(scales) and len(set(scales)) >= 5
+    assert scales[0] > 0.5 and scales[2] == 1.0 and scales[-1] < 2.0
+    settled, unclear = manager([30] * 8), manager([30] * 8)
+    settled.iteration(E4, 30, 0.98)
+    unclear.iteration(E4, 30, 0.3)
+    assert settled.is_due(0.5) and not unclear.is_due(0.7)
+
+
 def test_with_one_move_there_is_nothing_to_think_about() -> None:
     assert manager([30], root_moves=1).is_due(0.0)
     assert not TimeManager(Budget(1.0, 5.0), 1).is_due(0.5)  # before the first iteration has ended
@@ -257,12 +271,15 @@ def test_trouble_holds_the_soft_limit_but_not_the_hard_one() -> None:
     assert made.is_due(2.0)
 
 
-@given(st.lists(st.tuples(st.sampled_from([E4, D4]), st.integers(-32_000, 32_000)), max_size=30))
-def test_the_scale_is_bounded_and_the_hard_limit_kept(reports: list[tuple[chess.Move, int]]) -> None:
+shares = st.none() | st.floats(0.0, 1.0)
+
+
+@given(st.lists(st.tuples(st.sampled_from([E4, D4]), st.integers(-32_000, 32_000), shares), max_size=30))
+def test_the_scale_is_bounded_and_the_hard_limit_kept(reports: list[tuple[chess.Move, int, float | None]]) -> None:
     made = TimeManager(Budget(1.0, 5.0), 20)
-    for best, score in reports:
-        made.iteration(best, score)
-        assert 0.1 < made.scale <= 3.2
+    for best, score, share in reports:
+        made.iteration(best, score, share)
+        assert 0.1 < made.scale <= 3.2 * 1.8
         assert made.is_due(5.0)
         assert not made.is_due(0.05)
 

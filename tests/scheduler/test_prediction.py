@@ -193,6 +193,53 @@ def test_sizes_count_all_nodes_of_a_move_whoever_searches_them(arena: Arena) -> 
     assert 0.9 * nodes < counted[1] <= nodes, (counted, nodes)
 
 
+def root_nodes(arena: Arena) -> list[int]:
+    """Nodes counted below each move of the root."""
+    header = arena.header[0]
+    return [int(nodes) for nodes in header["root_nodes"][: header["root_count"]]]
+
+
+def shares(arena: Arena) -> list[int]:
+    """Shares of the best move in the reports of a search that has fewer than the ring holds."""
+    header = arena.header[0]
+    return [int(share) for share in header["infos"]["share"][: header["info_count"]]]
+
+
+def test_nodes_below_each_move_of_the_root_are_counted_exactly_by_one_worker() -> None:
+    arena = Arena(1, 1)
+    write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=16), SearchOptions())
+    work_alone(arena)
+    nodes = int(arena.worker["nodes"].sum())
+    searches = len(shares(arena))  # each counts the root itself
+    assert nodes - searches <= sum(root_nodes(arena)) < nodes
+    header = arena.header[0]
+    moves = header["root_moves"][: header["root_count"]].tolist()
+    below_best = root_nodes(arena)[moves.index(header["best_move"])]
+    assert shares(arena)[-1] == 1000 * below_best // sum(root_nodes(arena)) > 0
+    reported = header["infos"]["nodes"][: header["info_count"]]
+    for share, so_far in zip(shares(arena), reported.tolist(), strict=True):
+        assert (share >= 0) == (so_far - searches > 50_000), "small searches say nothing of their moves"
+    assert shares(arena)[0] == -1
+    arena.close()
+
+
+def test_nodes_of_helpers_count_for_the_move_of_the_root(arena: Arena) -> None:
+    write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=16), SearchOptions(policy="calibrated"))
+    assert run_interleaved(arena.context, 3, 20, 10**7) > 0
+    nodes = int(arena.worker["nodes"].sum())
+    assert arena.worker["counters"]["joins"].sum() > 20
+    assert 0.85 * nodes < sum(root_nodes(arena)) < nodes
+    assert 0 < shares(arena)[-1] < 1000
+
+
+def test_shares_of_several_lines_and_of_null_windows_are_not_reported(arena: Arena) -> None:
+    for multipv, null_windows in ((2, 0), (1, 6)):
+        write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=16), SearchOptions(), multipv=multipv)
+        arena.header[0]["options"]["null_windows"] = null_windows
+        assert run_interleaved(arena.context, 3, 20, 10**7) > 0
+        assert sum(root_nodes(arena)) > 50_000 and set(shares(arena)) == {-1}
+
+
 def test_late_moves_are_smaller_than_first_ones(arena: Arena) -> None:
     write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=11), SearchOptions(policy="calibrated"))
     assert run_interleaved(arena.context, 3, 20, 10**7) > 0

@@ -80,8 +80,8 @@ header_dtype = record(
         ("options", options_dtype),
         ("root", position_dtype),
         ("root_count", "i8"),
-        # best first; reordered between iterations by the worker at the root
-        ("root_moves", "i4", (MAX_MOVES,)),
+        ("root_moves", "i4", (MAX_MOVES,)),  # best first, by what is known before the search
+        ("root_nodes", "i8", (MAX_MOVES,)),  # nodes below each, at the main root. Under its lock once open
         ("history_count", "i8"),
         ("history", "u8", (MAX_HISTORY,)),  # keys of the positions before the root, latest first
         # the answer so far; written by the worker that runs the main root, between iterations, and by the vote

@@ -14,6 +14,7 @@ info_dtype = record(
         ("bound", "i4"),  # BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
         ("pv_length", "i4"),
         ("line", "i4"),  # number of the line (MultiPV), 0 for the best one
+        ("share", "i4"),  # share of the root's nodes below the first move of `pv`, in thousandths; -1 not known well
         ("pv", "i4", (MAX_PLY,)),
     ]
 )
@@ -161,7 +162,7 @@ stack_dtype = record(
         # for the vote of roots (`thread_vote.py`). Runner
         ("finished_depth", "i8"),  # last depth with an exact score; 0 none
         ("answer", info_dtype),  # answer of this root, without nodes and selective depth
-        ("pad_answer", "u1", (24,)),
+        ("pad_answer", "u1", (16,)),
     ]
 )
 

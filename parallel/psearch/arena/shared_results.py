@@ -27,6 +27,7 @@ class Record(NamedTuple):
     score: int
     bound: int
     line: int
+    share: int
     pv: list[int]
 
 

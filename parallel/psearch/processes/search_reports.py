@@ -84,6 +84,8 @@ class Reports:
         """Latest report of the best line."""
         self.finished: list[Info] = []
         """Lines of the last finished depth, the best first."""
+        self.share: float | None = None
+        """Share of the root's nodes that were searched below the move of the last report read; None: unknown."""
         self._earlier: list[WorkerStats] = []
         """Sums over the workers that have been replaced, by index."""
         self._earlier_nodes = 0
@@ -143,6 +145,7 @@ class Reports:
                 multipv=record.line + 1,
                 hashfull=hashfull,
             )
+            self.share = record.share / 1000 if record.share >= 0 else None
             yield self._with_line(info, abs(record.score) >= MATE_IN_MAX_PLY)
 
     def complete(self, info: Info) -> list[Info]:

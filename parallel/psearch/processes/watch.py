@@ -246,7 +246,7 @@ class Watch:
             shown = self.reports.complete(info)
             if shown and info.bound == "exact":
                 score = shown[0].score.relative
-                self.clock.iteration(shown[0].pv[0], score.score(mate_score=MATE) or 0)
+                self.clock.iteration(shown[0].pv[0], score.score(mate_score=MATE) or 0, self.reports.share)
                 wanted, found = self.request.limits.mate, score.mate()
                 if wanted is not None and found is not None and abs(found) <= wanted:
                     self.mate_found = True

@@ -66,6 +66,8 @@ from psearch_core.views import Context, Worker, context_at, frame_of, header_of,
 
 _MAIN_ROOT = 0
 """Number of the stack whose root reports, and whose answer counts without a vote."""
+_LEAST_ROOT_NODES = 50_000
+"""Number of nodes from which the shares of the root's moves say something: in smaller searches chance decides them."""
 
 
 @kernel(i64(Context, Worker))
@@ -106,6 +108,33 @@ def _publish(ctx, count):
 
 
 @kernel(void(Context, i64, i64))
+def count_root_move(ctx, move, nodes):
+    """Count nodes that were searched below a move of the main root. The caller holds the lock if the root is open."""
+    hd = header_of(ctx)
+    for i in range(hd.root_count):
+        if hd.root_moves[i] == move:
+            hd.root_nodes[i] += nodes
+            return
+
+
+@kernel(i64(Context, i64))
+def _share_of(ctx, move):
+    """Return the share of the main root's nodes that were searched below a move, in thousandths; -1 if there are few,
+    or if the share does not tell how clear the move is: with several lines, or with null windows, where a cutoff by the
+    first move says nothing of the others."""
+    hd = header_of(ctx)
+    total = np.int64(0)
+    own = np.int64(0)
+    for i in range(hd.root_count):
+        total += hd.root_nodes[i]
+        if hd.root_moves[i] == move:
+            own = np.int64(hd.root_nodes[i])
+    if total < _LEAST_ROOT_NODES or hd.multipv > 1 or hd.options.null_windows:
+        return -1
+    return 1000 * own // total
+
+
+@kernel(void(Context, i64, i64))
 def _report(ctx, score, bound):
     """Append a report to the ring: depth, score, nodes and line of the main root."""
     hd = header_of(ctx)
@@ -124,6 +153,7 @@ def _report(ctx, score, bound):
         stack = stack_of(ctx, _MAIN_ROOT)
         info.pv[0] = hd.best_move if stack.root_line == 0 else stack.root_moves[stack.root_line]
         info.pv_length = 1
+    info.share = _share_of(ctx, np.int64(info.pv[0]))
     _publish(ctx, count)
 
 
@@ -193,6 +223,7 @@ def _hold_vote(ctx):
     hd.score = np.int64(answer.score)
     hd.depth = np.int64(answer.depth)  # not `root_depth`: a helper may have taken the stack meanwhile
     count = atomic_load(info_count_of(hd))
+    answer.share = -1
     copy_record(hd.infos[count % INFO_RING], answer)
     _publish(ctx, count)
 
@@ -407,4 +438,6 @@ def begin_search(context):
     hd.score = hd.line_scores[0]
     hd.exhausted = 0
     hd.best_move = np.int64(hd.root_moves[0])
+    for i in range(hd.root_count):
+        hd.root_nodes[i] = 0
     merge_outcomes(ctx)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from psearch.scheduler.claims import begin_move, end_move
-from psearch.scheduler.iterations import begin_root, root_aborted, root_finished
+from psearch.scheduler.iterations import begin_root, count_root_move, root_aborted, root_finished
 from psearch.scheduler.policies import kannan_child_type, kannan_null_child_type
 from psearch.scheduler.policy import child_type, null_child_type, open_priority, opens, refined_type
 from psearch.scheduler.prediction import (
@@ -267,12 +267,18 @@ def _take_move(ctx, wk, frame, node, is_open, is_new):
     return _start_move(ctx, wk, frame)
 
 
+@kernel(i64(Context, Worker, Frame))
+def _size(ctx, wk, frame):
+    """Return the nodes searched below the visit's move, including those of helpers."""
+    return stack_nodes(ctx, wk) - frame.visit.nodes_before + above(frame).node.helped_nodes
+
+
 @kernel(void(Context, Worker, Frame, Node, boolean))
 def _count_size(ctx, wk, frame, node, is_finished):
-    """Count the nodes of the visit's move, including those of helpers, to predict the sizes of later moves."""
+    """Count the nodes of the visit's move to predict the sizes of later moves."""
     visit = frame.visit
     helped = np.int64(above(frame).node.helped_nodes)
-    size = stack_nodes(ctx, wk) - visit.nodes_before + helped
+    size = _size(ctx, wk, frame)
     if is_finished:
         record_size(wk, node, np.int64(visit.index), size)
     if visit.home == wk.stack * MAX_PLY + wk.ply:
@@ -306,6 +312,8 @@ def _after_child(ctx, wk, frame):
         count_used_move(wk, frame.visit.p_needed)
     if header_of(ctx).worker_count > 1:
         _count_size(ctx, wk, frame, node, action != DO_CHILD)
+    if home == 0 and action != DO_CHILD:  # the main root is frame 0
+        count_root_move(ctx, np.int64(frame.visit.move), _size(ctx, wk, frame))
     if action == DO_CUTOFF:
         learn(ctx, wk, frame, node)
         if not is_open:
