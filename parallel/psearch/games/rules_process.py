@@ -70,6 +70,15 @@ class Rules:
         count = self._call("moves", pos, self._found.ctypes.data)
         return max(count, 0), self._found[: max(count, 0)].tolist()
 
+    def along(self, position: bytes, moves: list[int]) -> list[bytes]:
+        """Return the positions of a line, including the first, up to the first move that is not legal."""
+        line = [position]
+        for move in moves:
+            if move not in self.look(line[-1])[1]:
+                break
+            line.append(self.after(line[-1], move))
+        return line
+
     def after(self, position: bytes, move: int) -> bytes:
         pos = _copy_of(position)
         self._call("make", pos, move)
