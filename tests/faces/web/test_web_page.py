@@ -23,7 +23,7 @@ from psearch.options import SearchOptions
 pytest.importorskip("starlette", reason="starlette is not installed (pip install '.[dev]')")
 pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install '.[dev]')")
 
-from psearch.faces.web import reviewing
+from psearch.faces.web import playing, reviewing
 from psearch.faces.web.connection import SHOW_S
 from psearch.text.marks import Scores, winning_chance
 
@@ -472,6 +472,20 @@ def start(talk: Any, **terms: Any) -> None:
         "fromHere": False,
     }
     talk.say("play.start", **{**usual, **terms})
+
+
+@pytest.mark.parametrize(("terms", "least_s"), [({"delays": True}, 1.5), ({"delays": False}, 0.0)])
+def test_a_limited_strength_may_answer_like_a_person(
+    talk: Any, monkeypatch: pytest.MonkeyPatch, terms: dict[str, Any], least_s: float
+) -> None:
+    monkeypatch.setattr(playing, "human_delay_s", lambda board, move, dice, left_s, increment_s: 1.5 * (left_s > 59))
+    start(talk, **{"color": "black", "elo": 1200, **terms})
+    talk.hear("play.state", lambda state: state["ticking"] == "white")
+    began = time.monotonic()
+    talk.hear("play.state", lambda state: state["ticking"] == "black")
+    assert time.monotonic() - began >= least_s - 0.1 and (least_s or time.monotonic() - began < 1.2)
+    talk.say("play.resign")
+    wait_for_the_end(talk)
 
 
 def test_a_game_is_played_to_its_end(talk: Any) -> None:
