@@ -78,6 +78,7 @@ class GameLog:
         return True
 
     def take(self, entry: dict[str, Any]) -> None:
+        """Take an entry of the journal; each kind of journal says how."""
         raise NotImplementedError
 
     def begin(self, is_new: bool) -> None:

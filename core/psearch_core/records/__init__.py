@@ -9,6 +9,7 @@ stacks and nodes, `worker_record` workers, `header` what all workers share, `pru
 selective search, `simulation` virtual time.
 """
 
+# The names are the records that each module declares.
 # ruff: noqa: F403
 from psearch_core.records.chess import *
 from psearch_core.records.header import *

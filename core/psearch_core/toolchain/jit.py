@@ -78,7 +78,7 @@ class Kernel(CPUDispatcher):
     @property
     def limits_text(self) -> str:
         """The limits as a message; only for a kernel that has limits."""
-        hook, (least, most) = self.stands_in_for.py_func.__name__, self.limits  # type: ignore[union-attr, misc]
+        hook, (least, most) = self.stands_in_for.py_func.__name__, self.limits  # type: ignore[union-attr, misc]  # there are limits
         return f"{hook} must answer with a number from {least} to {most}"
 
     def get_call_template(self, args: Any, kws: Any) -> Any:

@@ -189,7 +189,7 @@ def processor() -> str:
             if _PROCESSOR_FIELDS.fullmatch(name.strip()):
                 parts.append(value.strip())
     if len(parts) == 1:
-        from llvmlite import binding  # type: ignore[import, unused-ignore]
+        from llvmlite import binding  # type: ignore[import, unused-ignore]  # not every version has types
 
         parts += [binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()]
     return "\n".join(parts)

@@ -169,7 +169,7 @@ def _relocate(memory: bytearray, code: bytes, table: _Section, start: int, where
 
 def place_by_llvm(code: bytes, names: Iterable[str]) -> dict[str, int]:
     """Place an object in memory by LLVM's loader, like `place`. Raises KernelError for functions that do not exist."""
-    from llvmlite import binding  # type: ignore[import, unused-ignore]
+    from llvmlite import binding  # type: ignore[import, unused-ignore]  # not every version has types
 
     libc = ctypes.CDLL(None)
     for name, index, _ in _symbols(code, _sections(code)):

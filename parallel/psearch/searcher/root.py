@@ -22,7 +22,7 @@ class Prepared:
     """A search after the look-up at its root."""
 
     request: SearchRequest
-    """What the workers are to search."""
+    """Request for the workers, with the root moves, nodes and lines that the look-up leaves or adds."""
     probe: RootProbe | None
     """The tables' verdict on the position; None if they do not have it."""
     finished: Callable[[Result], Result]

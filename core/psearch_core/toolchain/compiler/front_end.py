@@ -129,6 +129,7 @@ def _answers_limited_in(kernel: Kernel) -> Iterator[None]:
         self.call_conv.return_value(builder, value)
 
     if kernel.limits is not None:
+        # numba has no hook for one function
         lowering.Lower.lower_inst = lower  # type: ignore[method-assign]
     try:
         yield

@@ -291,8 +291,8 @@ def writes_of(kernel: Kernel) -> Iterator[tuple[int, Any, str, str]]:
     kinds = dict(zip(inspect.signature(function).parameters, kernel.arguments, strict=True))
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            is_field = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-            record = kinds.get(node.value.id) if is_field else None  # type: ignore[attr-defined]
+            target = node.value if isinstance(node, ast.Attribute) else None
+            record = kinds.get(target.id) if isinstance(target, ast.Name) else None
             field = node.attr if isinstance(node, ast.Attribute) else ""
             yield first + node.lineno - 1, record, field, ast.unparse(node)
         elif isinstance(node, ast.Call) and node.args:

@@ -16,7 +16,7 @@ import chess.pgn
 from psearch.api.asynchronous import in_thread
 from psearch.batch.analysis.analyser import Analyser, Stopped, Work
 from psearch.batch.analysis.games import GameReview, judge_game, positions
-from psearch.batch.positions.many import Wanted, limits_of, pool_wanted
+from psearch.batch.positions.many import WantedPool, limits_of, pool_wanted
 from psearch.batch.positions.position_pool import make_pool
 from psearch.batch.positions.task import Answer, Task
 from psearch.defaults import REVIEW_MOVETIME_MS
@@ -87,7 +87,7 @@ def _is_path(text: str) -> bool:
 class Reviews(Iterator[GameReview]):
     """An iterator over the results of `psearch.review_many`, in the order of the games; a context manager."""
 
-    def __init__(self, games: Games, wanted: Wanted, rule: str) -> None:
+    def __init__(self, games: Games, wanted: WantedPool, rule: str) -> None:
         self._stop = threading.Event()
         workers = wanted.workers
         if isinstance(games, list) and all(isinstance(game, (chess.pgn.GameNode, PgnGame)) for game in games):
@@ -95,7 +95,7 @@ class Reviews(Iterator[GameReview]):
         self._pool = make_pool(workers, wanted.settings, wanted.cluster)
         self._found = self._results(_read(games), wanted, rule)
 
-    def _results(self, games: Iterable[PgnGame], wanted: Wanted, rule: str) -> Iterator[GameReview]:
+    def _results(self, games: Iterable[PgnGame], wanted: WantedPool, rule: str) -> Iterator[GameReview]:
         limits = wanted.limits
         works = (Work((n, game), game_tasks(game, f"{n} ", limits, wanted.multipv)) for n, game in enumerate(games))
         analyser = Analyser(self._pool, self._stop.is_set, assist=wanted.assist)

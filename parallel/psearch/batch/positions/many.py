@@ -166,8 +166,8 @@ class PositionResult(BestLine):
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Checked arguments of `analyse_many`."""
+class WantedPool:
+    """Checked arguments of `analyse_many` or `review_many`."""
 
     limits: Limits
     workers: int
@@ -189,7 +189,7 @@ class _Search:
     may want to close everything meanwhile.
     """
 
-    def __init__(self, workers: int, wanted: Wanted) -> None:
+    def __init__(self, workers: int, wanted: WantedPool) -> None:
         self.wanted = wanted
         self.is_stopped = False
         self.inside: int | None = None
@@ -268,7 +268,7 @@ class ManyResults(Iterator[PositionResult]):
     `close`, or the end of the `with` block, ends everything at once. Only `close` may be called from another thread.
     """
 
-    def __init__(self, positions: Iterable[Entry], wanted: Wanted) -> None:
+    def __init__(self, positions: Iterable[Entry], wanted: WantedPool) -> None:
         if isinstance(positions, Mapping):
             raise PsearchError("positions is a mapping: give its items(), which are pairs of an id and a position")
         if isinstance(positions, (str, chess.Board)) or not isinstance(positions, Iterable):
@@ -405,7 +405,7 @@ def pool_wanted(
     hash_mb: int | None,
     cluster: str | None,
     settings: SearchKeywords,
-) -> Wanted:
+) -> WantedPool:
     """Return the pool that the arguments of `analyse_many` ask for. Raises PsearchError."""
     chosen = Settings.of(**settings)
     threads = THREADS.of_value(threads_per_position, "threads_per_position")
@@ -421,7 +421,7 @@ def pool_wanted(
     if cluster is None:
         Root(chosen.syzygy, LOG.warning).close()  # reports unusable tables once
     size = useful_hash_mb(limits, threads) if hash_mb is None else HASH.of_value(hash_mb, "hash_mb")
-    return Wanted(
+    return WantedPool(
         limits,
         workers=workers,
         assist=0 if reproducible or cluster is not None else workers * threads,
@@ -454,7 +454,7 @@ def limits_of(limit: chess.engine.Limit | None) -> Limits:
     return Limits(limits.depth, None if time_s is None else time_s * 1000, limits.nodes, limits.mate)
 
 
-def _read_entry(number: int, entry: Any, wanted: Wanted) -> tuple[Any, Task, str | None]:
+def _read_entry(number: int, entry: Any, wanted: WantedPool) -> tuple[Any, Task, str | None]:
     """Return the id of an entry, its task, and its error, if any. A FEN is parsed by the worker that searches it."""
     match entry:
         case Position():

@@ -482,7 +482,7 @@ def analyse_lines(
             key = str(task.id)
             sums.update(positions=1, kept=done.from_older, failed=bool(done.problems))
             result = PositionResult(done.item.id, 0, done.problems.get(key), "", task, done.answers.get(key))
-            if not session.put_rows(one.as_row() for one in [result]):
+            if not session.put_rows(map(PositionResult.as_row, [result])):
                 session.put(json.dumps(result.as_json()) + "\n")
         if not session.end():
             return signals.exit_status

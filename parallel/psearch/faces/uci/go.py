@@ -227,7 +227,7 @@ class Go:
         return time.perf_counter() - self._asked_at
 
     def rest(self, until_s: float) -> None:
-        """Wait until our clock has run for so many seconds, or until a stop."""
+        """Wait until our clock has run for `until_s` seconds, or until a stop."""
         with self._changed:
             self._changed.wait_for(lambda: self.control.is_stopped or self.is_answered, until_s - self.clock_ran_s)
 

@@ -27,7 +27,7 @@ def chess_lines(root: np.ndarray) -> ChessLines | None:
 
 def board_of(record: np.ndarray) -> chess.Board | None:
     """Return the board (at move 1) of a `position_dtype` record; None if it is not a valid position."""
-    board = _Board(None)
+    board = chess.Board(None)
     for square, code in enumerate(record["board"][0].tolist()):
         if code:
             kind = code & 7
@@ -45,21 +45,6 @@ def board_of(record: np.ndarray) -> chess.Board | None:
         board.castling_rights & rank and kings[color] != home for color, rank, home in sides
     )
     return None if None in kings.values() else board
-
-
-class _Board(chess.Board):
-    """Board that writes its pieces three times as fast as python-chess, since each node that is shown has a FEN."""
-
-    def board_fen(self, *, promoted: bool | None = False) -> str:
-        squares = bytearray(b"1" * 64)
-        for kind in chess.PIECE_TYPES:
-            for color, signs in ((chess.WHITE, b" PNBRQK"), (chess.BLACK, b" pnbrqk")):
-                for square in chess.scan_forward(self.pieces_mask(kind, color)):
-                    squares[square ^ 56] = signs[kind]  # the eighth rank comes first
-        text = "/".join(squares[rank : rank + 8].decode() for rank in range(0, 64, 8))
-        for empty in range(8, 1, -1):
-            text = text.replace("1" * empty, str(empty))
-        return text
 
 
 class NodeLine:
