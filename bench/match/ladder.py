@@ -100,12 +100,13 @@ def run(words: Sequence[str] | None = None) -> int:
         for nodes in options.nodes:
             options.out.mkdir(parents=True, exist_ok=True)
             wanted, prefix = min(games, options.games), _prefix(options.out, nodes)
-            if (played := _summary(options.out, nodes)["games"]) >= wanted:
+            if _summary(options.out, nodes)["games"] >= wanted:
                 continue
+            begun = prefix.with_name(f"{nodes}-nodes.jsonl").exists()  # the summary comes only at the end of a round
             print(f"{nodes:,} nodes: to {wanted} games", file=sys.stderr)
             match = ["--first", options.first, "--second", options.second, "--nodes", str(nodes), "--seed", "1"]
             match += ["--games", str(wanted), "--concurrency", str(options.concurrency), "--book", str(options.book)]
-            status = max(status, play_match([*match, "--out", str(prefix), *(["--resume"] if played else [])]))
+            status = max(status, play_match([*match, "--out", str(prefix), *(["--resume"] if begun else [])]))
             if status > 1:
                 return status
     print(table(options.out, options.nodes))
