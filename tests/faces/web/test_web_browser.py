@@ -740,9 +740,6 @@ def test_it_fits(browser: Any, server: Server, size: dict[str, int], scheme: str
         assert board["width"] >= min(0.8 * size["width"], 600)
         ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
         assert (int(re.findall(r"\d+", ground)[0]) > 128) == (scheme == "light")
-        name = {(1600, "dark"): "dark", (375, "light"): "narrow"}.get((size["width"], scheme))
-        if name:
-            picture(page, name)
         page.click("#analyse")
 
 
@@ -752,15 +749,18 @@ SHOW_ROWS = """() => {
     return found.length;
 }"""
 """Fills rows as if there were more workers than cores."""
-CUT = """[...document.querySelectorAll("main *")].filter((element) => element.getClientRects().length &&
-    !element.matches(".unseen, .for-readers, input, .scroll, .wide, #moves, #lines .pv, .clock .name") &&
+CUT = """[...document.querySelectorAll("main *, dialog[open], dialog[open] *")].filter((element) =>
+    element.getClientRects().length &&
+    !element.matches(".unseen, input, .scroll, .wide, #moves, #lines .pv, .clock .name") &&
     getComputedStyle(element).overflowX !== "visible" &&
     element.scrollWidth > element.clientWidth + 1).map((element) => element.outerHTML.slice(0, 120))"""
 """Elements whose text sticks out and is not seen, or has to be scrolled for; fields and tables may."""
+ROWS_OF_TABS = "new Set([...document.querySelectorAll('[role=tab]')].map((tab) => tab.getBoundingClientRect().y)).size"
 
 
 def test_it_fits_at_every_width(page: Any) -> None:
-    """Every tab, with open nodes among the workers: nothing sticks out, no word is cut."""
+    """Every tab, with open nodes among the workers, and the help: nothing sticks out, no word is cut, and the tabs stand
+    in one row, whichever is open."""
     page.click("#analyse")
     page.click("#tab-workers")
     until(page, "document.querySelectorAll('[role=treeitem]').length > 1")
@@ -778,8 +778,14 @@ def test_it_fits_at_every_width(page: Any) -> None:
             page.wait_for_timeout(100)
             if page.evaluate("document.documentElement.scrollWidth") > width or page.evaluate(CUT):
                 wrong.append((width, tab.inner_text(), page.evaluate(CUT)))
+            if (rows := page.evaluate(ROWS_OF_TABS)) > 1:
+                wrong.append((width, tab.inner_text(), f"tabs in {rows} rows"))
         if page.evaluate(SHOW_ROWS) < 2:
             wrong.append((width, "no rows", []))
+        page.click("#help-open")
+        if page.evaluate(CUT):
+            wrong.append((width, "help", page.evaluate(CUT)))
+        page.click("#help-close")
     assert not wrong
     page.click("#tab-analysis")
     page.click("#analyse")

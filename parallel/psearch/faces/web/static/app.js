@@ -153,7 +153,7 @@ for (const [name, { label }] of Object.entries(TABS)) {
   const attributes = { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}` };
   tablist.append(el("button", attributes, label));
   byId("panels").append(
-    el("section", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, class: "wide", hidden: true }),
+    el("section", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, hidden: true }),
   );
 }
 
@@ -169,7 +169,6 @@ async function openTab(name) {
     tab.tabIndex = isOpen ? 0 : -1;
     byId(tab.getAttribute("aria-controls")).hidden = !isOpen;
   }
-  document.body.classList.toggle("wide-panel", byId(`panel-${name}`).classList.contains("wide"));
   const entry = TABS[name];
   if (!entry) return;
   try {
