@@ -759,7 +759,7 @@ ROWS_OF_TABS = "new Set([...document.querySelectorAll('[role=tab]')].map((tab) =
 
 
 def test_it_fits_at_every_width(page: Any) -> None:
-    """Every tab, with open nodes among the workers, and the help: nothing sticks out, no word is cut, and the tabs stand
+    """Every tab, with open nodes among the workers, and the help: nothing sticks out, no word is cut, and the tabs are
     in one row, whichever is open."""
     page.click("#analyse")
     page.click("#tab-workers")
