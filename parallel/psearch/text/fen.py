@@ -226,13 +226,8 @@ def _give_rights(board: chess.Board, letters: str, chess960: bool | None) -> Non
                 board.castling_rights |= rook
     board.castling_rights = board.clean_castling_rights()
     by_file = not set(letters) & set("KQkq")
-    is_standard = not board.castling_rights & ~chess.BB_CORNERS and all(
-        not board.castling_rights & rank_bb or board.king(color) == home
-        for color, rank_bb, home in ((chess.WHITE, chess.BB_RANK_1, chess.E1), (chess.BLACK, chess.BB_RANK_8, chess.E8))
-    )
-    board.chess960 = bool(chess960) or (
-        board.castling_rights != chess.BB_EMPTY and ((chess960 is None and by_file) or not is_standard)
-    )
+    is_named_so = chess960 is None and by_file and board.castling_rights != chess.BB_EMPTY
+    board.chess960 = bool(chess960) or is_named_so or board.has_chess960_castling_rights()
 
 
 def _rook_of(board: chess.Board, color: chess.Color, letter: str) -> chess.Bitboard:

@@ -39,12 +39,8 @@ def board_of(record: np.ndarray) -> chess.Board | None:
     ep = int(record["ep"][0])
     board.ep_square = ep if 0 <= ep < 64 else None
     board.halfmove_clock = max(0, int(record["rule50"][0]))
-    kings = {color: board.king(color) for color in chess.COLORS}
-    sides = ((chess.WHITE, chess.BB_RANK_1, chess.E1), (chess.BLACK, chess.BB_RANK_8, chess.E8))
-    board.chess960 = bool(board.castling_rights & ~chess.BB_CORNERS) or any(
-        board.castling_rights & rank and kings[color] != home for color, rank, home in sides
-    )
-    return None if None in kings.values() else board
+    board.chess960 = board.has_chess960_castling_rights()
+    return None if None in map(board.king, chess.COLORS) else board
 
 
 class NodeLine:
