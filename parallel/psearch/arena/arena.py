@@ -55,6 +55,10 @@ def stack_pool_size(workers: int) -> int:
     return 1 if workers == 1 else STACKS_PER_WORKER * workers + 4
 
 
+def _rounded_up(size: int, unit: int) -> int:
+    return size + -size % unit
+
+
 class Arena:
     """The memory of one searcher, as numpy arrays, and the context record that kernels take.
 
@@ -112,8 +116,8 @@ class Arena:
             ("plug_in", np.dtype(np.int64), max(1, kernels.words)),
         ):
             self._offsets[name] = (self._size, dtype, count)
-            self._size += -(-dtype.itemsize * count // CACHE_LINE) * CACHE_LINE
-        self._size = -(-self._size // LARGE_PAGE) * LARGE_PAGE
+            self._size += _rounded_up(dtype.itemsize * count, CACHE_LINE)
+        self._size = _rounded_up(self._size, LARGE_PAGE)
 
     def use_kernels(self, kernels: KernelSet, driver: Group) -> None:
         """Use these kernels in this process; clear the table if others were used. driver: their group for searches."""
@@ -149,7 +153,7 @@ class Arena:
                 raise PsearchError(str(error)) from error
             # Histories and tables are accessed at random, as the transposition table is. Most frames are never touched:
             # only those that share a large page with the tables' end, which are all of one worker, get a large one
-            self._block.enlarge_pages(0, -(-self._offsets["frames"][0] // LARGE_PAGE) * LARGE_PAGE)
+            self._block.enlarge_pages(0, _rounded_up(self._offsets["frames"][0], LARGE_PAGE))
             self.header[0]["worker_count"] = self.workers
             self.header[0]["stack_count"] = self.stacks
             taken.pop_all()
