@@ -79,19 +79,15 @@ examples:
   psearch --threads 2 --movetime 10000 "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
   psearch --depth 12 --json r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3
   psearch --depth 20 --trace trace.json startpos
+                                    record the workers, to view on https://ui.perfetto.dev
   psearch --threads 2 --depth 18 --record search.jsonl startpos
-                                    record the search, to view on https://ui.perfetto.dev
+                                    record the search, to open in the page of psearch serve
   psearch --stats --depth 12 --threads 1 --pruning modern,lmr=0 startpos
                                     show what each pruning technique left out
   psearch --multipv 3 --board --moves "1. e4 e5 2. Nf3"
   psearch --syzygy ~/tables "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
   psearch analyse --movetime 1000 --out annotated.pgn games.pgn
-  psearch analyse --depth 10 wac.epd    count the best moves found, and how soon
-  psearch perft 5 startpos          count move paths, one line per root move
-  psearch perft --epd suite.epd     check the counts of a suite
-  psearch simulate --workers 1,2,4,...,1024 --suite FILE --depth 10
-                                    estimate the speedup of up to 1,024 workers
-  psearch leaves 40 8               compute and count the leaves that alpha-beta must visit"""
+  psearch analyse --depth 10 wac.epd    count the best moves found, and how soon"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
