@@ -312,9 +312,14 @@ def test_two_policies_one_above_the_other(browser: Any, recorded_runs: dict[str,
         assert len(tops) == 2 and tops[0] < tops[1]
         # both at one moment
         page.get_by_label("Moment").fill(str(recorded_runs["runs"][0]["end"] // 2))
+        longest = max(one["end"] for one in recorded_runs["runs"])
         for number, one in enumerate(recorded_runs["runs"]):
             look = [look for look in one["looks"] if look["now"] <= recorded_runs["runs"][0]["end"] // 2][-1]
-            assert page.locator(".stage").nth(number).get_by_role("treeitem").count() == len(look["nodes"])
+            stage = page.locator(".stage").nth(number)
+            assert stage.get_by_role("treeitem").count() == len(look["nodes"])
+            said, unit = stage.locator("h2", has_text="Open split nodes at").inner_text().split()[-2:]
+            moment = float(said) * {"\u00b5s": 1, "ms": 1e3, "s": 1e6}[unit]
+            assert moment == pytest.approx(look["now"], abs=longest / 1000)
         # played in slow motion
         page.get_by_label("Speed of play").select_option("1/10000")
         before = page.get_by_label("Moment").input_value()

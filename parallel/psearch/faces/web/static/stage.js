@@ -102,8 +102,10 @@ export class Stage {
     if (last.counters) this.drawCurves(samples);
     const line = last.line;
     this.best.textContent = line ? `depth ${line.depth}, ${scoreText(line.score)}, ${line.words.join(" ")}` : "";
-    this.drawEvents(events, Math.max(1, span / 1000));
+    const step = Math.max(1, span / 1000);
+    this.drawEvents(events, step);
     const withNodes = samples.findLast((sample) => sample.nodes) ?? last;
+    this.treeHead.textContent = `Open split nodes at ${timeText(withNodes.now, step)}`;
     if (withNodes !== this.drawn) {
       this.drawn = withNodes;
       this.drawTree(withNodes, policy);
@@ -207,7 +209,6 @@ export class Stage {
     const kept = rows.find((row) => row.dataset.id === focused) ?? null;
     (kept ?? rows[0])?.setAttribute("tabindex", "0");
     if (hadFocus) (kept ?? rows[0] ?? this.tracksRoot).focus({ preventScroll: true });
-    this.treeHead.textContent = `Open split nodes at ${timeText(sample.now, 1000)}`;
     const hidden = sample.hidden ? `, and ${sample.hidden} more that are not shown` : "";
     this.treeNote.textContent = rows.length ? `${rows.length}${hidden}.${sample.fen ? " Choose one to see it on the board." : ""}`
       : sample.done ? "None: the search is over." : this.unshared(sample, policy);
