@@ -134,10 +134,20 @@ def test_time_is_used_when_moves_turn_out_to_cost_little(time_s: float, least: f
 @pytest.mark.parametrize(("time_s", "increment_s"), [(5.0, 0.05), (60.0, 0.6), (180.0, 2.0), (1.0, 0.03)])
 @pytest.mark.parametrize("lag_s", [None, 0.0, 0.02])
 def test_increments_pay_for_the_lag(time_s: float, increment_s: float, lag_s: float | None) -> None:
-    """No more than the lag of this move is therefore kept back."""
+    """No more than the lag of this move is therefore kept back, and what is left of the increment is spent."""
     budget = allot(GameClock(time_s, increment_s, lag_s=lag_s), 0.03)
-    assert budget.soft_s == pytest.approx((time_s - 0.03) / 30 + 0.75 * (increment_s - 0.03))
+    expected_s = 0.03 if lag_s is None else 1.25 * lag_s
+    assert budget.soft_s == pytest.approx((time_s - 0.03) / 30 + 0.75 * (increment_s - expected_s))
     assert budget.hard_s == pytest.approx(min(4 * budget.soft_s, (time_s - 0.03) / 2))
+
+
+@pytest.mark.parametrize(("time_s", "increment_s"), [(5.0, 0.05), (10.0, 0.1), (60.0, 0.6)])
+def test_a_long_game_spends_its_increments(time_s: float, increment_s: float) -> None:
+    """Not only the part beyond the overhead, where the lag is found to be less."""
+    left = clock_after(
+        time_s, 0.03, lambda: 0.002, meter=LagMeter(), increment_s=increment_s, takes_all=False, moves=120
+    )
+    assert left[-1] < 12 * increment_s
 
 
 def test_a_time_control_keeps_back_little_more_than_before() -> None:

@@ -122,8 +122,8 @@ def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
         to_come = min(max(1, clock.moves_to_go), _GAME_MOVES) - 1  # these moves share this clock
     most = min(most, left - to_come * max(0.0, lag_s + _LEAST_S - clock.increment_s))
     free = max(0.0, left - to_come * max(0.0, lag_s - clock.increment_s))
-    # of the increment, only the part beyond the overhead can be spent on every move
-    base = free / moves + _INCREMENT_SHARE * max(clock.increment_s - overhead_s, 0.0)
+    # of the increment, only the part beyond the lag can be spent on every move
+    base = free / moves + _INCREMENT_SHARE * max(clock.increment_s - lag_s, 0.0)
     soft = max(_LEAST_S, min(base, most))
     return Budget(soft, max(soft, min(_HARD_OVER_SOFT * base, most)), clock.time_s)
 
