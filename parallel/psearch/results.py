@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 WON_CP = 20_000
 """Score of a won position whose distance to mate is not known, in centipawns."""
+BOUND_MARKS = {"exact": "", "lower": ">=", "upper": "<="}
 _MOVES_SHOWN = 6
 _PICTURE_SIZE = 320
 
@@ -25,6 +26,15 @@ class WorkerDied(PsearchError):
 
     A single death does not raise this: the search continues with new workers, and `Result.notes` reports it.
     """
+
+
+def relative_text(score: chess.engine.Score, bound: str = "exact") -> str:
+    """Return a relative score as text: `+0.31` in pawns, `#5` for mate in 5 moves, `#-3` for mated in 3, `won` or
+    `lost` if the distance to mate is unknown; a bound has `>=` or `<=` before it."""
+    mate, value = score.mate(), score.score() or 0
+    if abs(value) == WON_CP:
+        return "won" if value > 0 else "lost"
+    return BOUND_MARKS[bound] + (f"#{mate}" if mate is not None else f"{value / 100:+.2f}")
 
 
 @dataclass(frozen=True)
@@ -95,10 +105,7 @@ class Info:
         return f"<psearch.Info {self._summary()}>"
 
     def _score_text(self) -> str:
-        cp = self.score.relative.score()
-        return {"lower": ">=", "upper": "<="}.get(self.bound, "") + (
-            str(self.score.relative) if cp is None else f"{cp / 100:+.2f}"
-        )
+        return relative_text(self.score.relative, self.bound)
 
     def _summary(self) -> str:
         line = " ".join(move.uci() for move in self.pv[:_MOVES_SHOWN]) + " ..." * (len(self.pv) > _MOVES_SHOWN)

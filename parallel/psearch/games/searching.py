@@ -17,9 +17,9 @@ from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_reports import centipawns
 from psearch.processes.supervisor import Supervisor
-from psearch.results import Info, Limits, PsearchError, WorkerStats
+from psearch.results import BOUND_MARKS, Info, Limits, PsearchError, WorkerStats
 from psearch.settings import HASH, THREADS, checked_limits
-from psearch.text.report import BOUND_MARKS, effort_object, effort_rows, labelled
+from psearch.text.report import effort_object, effort_rows, labelled
 from psearch.text.values import shown
 from psearch_core.toolchain.kernel_sets import KernelSet
 

@@ -15,8 +15,7 @@ import chess
 import chess.engine
 import chess.pgn
 
-from psearch.results import WON_CP
-from psearch.text.report import relative_text
+from psearch.results import WON_CP, relative_text
 from psearch.text.wdl import expected_points
 
 LEAST_LOSS = 0.05

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import chess
 
-from psearch.results import WON_CP, Info, Result, WorkerStats
+from psearch.results import Info, Result, WorkerStats, relative_text
 
 if TYPE_CHECKING:
     import chess.engine
 
 LABEL_WIDTH = 10
 """Width of the labels of an answer, in columns."""
-BOUND_MARKS = {"exact": "", "lower": ">=", "upper": "<="}
 
 
 def finished_result(board: chess.Board) -> Result | None:
@@ -58,17 +57,8 @@ def wdl_text(score: chess.engine.PovScore, board: chess.Board) -> str:
 
 
 def score_text(score: chess.engine.PovScore, board: chess.Board, bound: str = "exact") -> str:
-    """Return a score as text: `+0.31` in pawns, `#5` for mate in 5 moves, `#-3` for mated in 3, `won` or `lost` if the
-    distance to mate is unknown; a bound has `>=` or `<=` before it."""
+    """Return a score in the notation of `relative_text`, for the side to move."""
     return relative_text(score.pov(board.turn), bound)
-
-
-def relative_text(score: chess.engine.Score, bound: str = "exact") -> str:
-    """Return a relative score in the notation of `score_text`."""
-    mate, value = score.mate(), score.score() or 0
-    if abs(value) == WON_CP:
-        return "won" if value > 0 else "lost"
-    return BOUND_MARKS[bound] + (f"#{mate}" if mate is not None else f"{value / 100:+.2f}")
 
 
 def san_line(board: chess.Board, moves: Iterable[chess.Move]) -> str:

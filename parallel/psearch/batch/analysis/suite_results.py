@@ -13,9 +13,10 @@ from typing import Any
 
 from psearch.batch.analysis.games import MOST_PV_PLIES
 from psearch.batch.positions.task import Answer, Choice, answer_object
+from psearch.results import relative_text
 from psearch.terminal.streams import printable
 from psearch.text.epd_text import SuitePosition
-from psearch.text.report import relative_text, terminal_kind
+from psearch.text.report import terminal_kind
 
 _TIMES_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 _MOST_GROUPS = 50

@@ -58,14 +58,13 @@ from psearch.defaults import JOB_HASH_MB, MAX_THREADS, REVIEW_MOVETIME_MS
 from psearch.faces.cli.arguments import limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import EXIT_WRONG, complain, say
-from psearch.results import Limits, PsearchError
+from psearch.results import Limits, PsearchError, relative_text
 from psearch.settings import SEARCH_SETTINGS, SETTINGS, Face
 from psearch.terminal.live_display import AnalysisProgress
 from psearch.terminal.status import StatusLine
 from psearch.terminal.streams import is_terminal, printable
 from psearch.text.epd_text import SuitePosition, read_positions
 from psearch.text.pgn_text import PgnGame, read_games
-from psearch.text.report import relative_text
 from psearch.text.source import Source, Stream, read_source
 from psearch.text.values import counted
 from psearch.version import __version__

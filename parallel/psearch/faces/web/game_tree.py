@@ -16,13 +16,12 @@ import chess.engine
 import chess.pgn
 import chess.svg
 
-from psearch.results import PsearchError
+from psearch.results import PsearchError, relative_text
 from psearch.text.fen import parse_position
 from psearch.text.marks import winning_chance
 from psearch.text.moves import read_move
 from psearch.text.openings import opening_of
 from psearch.text.pgn_text import Where, read_games
-from psearch.text.report import relative_text
 from psearch.text.source import Source
 from psearch.text.values import shown
 
