@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
+from functools import lru_cache, wraps
 from inspect import Parameter
 from inspect import signature as signature_of
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from psearch.defaults import (
     DEFAULT_DRIVER,
@@ -352,7 +352,43 @@ def lists_settings(function: T) -> T:
     made.__signature__ = signature.replace(parameters=shown)
     if function.__doc__ is not None:
         function.__doc__ = function.__doc__.replace("    SETTINGS\n", "".join(lines))
-    return function
+    checked = names_keywords(made)
+    if isinstance(function, type):
+        setattr(function, "__init__", checked)  # noqa: B010  # type checkers refuse the assignment
+        return function
+    return cast("T", checked)
+
+
+def names_keywords(function: T) -> T:
+    """Let a function tell which keyword is probably meant when it gets one that it does not have."""
+    call: Any = function
+
+    @wraps(call)
+    def checked(*arguments: Any, **named: Any) -> Any:
+        check_keywords(call, named)
+        return call(*arguments, **named)
+
+    return cast("T", checked)
+
+
+def check_keywords(function: Callable[..., object], named: Iterable[str]) -> None:
+    """Raise TypeError for a keyword that a function does not have, with the one that is probably meant."""
+    known = [name for name in signature_of(function).parameters if name != "self"]
+    for name in named:
+        if name not in known:
+            from difflib import get_close_matches
+
+            import chess.engine
+
+            close = get_close_matches(name.lower(), known, 1)
+            if name in vars(chess.engine.Limit()):
+                meant = f"limits are given as chess.engine.Limit({name}=...)"
+            elif close:
+                meant = f"did you mean {close[0]!r}?"
+            else:
+                meant = f"its arguments are {', '.join(known)}"
+            given = function.__qualname__.removesuffix(".__init__")
+            raise TypeError(f"{given}() got an unexpected keyword argument {name!r}: {meant}")
 
 
 DEPTH = Option("depth", "spin", None, 1, MAX_DEPTH, words="plies", metavar="D")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import chess
 import pytest
@@ -176,6 +177,18 @@ def test_keywords_are_settings() -> None:
         Settings.of(depth=3)
     with pytest.raises(TypeError, match="unexpected keyword argument 'policies'"):
         psearch.search("startpos", depth=1, policies="ybw")  # type: ignore[call-arg]
+    calls: list[tuple[Any, dict[str, Any], str]] = [
+        (psearch.search, {"time": 1}, r"^search\(\) .*: limits are given as chess\.engine\.Limit\(time="),
+        (psearch.search, {"movetime": 1}, "did you mean 'movetime_ms'?"),
+        (psearch.search, {"board": "startpos"}, "its arguments are position, limit, threads, "),
+        (psearch.Engine, {"Threads": 2}, r"^Engine\(\) .* 'Threads': did you mean 'threads'?"),
+        (psearch.AsyncEngine, {"hash": 2}, "did you mean 'hash_mb'?"),
+        (psearch.Engine.play, {"depth": 2}, r"^Engine\.play\(\) .*Limit\(depth=\.\.\.\)"),
+        (psearch.analyse_many, {"depth": 2}, r"Limit\(depth=\.\.\.\)"),
+    ]
+    for call, named, meant in calls:
+        with pytest.raises(TypeError, match=meant):
+            call(**named)
     with pytest.raises(PsearchError, match="driver must be one of auto, pvs, null, not 'mtd'"):
         Settings.of(driver="mtd")
 

@@ -71,6 +71,11 @@ def test_a_bound_is_told_as_one() -> None:
     assert score_object(chess.engine.Mate(-3), "upper") == {"mate": -3, "bound": "upper"}
 
 
+def test_python_shows_scores_as_the_terminal_does() -> None:
+    for score, text in ((cp(20_000), "won"), (cp(-20_000), "lost"), (cp(-52), "-0.52")):
+        assert f" score={text} " in repr(Info(9, 12, score, "exact", 900, 1.0))
+
+
 def test_a_final_bound_is_followed_by_the_last_exact_score_and_the_chances() -> None:
     board = chess.Board()
     exact = Info(9, 12, cp(31), "exact", 900, 1.0, moves("e2e4"))

@@ -23,7 +23,7 @@ from psearch.options import Settings
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
 from psearch.results import Info, PsearchError, Result
-from psearch.settings import SearchKeywords, lists_settings
+from psearch.settings import SearchKeywords, check_keywords, lists_settings
 
 if TYPE_CHECKING:
     from psearch.trace.recorder import Recorder
@@ -189,6 +189,7 @@ class AsyncEngine(Described):
     ) -> tuple[Question, dict[str, Any]]:
         """Return the checked question of a call of a method of `Engine`, and its arguments by name. This happens before
         anything is awaited."""
+        check_keywords(method, named)
         bound = inspect.signature(method).bind(self, *arguments, **named)
         bound.apply_defaults()
         given = bound.arguments

@@ -30,7 +30,7 @@ from psearch.results import Info, PsearchError, Result
 from psearch.searcher.notices import Notices
 from psearch.searcher.root import Root
 from psearch.searcher.searcher import Searcher, Size
-from psearch.settings import ENGINE_OPTIONS, SearchKeywords, lists_settings
+from psearch.settings import ENGINE_OPTIONS, SearchKeywords, lists_settings, names_keywords
 from psearch.version import __version__
 
 if TYPE_CHECKING:
@@ -224,6 +224,7 @@ class Engine(Described):
         self, board: Place, limit: chess.engine.Limit | None = ..., *, multipv: int, **how: Unpack[CallKeywords]
     ) -> list[chess.engine.InfoDict]: ...
 
+    @names_keywords
     def analyse(
         self,
         board: Place,
@@ -248,6 +249,7 @@ class Engine(Described):
         question = self._ask(board, limit, options, multipv=multipv, game=game, info=info, root_moves=root_moves)
         return self._analysed(question, SearchControl())
 
+    @names_keywords
     def play(
         self,
         board: Place,
@@ -279,6 +281,7 @@ class Engine(Described):
         question = self._ask(board, limit, options, multipv=None, game=game, info=info, root_moves=root_moves)
         return self._played(question, SearchControl(), ponder=ponder)
 
+    @names_keywords
     def analysis(
         self,
         board: Place,
