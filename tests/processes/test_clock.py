@@ -143,7 +143,7 @@ def test_increments_pay_for_the_lag(time_s: float, increment_s: float, lag_s: fl
 
 @pytest.mark.parametrize(("time_s", "increment_s"), [(5.0, 0.05), (10.0, 0.1), (60.0, 0.6)])
 def test_a_long_game_spends_its_increments(time_s: float, increment_s: float) -> None:
-    """Not only the part beyond the overhead, where the lag is found to be less."""
+    """Where the lag is found to be less than the overhead, the difference is spent as well."""
     left = clock_after(
         time_s, 0.03, lambda: 0.002, meter=LagMeter(), increment_s=increment_s, takes_all=False, moves=120
     )
