@@ -102,7 +102,7 @@ def run(words: Sequence[str] | None = None) -> int:
             wanted, prefix = min(games, options.games), _prefix(options.out, nodes)
             if _summary(options.out, nodes)["games"] >= wanted:
                 continue
-            begun = prefix.with_name(f"{nodes}-nodes.jsonl").exists()  # the summary comes only at the end of a round
+            begun = prefix.with_suffix(".jsonl").exists()  # the summary comes only at the end of a round
             print(f"{nodes:,} nodes: to {wanted} games", file=sys.stderr)
             match = ["--first", options.first, "--second", options.second, "--nodes", str(nodes), "--seed", "1"]
             match += ["--games", str(wanted), "--concurrency", str(options.concurrency), "--book", str(options.book)]

@@ -231,6 +231,7 @@ def test_a_ladder_continues_where_it_ended(tmp_path: Path, capsys: pytest.Captur
     book = tmp_path / "book.epd"
     book.write_text("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\n4k3/8/8/8/8/8/3P4/4K3 w - - 0 1\n")
     assert ladder.run([*words, "--games", "2", "--book", str(book)]) == 0
+    (tmp_path / "20-nodes.json").unlink()  # as if it had been ended within its first round
     assert ladder.run([*words, "--games", "4", "--book", str(book)]) == 0
     capsys.readouterr()
     assert ladder.run([*words, "--table"]) == 0
