@@ -104,12 +104,10 @@ class Info:
     def __repr__(self) -> str:
         return f"<psearch.Info {self._summary()}>"
 
-    def _score_text(self) -> str:
-        return relative_text(self.score.relative, self.bound)
-
     def _summary(self) -> str:
         line = " ".join(move.uci() for move in self.pv[:_MOVES_SHOWN]) + " ..." * (len(self.pv) > _MOVES_SHOWN)
-        return f"score={self._score_text()} depth={self.depth} nodes={self.nodes} pv={line or None}"
+        score = relative_text(self.score.relative, self.bound)
+        return f"score={score} depth={self.depth} nodes={self.nodes} pv={line or None}"
 
     @property
     def nps(self) -> int:
@@ -254,7 +252,7 @@ class BestLine:
             size=_PICTURE_SIZE,
         )
         texts = (
-            f"{line._score_text()}, depth {line.depth}: {board.variation_san(line.pv)}"
+            f"{relative_text(line.score.relative, line.bound)}, depth {line.depth}: {board.variation_san(line.pv)}"
             for line in self.lines or [self.info]
         )
         return "".join([picture, *(f"<div>{html.escape(text)}</div>" for text in texts)])

@@ -371,9 +371,14 @@ def names_keywords(function: T) -> T:
     return cast("T", checked)
 
 
+@lru_cache
+def _keywords_of(function: Callable[..., object]) -> list[str]:
+    return [name for name in signature_of(function).parameters if name != "self"]
+
+
 def check_keywords(function: Callable[..., object], named: Iterable[str]) -> None:
     """Raise TypeError for a keyword that a function does not have, with the one that is probably meant."""
-    known = [name for name in signature_of(function).parameters if name != "self"]
+    known = _keywords_of(function)
     for name in named:
         if name not in known:
             from difflib import get_close_matches
