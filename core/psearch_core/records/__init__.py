@@ -9,8 +9,7 @@ stacks and nodes, `worker_record` workers, `header` what all workers share, `pru
 selective search, `simulation` virtual time.
 """
 
-# The names are the records that each module declares.
-# ruff: noqa: F403
+# ruff: noqa: F403 (the names are the records that each module declares)
 from psearch_core.records.chess import *
 from psearch_core.records.header import *
 from psearch_core.records.layout import *

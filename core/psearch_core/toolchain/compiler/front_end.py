@@ -129,12 +129,11 @@ def _answers_limited_in(kernel: Kernel) -> Iterator[None]:
         self.call_conv.return_value(builder, value)
 
     if kernel.limits is not None:
-        # numba has no hook for one function
-        lowering.Lower.lower_inst = lower  # type: ignore[method-assign]
+        lowering.Lower.lower_inst = lower  # type: ignore[method-assign]  # numba has no hook for one function
     try:
         yield
     finally:
-        lowering.Lower.lower_inst = numba_s  # type: ignore[method-assign]
+        lowering.Lower.lower_inst = numba_s  # type: ignore[method-assign]  # as it was
 
 
 @contextmanager
