@@ -234,7 +234,8 @@ def test_marks_of_three_rules(tmp_path: Path) -> None:
 
 
 SUITE = BENCH.parent / "docs" / "measurements" / "study" / "twelve.epd"
-TOY_HOUR = ["--counts", "1,2", "--minutes", "0.01", "--seconds", "0.03", "--tc", "0.3+0.01", "--hash", "1"]
+GAMES = DATA / "games" / "blunders.pgn"
+TOY_HOUR = ["--counts", "1,2", "--minutes", "0.01", "--seconds", "0.03", "--movetime", "0.01", "--hash", "1"]
 
 
 def run_hour(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *words: str) -> list[list[str]]:
@@ -246,44 +247,58 @@ def run_hour(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *words: str) -> li
         return SimpleNamespace(stdout="table", returncode=0)
 
     monkeypatch.setattr(real_cores.subprocess, "run", only_noted)
+    monkeypatch.setattr(real_cores, "usable_cores", lambda: 16)
     out = str(tmp_path / "out")
-    monkeypatch.setattr(sys, "argv", ["real_cores.py", "--suite", str(SUITE), "--book", "b", "--out", out, *words])
+    monkeypatch.setattr(sys, "argv", ["real_cores.py", "--suite", str(SUITE), "--games", "g", "--out", out, *words])
     real_cores.main()
     return commands
 
 
 def test_an_hour(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    speedup, match = run_hour(monkeypatch, tmp_path)
+    speedup, null, *moves = run_hour(monkeypatch, tmp_path)
     assert speedup[speedup.index("--threads") + 1] == "1,2,4,8,16" and speedup[speedup.index("--seconds") + 1] == "5"
+    assert null[null.index("--threads") + 1] == "1,8,16" and null[null.index("--driver") + 1] == "null"
     assert len(read_suite(str(tmp_path / "out" / "positions.epd"))) == 12
-    assert int(match[match.index("--games") + 1]) % 2 == 0 and match[match.index("--tc") + 1] == "5+0.05"
-    assert run_hour(monkeypatch, tmp_path) == [], "both parts are finished"
-    (tmp_path / "out" / "two-one.txt").unlink()
-    (tmp_path / "out" / "two-one.jsonl").touch()
-    assert run_hour(monkeypatch, tmp_path) == [[*match, "--resume"]]
+    assert [command[command.index("--concurrency") + 1] for command in moves] == ["2", "16", "1", "16"]
+    engines = [[word for word in command if "option.Threads=" in word] for command in moves]
+    assert all("option.Policy=lazy movetime=0.1" in pair[1] for pair in engines[::2])
+    assert [pair[1].split("movetime=")[1] for pair in engines[1::2]] == ["0.8", "1.6"]
+    assert run_hour(monkeypatch, tmp_path) == [], "all parts are finished"
+    (tmp_path / "out" / "moves-16.txt").unlink()
+    assert run_hour(monkeypatch, tmp_path) == moves[2:]
 
 
-def test_minutes_are_positions_and_games() -> None:
-    assert real_cores.positions_for(30, [1, 2, 4, 8, 16], 5.0, 1) == pytest.approx(100, abs=20)
-    assert real_cores.games_for(30, "5+0.05", 8) == pytest.approx(850, abs=150)
-    assert real_cores.games_for(0.01, "5+0.05", 1) == 2
+def test_two_cores_have_no_null_windows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    speedup, *moves = run_hour(monkeypatch, tmp_path, "--counts", "1,2")
+    assert "pvs" in speedup and len(moves) == 2
+
+
+def test_minutes_are_positions() -> None:
+    assert real_cores.positions_for(30, [[1, 2, 4, 8, 16]], 5.0, 1) == pytest.approx(80, abs=20)
+    assert real_cores.positions_for(0.01, [[1, 2]], 5.0, 1) == 2
+    assert real_cores.moves_for(10, 16, 0.1, 16) == pytest.approx(600 / 0.1 / 3, rel=0.05)
 
 
 @pytest.mark.slow
 def test_at_toy_size(tmp_path: Path) -> None:
-    """The games may be lost on time, so short are they; then they are complained about."""
-    book = tmp_path / "book.epd"
-    book.write_text("rnbqkbnr/ppp2ppp/3p4/4p3/8/2PP4/PP2PPPP/RNBQKBNR w KQkq - hmvc 0; fmvn 3;\n", "utf-8")
-    words = [str(BENCH / "study" / "real_cores.py"), "--suite", str(SUITE), "--book", str(book), "--out", str(tmp_path)]
+    words = [
+        str(BENCH / "study" / "real_cores.py"),
+        "--suite",
+        str(SUITE),
+        "--games",
+        str(GAMES),
+        "--out",
+        str(tmp_path),
+    ]
     done = subprocess.run([sys.executable, *words, *TOY_HOUR], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0 or "real_cores: two-one ended with exit status 1" in done.stderr, done.stderr
+    assert done.returncode == 0, done.stderr
     samples, facts = read_log(tmp_path / "speedup.jsonl", Sample)
     assert {sample.threads for sample in samples} == {1, 2} and facts["ceilings"]["2"] > 0
-    result = json.loads((tmp_path / "two-one.json").read_text("utf-8"))
-    assert result["wins"] + result["draws"] + result["losses"] == 2
+    moves = (tmp_path / "moves-2-together.jsonl").read_text("utf-8").splitlines()[1:]
+    assert {json.loads(line)["engine"] for line in moves} == {"2-calibrated", "2-lazy"}
 
 
-@pytest.mark.parametrize("words", [["--minutes", "nan"], ["--tc", "40/5"], ["--counts", "0"], ["--repeat", "0"]])
+@pytest.mark.parametrize("words", [["--minutes", "nan"], ["--movetime", "0"], ["--counts", "0"], ["--repeat", "0"]])
 def test_bad_input_of_an_hour(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str]) -> None:
     with pytest.raises(SystemExit) as leaving:
         run_hour(monkeypatch, tmp_path, *words)
