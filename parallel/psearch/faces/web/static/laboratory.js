@@ -203,7 +203,7 @@ export class Laboratory {
         ["time (virtual)", ...all.map((one) => timeText(1e6 * one.seconds))],
         ["speedup", "1", ...runs.map((one) => decimal(one.speedup))],
         ["nodes", ...all.map((one) => count(one.nodes))],
-        ["nodes relative to one worker", "1", ...runs.map((one) => times(one.overhead))],
+        ["nodes, relative", "1", ...runs.map((one) => times(one.overhead))],
         ["idle", ...all.map((one) => share(one.idle))],
         ["thrown away", ...all.map((one) => share(one.aborted))],
         ["split nodes", ...all.map((one) => count(one.splits))],
