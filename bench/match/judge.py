@@ -1,4 +1,4 @@
-"""Which of several engines chooses the better moves along the same games, by the verdict of a stronger one?
+"""Asks several engines for moves along the same games, and a stronger engine which of them are better.
 
     python bench/match/judge.py moves --games FILE.pgn.xz --engine "name=eight option.Threads=8" \\
         --engine "name=lazy option.Threads=8 option.Policy=lazy" --movetime 0.1 --positions 1000 --out moves.jsonl

@@ -34,7 +34,7 @@ _PSEARCH = (sys.executable, "-c", "import sys; from psearch.faces.cli.main impor
 _SURVEY = 1.5
 """Time that finding a depth takes, in that of one search by one worker, roughly."""
 _CEILING = 14
-"""The same of the ceiling, for each count."""
+"""Time that the ceiling takes for each count, in that of one search by one worker."""
 _NULL_FROM = 8
 """Workers from which a search of one line uses null windows."""
 _SPEEDUPS = 0.6

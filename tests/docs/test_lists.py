@@ -246,7 +246,7 @@ def test_anchors_are_those_of_github(tmp_path: Path, title: str, anchor: str) ->
 README = (ROOT / "README.md").read_text("utf-8")
 STUDY = ROOT / "docs" / "studies" / "study.md"
 MEASUREMENTS = ROOT / "docs" / "measurements"
-LOG = r"\[`(.*)`\]\[(games|suites|logs|tables)\]"
+LOG = r"\[`(.*)`\]\[(games|suites|logs|tables|cores)\]"
 """A log, and the kind of file that it lies in."""
 
 Line = dict[str, Any]
@@ -299,7 +299,7 @@ def _suite(lines: list[Line]) -> list[float]:
 
 
 def _lines(log: str, where: str) -> list[Line]:
-    folder = "suites" if where == "suites" else "study-selective"
+    folder = {"suites": "suites", "cores": "real-cores"}.get(where, "study-selective")
     return read_packed(MEASUREMENTS / folder / f"{'tables' if where == 'tables' else 'logs'}.jsonl.xz")[log]
 
 
