@@ -260,8 +260,11 @@ def note(page: Any) -> None:
 
 
 PARTS = (rest, analyse, split_nodes, tour, own_game, play, reviewed, compared, note, *DIALOGS.values())
-AXE_RUN = """async () => (await axe.run(document)).violations.flatMap(({ id, nodes }) => nodes.map(
-    (node) => `${id}: ${node.target}: ${[...node.any, ...node.all, ...node.none].map((check) => check.message)}`))"""
+AXE_RUN = """async () => {
+    const found = await axe.run(document, { rules: { "target-size": { enabled: true } } });
+    return found.violations.flatMap(({ id, nodes }) => nodes.map((node) =>
+        `${id}: ${node.target}: ${[...node.any, ...node.all, ...node.none].map((check) => check.message)}`));
+}"""
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
