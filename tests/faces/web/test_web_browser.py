@@ -179,7 +179,8 @@ def test_a_position_is_made_by_hand(sized: Any) -> None:
     page.click("#edit")
 
     def choose(name: str) -> None:
-        page.locator("#palette").get_by_label(name, exact=True).click()
+        button = page.locator("#palette").get_by_label(name, exact=True)
+        (button.tap if page.evaluate("navigator.maxTouchPoints") > 0 else button.click)()
         page.evaluate("scrollTo(0, 0)")
 
     page.click("#edit-clear")

@@ -166,6 +166,8 @@ export class Editor {
     for (const press of piece ? ["mousedown", "touchstart"] : []) {
       button.addEventListener(press, (event) => this.board.ground.dragNewPiece(piece, event, true), { passive: true });
     }
+    // chessground keeps a tap from becoming a click
+    button.addEventListener("touchend", ({ changedTouches: [at] }) => piece && button.contains(document.elementFromPoint(at.clientX, at.clientY)) && button.click());
     byId("palette").append(button);
   }
 
