@@ -96,12 +96,22 @@ def test_a_search_is_seen_as_it_runs() -> None:
         searched = sum(s[2] - s[1] for track in tracks for s in track if s[0] == SEARCH)
         assert searched > 0.5 * last["now"]  # by one or the other: cores may be others'
         assert abs(last["now"] / 1e6 - seconds) < 1.0
-        wait_until(lambda: (watcher.look() or {}).get("done"))
+        wait_until(lambda: (watcher.look(with_nodes=False) or {}).get("done"))
+        assert (watcher.look(with_nodes=False) or {})["nodes"] == []  # none is open any more
         # another search begins anew
         engine.analyse(chess.STARTING_FEN, chess.engine.Limit(depth=6))
         other = watcher.look()
         assert other is not None and other["search"] == last["search"] + 1
         assert other["fen"].split()[0] == chess.STARTING_BOARD_FEN
+
+
+def test_the_line_is_the_best_of_several() -> None:
+    with psearch.Engine(threads=1, hash_mb=16, watched=True) as engine:
+        watcher = Watcher(engine)
+        watcher.look()
+        best, *others = engine.analyse(MIDDLE_GAME, chess.engine.Limit(depth=6), multipv=3)
+        line = (watcher.look() or {})["line"]
+        assert len(others) == 2 and line["words"][0] == chess.Board(MIDDLE_GAME).san(best["pv"][0])
 
 
 @pytest.mark.parametrize("threads", [2, 6])

@@ -111,7 +111,7 @@ class WatchedSearch:
         tracks = self._look_at_tracks(arena, clock, now, busy, counters["nodes"], first)
         events = self._events(clock)
         seen: dict[str, Any] = {"nodes": None, "hidden": None, "first_moves": None}
-        if with_nodes:
+        if with_nodes or is_done:
             seen = {"nodes": [], "hidden": 0, "first_moves": []}
             if self._lines is not None and not is_done:  # a finished search has no open nodes
                 memory = Memory(arena)
@@ -197,11 +197,13 @@ class WatchedSearch:
         }
 
     def _best_line(self) -> dict[str, Any] | None:
-        """Return the line of the last report: depth, bound, score, and moves in SAN."""
+        """Return the best line of the last report on it: depth, bound, score, and moves in SAN."""
         header = self.recorder.arena.header[0]
         count = int(header["info_count"])
-        if count and count != self._line[0] and self._lines is not None:
-            report = header["infos"][(count - 1) % INFO_RING]
+        since = max(self._line[0], count - INFO_RING)
+        reports = (header["infos"][number % INFO_RING] for number in reversed(range(since, count)))
+        report = next((one for one in reports if one["line"] == 0), None)  # others are of further lines (MultiPV)
+        if report is not None and self._lines is not None:
             codes = tuple(report["pv"][: min(max(int(report["pv_length"]), 0), MAX_PLY)].tolist())
             line = self._lines.line(codes)
             facts = {"depth": int(report["depth"]), "bound": BOUNDS.get(int(report["bound"]), "")}
