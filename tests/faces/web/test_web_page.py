@@ -776,6 +776,8 @@ def test_bad_wishes_are_refused(talk: Any) -> None:
     talk.hear("board.position", lambda position: position["over"])
     talk.say("laboratory.run", **RUN)
     assert "nothing to search" in talk.hear("laboratory.error")["text"]
+    talk.say("laboratory.run", **{**RUN, "positions": 2})  # others than the one on the board
+    assert "positions after its moves" in talk.hear("laboratory.error")["text"]
 
 
 def test_an_experiment_runs_and_only_one_at_a_time(

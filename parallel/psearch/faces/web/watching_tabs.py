@@ -313,7 +313,7 @@ class BackgroundWork:
     def _arguments(self, payload: Payload, policies: tuple[str, ...]) -> dict[str, Any]:
         """Return the arguments of an `Experiment` on the position on the board."""
         board = self._board.tree.board()
-        if not any(board.legal_moves):
+        if payload.get("positions", 1) == 1 and not any(board.legal_moves):
             raise PsearchError("the game is over in this position: there is nothing to search")
         return {
             "fen": board.fen(),

@@ -7,8 +7,7 @@ import { colour, download, el, grouped, onSubmit, paintOn } from "./dom.js";
 import { TrackView, timeText, trackLegend } from "./tracks.js";
 
 const FIELDS = { workers: "Virtual workers", first: "Policy", second: "against", nodes: "Nodes of one worker",
-  pruning: "Pruning", driver: "Driver", rules: "With",
-  positions: "Positions" };
+  pruning: "Pruning", driver: "Driver", rules: "With", positions: "Positions" };
 const WORKERS = [1, 2, 4, 8, 16, 32, 64];
 const POSITIONS = [1, 4, 8, 12, 24];
 
