@@ -229,6 +229,9 @@ def test_a_row_has_window_best_value_and_probabilities(browser: Any, snapshots: 
         for node in snapshots[-1]["nodes"]:
             assert node["beta"] is None or f"{abs(node['beta']) / 100:.2f}" in text
             assert f"next move {round(100 * node['p_next'] + 1e-9)}%" in text and f"{node['joined']} joined" in text
+        page.locator(".events [tabindex='0']").focus()  # one tab stop for all
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate("document.querySelectorAll('.events button')[1] === document.activeElement")
         happened = page.locator(".events").inner_text()
         assert "helper" in happened
         assert any(
@@ -342,6 +345,7 @@ def test_two_policies_one_above_the_other(browser: Any, recorded_runs: dict[str,
         wanted = heads()
         page.get_by_role("button", name="Back to the engine").click()
         assert page.locator("canvas.tracks").count() == 1 and heads() == [""]
+        assert page.locator("canvas.tracks").evaluate("one => one.clientHeight") == 0, "no search: none is shown"
         page.get_by_label("Recording").set_input_files(path)
         page.wait_for_timeout(300)
         assert heads() == wanted
@@ -361,6 +365,8 @@ def test_a_guided_tour_goes_step_by_step(browser: Any, name: str) -> None:
             page.get_by_role("button", name="Next step").click()
             expect(tour).to_contain_text(f"{step} of 10. ")
             chosen += page.locator(".split-node.chosen").count()
+            box = tour.bounding_box()
+            assert box and box["y"] >= 0, "the text stays in view while its node is"
         assert chosen >= 1 and len(board_lines(page)) >= chosen
         page.get_by_role("button", name="Previous step").click()
         expect(tour).to_contain_text("9 of 10. ")

@@ -66,9 +66,9 @@ export class Stage {
     this.treeHead = el("h2", {}, "Open split nodes");
     this.treeNote = el("p", { class: "note" }, "Split nodes are shown here while workers share a search.");
     this.tree = el("ul", { class: "split-tree", role: "tree", "aria-label": "Open split nodes" });
-    this.tree.addEventListener("keydown", (event) => this.treeKey(event));
     this.closed = el("ul", { class: "closed-nodes", "aria-label": "Nodes that have just closed" });
-    this.events = el("ol", { class: "events", "aria-label": "What happened, the latest first", tabindex: 0 });
+    this.events = el("ol", { class: "events", "aria-label": "What happened, the latest first" });
+    for (const list of [this.tree, this.events]) list.addEventListener("keydown", (event) => this.listKey(event));
     const curves = el("div", { class: "curves" });
     this.curves = CURVES.map((about) => [about, new Curve(curves, about)]);
     this.element = el("section", { class: "stage" }, this.head, this.tracksRoot, this.load, this.best,
@@ -82,8 +82,6 @@ export class Stage {
   title(text) {
     this.head.hidden = !text;
     this.head.textContent = text;
-    this.drawn = null;
-    this.choose(null);
   }
 
   show(all, { end, span, isLive, policy }) {
@@ -137,8 +135,8 @@ export class Stage {
     const key = shown.map(({ at, kind, worker }) => `${at}${kind}${worker}`).join();
     if (key === this.eventsKey || this.events.matches(":hover, :focus-within")) return; // do not move what is being read
     this.eventsKey = key;
-    this.events.replaceChildren(...shown.map((event) => el("li", { class: `event-${event.kind}` },
-      el("button", { type: "button", onclick: () => this.pick(event.at, event.id ?? null) }, timeText(event.at, step)), ` ${sayEvent(event)}`)));
+    this.events.replaceChildren(...shown.map((event, place) => el("li", { class: `event-${event.kind}` },
+      el("button", { type: "button", tabindex: place ? -1 : 0, onclick: () => this.pick(event.at, event.id ?? null) }, timeText(event.at, step)), ` ${sayEvent(event)}`)));
   }
 
   drawClosed(events) {
@@ -289,12 +287,13 @@ export class Stage {
     this.channel.announce("board.show", { fen: node.fen, last, arrows, title: `${node.type} node: ${line.words.join(" ") || "the root"}` });
   }
 
-  treeKey(event) {
-    const rows = [...this.tree.children];
-    const place = rows.indexOf(event.target.closest(".split-node"));
+  // Keys go through a list, of which one row is a tab stop.
+  listKey(event) {
+    const rows = [...event.currentTarget.children];
+    const place = rows.indexOf(event.target.closest("li"));
     if (place < 0) return;
     const next = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: rows.length - 1 }[event.key];
-    if (event.key === "Enter" || event.key === " ") rows[place].click();
+    if (event.key === "Enter" || event.key === " ") event.target.click();
     else if (next !== undefined) this.focusRow(rows[Math.max(0, Math.min(rows.length - 1, next))]);
     else return;
     event.preventDefault();
@@ -302,8 +301,9 @@ export class Stage {
   }
 
   focusRow(row) {
-    for (const other of this.tree.children) other.tabIndex = other === row ? 0 : -1;
-    row.focus();
+    const stop = (one) => one.querySelector("button") ?? one;
+    for (const other of row.parentElement.children) stop(other).tabIndex = other === row ? 0 : -1;
+    stop(row).focus();
   }
 }
 

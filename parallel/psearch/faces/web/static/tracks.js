@@ -51,7 +51,7 @@ export class TrackView {
     this.label = label;
     this.lit = null; // id of the split node whose bars are lit up
     this.root = root;
-    this.canvas = el("canvas", { class: "tracks", role: "img", "aria-label": `${label}: nothing to show yet` });
+    this.canvas = el("canvas", { class: "tracks", height: 0, role: "img", "aria-label": `${label}: nothing to show yet` });
     this.says = el("p", { class: "tracks-says" });
     root.append(this.canvas, this.says);
     this.pieces = [];

@@ -252,8 +252,8 @@ export class WorkersTab {
     const count = this.shown?.length ?? 1;
     this.stageRoot.classList.toggle("two", count === 2);
     this.channel.announce("board.hide", {});
-    while (this.stages.length > count) this.stages.pop().element.remove();
-    while (this.stages.length < count) this.stages.push(this.makeStage());
+    this.stageRoot.replaceChildren(); // nothing of the search before stays
+    this.stages = Array.from({ length: count }, () => this.makeStage());
     this.stages.forEach((stage, number) => stage.title(this.shown ? figures(this.shown[number].facts, this.shown[number].looks.at(-1).now) : ""));
     this.frozen = this.shown ? this.shown.map(({ looks }) => looks) : null;
     if (this.shown) {
