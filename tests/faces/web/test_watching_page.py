@@ -387,6 +387,9 @@ def test_where_nothing_is_shared_the_tab_says_what_is_to_be_seen(browser: Any) -
             and "At the root: " in text
             and "search a root move that another one" in text
         )
+        assert looks[-1]["done"]
+        feed(page, looks[-1:])
+        assert "With lazy no node is shared" in page.locator(".stage .note").inner_text()
 
 
 @pytest.fixture(scope="module")

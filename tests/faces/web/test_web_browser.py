@@ -572,7 +572,10 @@ def test_a_game_is_played(page: Any) -> None:
     page.reload()
     until(page, says("play-state", "Your move"))
     assert page.locator("#tab-play").get_attribute("aria-selected") == "true"
-    resign(page)
+    page.focus("#resign")
+    page.keyboard.press("Enter")
+    until(page, says("play-state", "You resigned"))
+    assert page.evaluate("document.activeElement.id") == "rematch"
 
 
 def test_a_move_is_made_before_its_turn_and_a_rematch_changes_colours(page: Any) -> None:

@@ -76,8 +76,10 @@ export class Play {
   takeState(state) {
     this.state = state;
     this.since = performance.now();
+    const ended = !state.running && ["resign", "draw"].includes(document.activeElement?.id);
     byId("resign").disabled = byId("draw").disabled = !state.running;
     byId("rematch").hidden = byId("review-game").hidden = state.running || !state.color;
+    if (ended) byId("rematch").focus(); // what has the focus may not be disabled, or keys begin at the top of the page
     byId("take-back").disabled = !state.color;
     byId("analyse").disabled = state.running;
     byId("start-game").classList.toggle("main", !state.running);

@@ -209,7 +209,7 @@ export class Stage {
     if (hadFocus) (kept ?? rows[0] ?? this.tracksRoot).focus({ preventScroll: true });
     const hidden = sample.hidden ? `, and ${sample.hidden} more that are not shown` : "";
     this.treeNote.textContent = rows.length ? `${rows.length}${hidden}.${sample.fen ? " Choose one to see it on the board." : ""}`
-      : sample.done ? "None: the search is over." : this.unshared(sample, policy);
+      : this.unshared(sample, policy);
   }
 
   // Say what there is to see where no node is shared: which root moves are searched, and how often at the same time.
@@ -221,7 +221,7 @@ export class Stage {
       abdada: "With abdada no node is shared: each worker searches the whole tree, but puts off moves that another one is searching.",
       serial: "With serial one worker searches, and the others wait." }[policy];
     const twiceText = why && policy !== "serial" && sample.first_moves?.length ? ` ${twice} of ${sample.first_moves.length} search a root move that another one is searching.` : "";
-    return `${why ?? "None at the moment."}${who ? ` At the root: ${who}.` : ""}${twiceText}`;
+    return `${why ?? (sample.done ? "None: the search is over." : "None at the moment.")}${who ? ` At the root: ${who}.` : ""}${twiceText}`;
   }
 
   row(node, level, line) {
