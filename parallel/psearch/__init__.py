@@ -28,7 +28,14 @@ if TYPE_CHECKING:
     from psearch.api.counting import evaluate, perft
     from psearch.api.question import Place, RootMoves
     from psearch.batch.analysis.games import GameReview, ReviewedMove
-    from psearch.batch.analysis.reviews import Reviews, review, review_async, review_many, review_many_async
+    from psearch.batch.analysis.reviews import (
+        AsyncReviews,
+        Reviews,
+        review,
+        review_async,
+        review_many,
+        review_many_async,
+    )
     from psearch.batch.positions.many import (
         AsyncManyResults,
         ManyResults,
@@ -53,6 +60,7 @@ __all__ = [
     "AsyncAnalysis",
     "AsyncEngine",
     "AsyncManyResults",
+    "AsyncReviews",
     "Engine",
     "GameReview",
     "Info",
@@ -91,7 +99,8 @@ _LAZY = {
     ),
     **dict.fromkeys(("GameReview", "ReviewedMove"), "psearch.batch.analysis.games"),
     **dict.fromkeys(
-        ("Reviews", "review", "review_async", "review_many", "review_many_async"), "psearch.batch.analysis.reviews"
+        ("AsyncReviews", "Reviews", "review", "review_async", "review_many", "review_many_async"),
+        "psearch.batch.analysis.reviews",
     ),
 }
 """Module of each name whose import needs python-chess or numba."""

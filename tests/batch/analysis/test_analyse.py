@@ -1124,7 +1124,7 @@ def test_the_ending_of_the_output_says_what_is_written(ending: str, tmp_path: Pa
     games, suite, lines = found.values()
     assert list(games["san"]) == ["f3", "e5", "g4", "Qh4#", "e4"]
     assert list(games["game"]) == [1, 1, 1, 1, 2]
-    assert games["mark"][2] == "??" and games["mate_white"][2] == -1
+    assert games["mark"][2] == "??" and games["mate_white"][2] == -1 and games["pv_2"].notna().all()
     assert suite["bestmove"][0] == "e1e8" and suite["result"][0] == "right" and suite["cp_2"][0] < 20_000
     assert str(lines["id"][0]) == "7" and lines["error"].notna().tolist() == [False, True]
     assert lines["cp_white"][0] == lines["cp"][0] and lines["win"][0] + lines["draw"][0] + lines["loss"][0] == 1000

@@ -206,7 +206,7 @@ PERCENT = st.floats(0, 100)
 def move(mover: chess.Color, before: int, after: int, is_best: bool = False, mark: str | None = None) -> ReviewedMove:
     """A move between two positions with these scores, seen from White."""
     one, other = (chess.engine.PovScore(chess.engine.Cp(cp), chess.WHITE) for cp in (before, after))
-    return ReviewedMove(mover, one, other, is_best, 0.0, mark=mark)
+    return ReviewedMove(chess.Move.null(), mover, one, other, is_best=is_best, loss=0.0, mark=mark)
 
 
 def game(*scores: int, best: tuple[int, ...] = (), turn: chess.Color = chess.WHITE) -> list[ReviewedMove]:

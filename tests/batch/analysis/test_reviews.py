@@ -54,6 +54,15 @@ def test_rows_have_what_a_table_wants() -> None:
     assert rows[0]["win"] + rows[0]["draw"] + rows[0]["lose"] == 1000
     assert rows[2]["best"] in rows[2]["words"]
     assert all(set(row) == set(rows[0]) for row in rows)
+    (first, *_) = psearch.review(GAME, LIMIT, reproducible=True, multipv=2).to_rows()
+    assert set(first) - set(rows[0]) == {"cp_2", "mate_2", "pv_2"}
+    assert first["pv_2"].split()[0] not in (first["pv"].split()[0], None)
+
+
+def test_a_move_has_its_chances_and_the_better_line() -> None:
+    third = psearch.review(GAME, LIMIT, reproducible=True).moves[2]
+    assert (third.move.uci(), third.wdl and tuple(third.wdl.white())) == ("g2g4", (0, 0, 1000))
+    assert f"{chess.Board().san(third.best_line[0])} was best." in third.words
 
 
 def test_many_games_come_in_order_and_may_be_left() -> None:
@@ -71,10 +80,12 @@ def test_many_games_come_in_order_and_may_be_left() -> None:
 def test_reviews_on_asyncio() -> None:
     async def both() -> tuple[psearch.GameReview, list[psearch.GameReview]]:
         one = await psearch.review_async(GAME, LIMIT, reproducible=True)
-        return one, [review async for review in psearch.review_many_async([GAME], LIMIT, reproducible=True)]
+        async with psearch.review_many_async([GAME] * 20, LIMIT, reproducible=True) as reviews:
+            found = [await anext(reviews), await anext(reviews)]
+        return one, [*found, *[review async for review in reviews]]
 
-    one, (other,) = asyncio.run(both())
-    assert one.to_rows() == other.to_rows()
+    one, found = asyncio.run(both())
+    assert [one.to_rows()] * 2 == [other.to_rows() for other in found]
 
 
 def test_the_rule_of_marks_is_a_choice() -> None:
@@ -82,6 +93,11 @@ def test_the_rule_of_marks_is_a_choice() -> None:
     assert found[0].moves[2].loss != found[1].moves[2].loss
     with pytest.raises(psearch.PsearchError, match="marks must be one of lichess, psearch, not"):
         psearch.review_many(GAME, LIMIT, marks="chess.com")
+
+
+def test_a_limit_of_mate_would_search_for_ever() -> None:
+    with pytest.raises(psearch.PsearchError, match="a limit of a review has no mate: give time, depth or nodes"):
+        psearch.review(GAME, Limit(mate=2))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ import chess.pgn
 import numpy as np
 
 from psearch.batch.positions.comparing import MOST_BEHIND, scores_around, sure_scores
-from psearch.batch.positions.task import Answer, Comparison, answer_object
+from psearch.batch.positions.task import Answer, Comparison, answer_object, uci_words
 from psearch.text.marks import MARK_NAMES, MARKS, Scores, capped_cp, win_percent
 from psearch.text.pgn_text import PgnGame
 from psearch.text.report import terminal_kind
@@ -121,11 +121,16 @@ def _positions(work: PgnGame) -> Iterator[chess.Board]:
 class ReviewedMove:
     """A move of the main line, with its verdict."""
 
+    move: chess.Move
     mover: chess.Color
     before: chess.engine.PovScore | None
     """Score of the position before the move; None where that was not searched."""
     score: chess.engine.PovScore | None
     """Score of the position after the move; None where that was not searched."""
+    wdl: chess.engine.PovWdl | None = None
+    """Chances to win, draw and lose after the move; None where that was not searched."""
+    best_line: tuple[chess.Move, ...] = ()
+    """Best line instead of the move: the comparison's, or the search's; it may begin with the move."""
     is_best: bool = False
     """True if the search would have played the move and it has no mark; its loss is 0, whatever the two scores are."""
     loss: float | None = None
@@ -181,7 +186,7 @@ class GameReview:
     """A game with its verdicts."""
 
     work: PgnGame
-    answers: Mapping[int, Answer]
+    answers: Mapping[int, Answer] = field(repr=False)
     """Answers of its positions, by the number of plies played before them."""
     moves: list[ReviewedMove]
     """Moves of the main line."""
@@ -202,7 +207,6 @@ class GameReview:
             return work.original() + "\n\n"
         _set_tags(work.game.headers, self.players, self.annotator)
         node: chess.pgn.GameNode = work.game
-        board = work.game.board()
         for ply, found in enumerate(self.moves):
             child = node.next()
             assert child is not None
@@ -213,13 +217,12 @@ class GameReview:
                 if not child.nags & _ASSESSMENTS:
                     child.nags.add(_NAGS[found.mark])
                     child.comment = f"{_WORDS.sub('', child.comment)} {found.words}".strip()
-                _add_line(node, board, found.compared)
-            board.push(child.move)
+                _add_line(node, found)
             if found.score is not None:
                 child.set_eval(found.score, self.depth_at(ply + 1))
-                if shows_wdl:
-                    chances = pov_wdl(found.score, board).white()
-                    child.comment = f"{_WDL.sub('', child.comment)} [%wdl {','.join(map(str, chances))}]".strip()
+                if shows_wdl and found.wdl is not None:
+                    chances = ",".join(map(str, found.wdl.white()))
+                    child.comment = f"{_WDL.sub('', child.comment)} [%wdl {chances}]".strip()
             node = child
         exporter = chess.pgn.StringExporter(columns=_COLUMNS, headers=True, variations=True, comments=True)
         return work.game.accept(exporter) + "\n\n"
@@ -228,7 +231,8 @@ class GameReview:
         """Return a row for each move of the main line, for tables: numbers and text by name.
 
         Scores (`cp_white`, `mate_white`; after the move) are from White's view. `loss` is 0 to 1, `win`, `draw` and
-        `lose` are White's chances per mille, `clock_s` is the time left by the game's `[%clk]`.
+        `lose` are White's chances per mille, `clock_s` is the time left by the game's `[%clk]`. The second of several
+        lines before the move is in `cp_2`, `mate_2` (for the mover) and `pv_2`, and so on.
         """
         rows: list[dict[str, Any]] = []
         if not self.work.readable:
@@ -237,8 +241,7 @@ class GameReview:
         board = self.work.game.board()
         tags = {name.lower(): headers.get(name) for name in ("White", "Black", "Result", "Date", "ECO", "Opening")}
         for ply, (node, found) in enumerate(zip(self.work.game.mainline(), self.moves, strict=True)):
-            answer, compared = self.answers.get(ply), found.compared
-            best = compared.best if compared is not None else None if answer is None else answer.best
+            best = found.best_line
             row: dict[str, Any] = {
                 "game": self.work.number,
                 **tags,
@@ -248,12 +251,15 @@ class GameReview:
                 "fen": board.fen(),
                 "uci": board.uci(node.move),
                 "san": board.san(node.move),
-                "best": None if best is None else board.san(board.parse_uci(best)),
-                "pv": " ".join((compared or answer.line).pv) if answer is not None else None,
+                "best": None if not best else board.san(best[0]),
+                "pv": " ".join(uci_words(board, best)) or None,
             }
+            for number, line in enumerate(self.answers[ply].lines[1:] if ply in self.answers else (), 2):
+                row |= {f"cp_{number}": line.score.score(), f"mate_{number}": line.score.mate()}
+                row[f"pv_{number}"] = " ".join(line.pv)
             board.push(node.move)
             white = None if found.score is None else found.score.white()
-            chances = None if found.score is None else pov_wdl(found.score, board).white()
+            chances = None if found.wdl is None else found.wdl.white()
             row |= {
                 "cp_white": None if white is None else white.score(),
                 "mate_white": None if white is None else white.mate(),
@@ -310,7 +316,11 @@ def _judge_moves(work: PgnGame, answers: Mapping[int, Answer], rule: str) -> Ite
             loss = 0.0 if is_best else sure.loss(board, rule)
             if mark is not None:
                 words = compared.scores.words(board, mark, board.san(board.parse_uci(compared.best)))
-        yield ReviewedMove(board.turn, before, score, is_best, loss, compared, mark, words, rule)
+        wdl = None if score is None else pov_wdl(score, after)
+        pv = () if best is None else (compared or best.line).pv
+        walk = board.copy(stack=False)
+        line = tuple(walk.push_uci(word) for word in pv)
+        yield ReviewedMove(move, board.turn, before, score, wdl, line, is_best, loss, compared, mark, words, rule)
         board = after
 
 
@@ -412,18 +422,13 @@ def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSu
                 headers[side + tag] = value
 
 
-def _add_line(parent: chess.pgn.GameNode, board: chess.Board, compared: Comparison) -> None:
+def _add_line(parent: chess.pgn.GameNode, found: ReviewedMove) -> None:
     """Add the better line as a variation, unless one begins with the same move."""
-    walk = board.copy(stack=False)
-    node = parent
-    for number, word in enumerate(compared.pv[:_LINE_PLIES]):
-        move = walk.parse_uci(word)
-        if number == 0 and parent.has_variation(move):
-            return
-        node = node.add_variation(move)
-        if number == 0:
-            node.set_eval(chess.engine.PovScore(compared.best_score, board.turn), compared.depth)
-        walk.push(move)
+    line, compared = found.best_line[:_LINE_PLIES], found.compared
+    if compared is not None and line and not parent.has_variation(line[0]):
+        first = parent.add_variation(line[0])
+        first.set_eval(chess.engine.PovScore(compared.best_score, found.mover), compared.depth)
+        first.add_line(line[1:])
 
 
 # -- as JSON ---------------------------------------------------------------------------------------------------------

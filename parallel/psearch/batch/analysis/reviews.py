@@ -171,6 +171,8 @@ def review_many(
     if marks not in MARK_RULES:
         raise PsearchError(f"marks must be one of {', '.join(MARK_RULES)}, not {shown(marks)}")
     limits = limits_of(limit or chess.engine.Limit(time=REVIEW_MOVETIME_MS / 1000))
+    if limits.mate is not None:
+        raise PsearchError("a limit of a review has no mate: give time, depth or nodes")
     wanted = pool_wanted(limits, workers, threads_per_position, multipv, reproducible, hash_mb, cluster, settings)
     return Reviews(games, wanted, marks)
 
@@ -196,20 +198,39 @@ def _first(game: Games) -> list[PgnGame]:
     return found
 
 
-async def review_many_async(
-    games: Games, limit: chess.engine.Limit | None = None, **how: Any
-) -> AsyncIterator[GameReview]:
-    """Review any number of games on asyncio, with the arguments of `psearch.review_many`; an asynchronous generator.
-    Closing it, and a cancelled await, end all searches."""
-    reviews = review_many(games, limit, **how)
-    try:
-        while (found := await in_thread(lambda: next(reviews, None), reviews.stop)) is not None:
-            yield found
-    finally:
-        reviews.close()
+class AsyncReviews(AsyncIterator[GameReview]):
+    """The results of `psearch.review_many_async`, in the order of the games; an asynchronous context manager.
+
+    An await that is cancelled ends all searches.
+    """
+
+    def __init__(self, reviews: Reviews) -> None:
+        self._reviews = reviews
+
+    async def __aenter__(self) -> AsyncReviews:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+    async def __anext__(self) -> GameReview:
+        found = await in_thread(lambda: next(self._reviews, None), self._reviews.stop)
+        if found is None:
+            raise StopAsyncIteration
+        return found
+
+    async def close(self) -> None:
+        """End all searches and workers; no more results follow. May be called twice, from the task that iterates."""
+        await in_thread(self._reviews.close)
+
+
+def review_many_async(games: Games, limit: chess.engine.Limit | None = None, **how: Any) -> AsyncReviews:
+    """Review any number of games on asyncio, with the arguments of `psearch.review_many`, and return an asynchronous
+    iterator and context manager."""
+    return AsyncReviews(review_many(games, limit, **how))
 
 
 async def review_async(game: Games, limit: chess.engine.Limit | None = None, **how: Any) -> GameReview:
     """Review one game on asyncio, with the arguments of `psearch.review`."""
-    (found,) = [found async for found in review_many_async(_first(game), limit, **how)]
-    return found
+    async with review_many_async(_first(game), limit, **how) as reviews:
+        return await anext(reviews)

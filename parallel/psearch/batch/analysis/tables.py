@@ -37,10 +37,9 @@ def ending_of(file: str | None) -> str:
     return ending if ending in _ENDINGS else ""
 
 
-def position_columns(multipv: int) -> list[str]:
-    """Return the columns of positions with this number of lines."""
-    more = [f"{name}_{number}" for number in range(2, multipv + 1) for name in ("cp", "mate", "pv")]
-    return [*POSITION, *more, "error"]
+def columns_of(first: Sequence[str], multipv: int) -> list[str]:
+    """Return columns of rows with this number of lines, the first one in the columns `first`."""
+    return [*first, *(f"{name}_{number}" for number in range(2, multipv + 1) for name in ("cp", "mate", "pv"))]
 
 
 class CsvTable:

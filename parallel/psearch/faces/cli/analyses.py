@@ -51,7 +51,7 @@ from psearch.batch.analysis.suite_results import (
     judge,
     summary_text,
 )
-from psearch.batch.analysis.tables import MOVE, position_columns
+from psearch.batch.analysis.tables import MOVE, POSITION, columns_of
 from psearch.batch.positions.many import PositionResult
 from psearch.batch.positions.task import Answer, Pause, Task
 from psearch.defaults import JOB_HASH_MB, MAX_THREADS, REVIEW_MOVETIME_MS
@@ -279,7 +279,7 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
     table = SuiteTable(survey, shutil.get_terminal_size().columns if shown else None)
 
     failed = 0
-    columns = ["file", "line", "result", "points", *position_columns(options.multipv)]
+    columns = ["file", "line", "result", "points", *columns_of(POSITION, options.multipv), "error"]
     with open_session(inputs, options, signals, survey.searchable, columns) as session:
         for problem in problems.lines():
             session.complain(problem)
@@ -377,7 +377,8 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
     players = Players()
     tally = Tally(kept=None if options.merge is None else 0)
     failed = 0
-    with open_session(inputs, options, signals, sums["positions"], MOVE, is_emptied=False) as session:
+    columns = columns_of(MOVE, options.multipv)
+    with open_session(inputs, options, signals, sums["positions"], columns, is_emptied=False) as session:
 
         def show(entry: _GameEntry, key: str, answer: Answer) -> None:
             """Show the latest position and its score from White's point of view."""
@@ -474,7 +475,7 @@ def analyse_lines(
             problems.append(error)
 
     sums: Counter[str] = Counter()
-    columns = position_columns(options.multipv)
+    columns = [*columns_of(POSITION, options.multipv), "error"]
     with open_session(inputs, options, signals, None if stream else total, columns) as session:
         for done in session.answered(works(), None if stream is None else stream.fileno()):
             task = done.item.task
