@@ -71,18 +71,10 @@ def test_the_script_counts_blunders_by_opening_and_time(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_script_has_types(tmp_path: Path) -> None:
+@pytest.mark.parametrize("script", ["docs/examples/my_games.py", "tests/support/typed_script.py"])
+def test_scripts_have_types(tmp_path: Path, script: str) -> None:
     pytest.importorskip("mypy")
-    script = str(ROOT / "docs/examples/my_games.py")
-    command = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--strict",
-        "--cache-dir",
-        str(tmp_path),
-        script,
-    ]
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(ROOT / script)]
     paths = {**os.environ, "MYPYPATH": f"{ROOT / 'parallel'}:{ROOT / 'core'}"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=paths)
     assert done.stdout.startswith("Success"), done.stdout
