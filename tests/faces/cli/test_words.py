@@ -316,6 +316,7 @@ def test_files_in_bash(scripts: dict[str, Path], tmp_path: Path) -> None:
         command = ["bash", "-c", BASH, "bash", str(scripts["bash"]), "psearch", *[word, f"{tmp_path}/ga"]]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
         assert {Path(line).name for line in done.stdout.split()} == expected
+    assert "complete -o bashdefault -o default -F _shtab_psearch psearch" in scripts["bash"].read_text()
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")

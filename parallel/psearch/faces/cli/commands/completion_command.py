@@ -59,5 +59,6 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     branches = tree.add_subparsers(dest="command")
     for name, summary in COMMANDS.items():
         load(name).add_arguments(branches.add_parser(name, help=summary))
-    print(shtab.complete(tree, shell=options.shell), end="")
+    # files, such as one with a policy, where no name matches
+    print(shtab.complete(tree, shell=options.shell).replace("-o bashdefault", "-o bashdefault -o default"), end="")
     return 0
