@@ -5,6 +5,7 @@ The tables are those of https://github.com/lichess-org/chess-openings (CC0), wit
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import lzma
@@ -17,8 +18,10 @@ from psearch.text.openings import opening_key
 
 def main() -> None:
     """Write a line with key, ECO code and name for each opening."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tables", nargs="+", metavar="FILE.tsv")
     lines = []
-    for path in sys.argv[1:]:
+    for path in parser.parse_args().tables:
         with open(path, encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file, delimiter="\t"):
                 game = chess.pgn.read_game(io.StringIO(row["pgn"]))

@@ -8,6 +8,7 @@ found in its recording: the texts stay true when the search changes.
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 from collections.abc import Callable, Iterator
@@ -357,6 +358,7 @@ def write(name: str, title: str, make: Callable[[], tuple[list[dict[str, Any]], 
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     write("all-node", "An ALL node", all_node)
     write("cut-node", "A CUT node", cut_node)
     write("idle", "32 workers", idle)
