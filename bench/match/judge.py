@@ -9,8 +9,7 @@
 --from half-moves on. What the engine remembers of the positions before stays, as in a game. Games are taken from
 --skip on: White's moves in the first, Black's in the next, and so on. `verdict` has the judge search each move that was
 chosen where engines of one or more of such files differ, from an empty table, and prints what the moves of each are
-worth beside those of the first: thousandths of the expected score a move, with 95% intervals by games. Moves at equal
-nodes or equal time need some hundredth of the games that a match would take.
+worth beside those of the first: thousandths of the expected score a move, with 95% intervals by games.
 
 Every line is kept as it is written; the same command goes on with what is missing. Exit status: 0, 2 bad input or an
 engine that ends, 130 Ctrl-C.
