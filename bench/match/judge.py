@@ -54,7 +54,7 @@ class Line(NamedTuple):
 
 
 class _Log(GameLog):
-    """Answers to what was asked, each under a key."""
+    """What engines answered, a line each, in a file that a run goes on with."""
 
     def __init__(self, path: Path, head: str, settings: dict[str, Any]) -> None:
         self.answers: list[dict[str, Any]] = []
@@ -103,8 +103,7 @@ def lines(path: Path, skip: int, positions: int, first: int, most: int) -> Itera
 
 async def _along(engine: Engine, line: Line, done: set[tuple[int, int, str]], keep: Callable[..., None]) -> None:
     spec = engine.spec
-    board = line.board.copy()
-    limit = chess.engine.Limit(nodes=spec.limit.nodes, depth=spec.limit.depth, time=spec.limit.movetime_s)
+    board, limit = line.board.copy(), spec.limit.of_a_move()
     for number, move in enumerate(line.moves[: line.asked[-1] + 1] if line.asked else ()):
         if number in line.asked and (line.number, number, spec.name) not in done:
             found = await engine.protocol.play(board, limit, game=line.number, info=chess.engine.INFO_ALL)
@@ -255,23 +254,21 @@ def give_verdict(words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     spec = parse_engine(options.judge, parse_limit("nodes", str(options.nodes)))
     engines, answers = read_moves(options.moves)
-    wanted = {
+    missing = {
         (fen, one["move"]): None
         for (_, fen), by in answers.items()
         if len({one["move"] for one in by.values()}) > 1
         for one in by.values()
     }
     with _Log(options.out, "verdict", {"judge": str(spec)}) as log, StatusLine() as status:
-        missing = dict(wanted)
         for one in log.answers:
             missing.pop((one["fen"], one["move"]), None)
         before = len(log.answers)
 
         async def search(engine: Engine, asked: tuple[str, str]) -> None:
             board, move = chess.Board(asked[0]), chess.Move.from_uci(asked[1])
-            limit = chess.engine.Limit(nodes=spec.limit.nodes)
             # an object of its own is a game of its own: the table is emptied
-            found = await engine.protocol.analyse(board, limit, game=object(), root_moves=[move])
+            found = await engine.protocol.analyse(board, spec.limit.of_a_move(), game=object(), root_moves=[move])
             wdl = found.get("wdl") or found["score"].wdl(model="sf", ply=board.ply())
             log.keep({"fen": asked[0], "move": asked[1], "expected": wdl.relative.expectation()})
             status(f"{len(log.answers):,} moves judged", len(log.answers) - before, len(missing))

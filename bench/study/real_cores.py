@@ -25,6 +25,7 @@ from pathlib import Path
 from tables import spread
 
 from psearch.arena.control_groups import usable_cores
+from psearch.defaults import PROVING_WORKERS
 from psearch.faces.cli.arguments import worker_counts
 from psearch.results import PsearchError
 from psearch.text.epd_text import read_suite
@@ -35,8 +36,6 @@ _SURVEY = 1.5
 """Time that finding a depth takes, in that of one search by one worker, roughly."""
 _CEILING = 14
 """Time that the ceiling takes for each count, in that of one search by one worker."""
-_NULL_FROM = 8
-"""Workers from which a search of one line uses null windows."""
 _SPEEDUPS = 0.6
 """Part of the time that is for speedups."""
 
@@ -76,7 +75,7 @@ def main() -> None:
         parser.error("--movetime is from 0.001 to 3600")
     if options.counts[-1] > usable_cores():
         print(f"real_cores: {options.counts[-1]} workers share {usable_cores()} cores", file=sys.stderr)
-    many = [count for count in options.counts if count >= _NULL_FROM]
+    many = [count for count in options.counts if count >= PROVING_WORKERS]
     parts = {"speedup": options.counts, **({"null": [1, *many]} if many else {})}
     try:
         suite = read_suite(options.suite)

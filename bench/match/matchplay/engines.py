@@ -46,6 +46,10 @@ class TimeControl:
     depth: int | None = None
     movetime_s: float | None = None
 
+    def of_a_move(self) -> chess.engine.Limit:
+        """Return the limit that is the same for every move, for an engine without a clock."""
+        return chess.engine.Limit(nodes=self.nodes, depth=self.depth, time=self.movetime_s)
+
     def __str__(self) -> str:
         if self.base_s is not None:
             return f"{f'{self.moves}/' if self.moves else ''}{self.base_s:g}+{self.increment_s:g}"

@@ -236,7 +236,7 @@ class Game:
     def _limit(self, number: int) -> chess.engine.Limit:
         limit = self.engines[number].spec.limit
         if limit.base_s is None:
-            return chess.engine.Limit(nodes=limit.nodes, depth=limit.depth, time=limit.movetime_s)
+            return limit.of_a_move()
         own = self.clocks[number]
         other = self.clocks[1 - number] if self.clocks[1 - number].left_s is not None else own
         white, black = (own, other) if self.board.turn == chess.WHITE else (other, own)
