@@ -12,7 +12,19 @@ import inspect
 import threading
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, Unpack, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    NoReturn,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 import chess
 import chess.engine
@@ -29,6 +41,7 @@ if TYPE_CHECKING:
     from psearch.trace.recorder import Recorder
 
 T = TypeVar("T")
+C = TypeVar("C", bound="_Closable")
 P = ParamSpec("P")
 
 
@@ -301,3 +314,43 @@ async def in_thread(function: Callable[[], T], stop: Callable[[], None] | None =
             stop()
             await asyncio.wait([done])
         raise
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+class Started(Generic[C]):
+    """Results that a thread makes when they are first asked for: processes take their time to start, and a loop has
+    none. An asynchronous context manager."""
+
+    def __init__(self, make: Callable[[], C]) -> None:
+        self._make = make
+        self._results: C | None = None
+        self._is_stopped = False
+        self._starting = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        await self._start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End all searches and workers; no more results follow. May be called twice, from the task that iterates."""
+        self._stop()
+        results = await self._start()
+        if results is not None:
+            await in_thread(results.close)
+
+    def _stop(self) -> None:
+        """Ask all threads to end soon; called in the loop."""
+        self._is_stopped = True
+
+    async def _start(self) -> C | None:
+        """Return the results; None if they were stopped before they were made."""
+        async with self._starting:
+            if self._results is None and not self._is_stopped:
+                self._results = await in_thread(self._make, self._stop)
+            return self._results

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import io
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import chess
 import chess.engine
@@ -13,6 +16,7 @@ import pytest
 from chess.engine import Limit
 
 import psearch
+from psearch.batch.positions.position_pool import make_pool
 from psearch.faces.cli import main as cli
 
 GAME = '[White "Fool"]\n[Black "Mate"]\n[Result "0-1"]\n\n1. f3 {[%clk 0:01:00]} e5 2. g4 Qh4# 0-1\n'
@@ -86,6 +90,35 @@ def test_reviews_on_asyncio() -> None:
 
     one, found = asyncio.run(both())
     assert [one.to_rows()] * 2 == [other.to_rows() for other in found]
+
+
+def test_reviews_on_asyncio_never_hold_up_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes are started, and games read, in other threads; what was closed first is not started at all."""
+    threads = set[int]()
+
+    def read() -> Iterator[str]:
+        threads.add(threading.get_ident())
+        yield GAME
+
+    def made(*arguments: Any) -> Any:
+        threads.add(threading.get_ident())
+        return make_pool(*arguments)
+
+    monkeypatch.setattr("psearch.batch.analysis.reviews.make_pool", made)
+
+    async def run() -> None:
+        async with psearch.review_many_async(read(), LIMIT) as reviews:
+            assert [len(review.moves) async for review in reviews] == [4]
+        assert (await psearch.review_async(read(), LIMIT)).moves
+        assert len(threads) >= 2 and threading.get_ident() not in threads
+        threads.clear()
+        reviews = psearch.review_many_async(read(), LIMIT)
+        await reviews.close()
+        assert [review async for review in reviews] == [] and not threads
+        with pytest.raises(psearch.PsearchError, match="marks must be"):
+            await anext(psearch.review_many_async(GAME, LIMIT, marks="chess.com"))
+
+    asyncio.run(run())
 
 
 def test_the_rule_of_marks_is_a_choice() -> None:

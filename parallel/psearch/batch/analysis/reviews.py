@@ -6,14 +6,15 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, TypeAlias, Unpack
 
 import chess
 import chess.engine
 import chess.pgn
 
-from psearch.api.asynchronous import in_thread
+from psearch.api.asynchronous import Started, in_thread
 from psearch.batch.analysis.analyser import Analyser, Stopped, Work
 from psearch.batch.analysis.games import GameReview, judge_game, positions
 from psearch.batch.positions.many import WantedPool, limits_of, pool_wanted
@@ -198,39 +199,36 @@ def _first(game: Games) -> list[PgnGame]:
     return found
 
 
-class AsyncReviews(AsyncIterator[GameReview]):
-    """The results of `psearch.review_many_async`, in the order of the games; an asynchronous context manager.
+class AsyncReviews(Started[Reviews]):
+    """The results of `psearch.review_many_async`, in the order of the games: an asynchronous iterator and context
+    manager.
 
     An await that is cancelled ends all searches.
     """
 
-    def __init__(self, reviews: Reviews) -> None:
-        self._reviews = reviews
-
-    async def __aenter__(self) -> AsyncReviews:
+    def __aiter__(self) -> AsyncReviews:
         return self
 
-    async def __aexit__(self, *exception: object) -> None:
-        await self.close()
-
     async def __anext__(self) -> GameReview:
-        found = await in_thread(lambda: next(self._reviews, None), self._reviews.stop)
+        reviews = await self._start()
+        found = None if reviews is None else await in_thread(lambda: next(reviews, None), self._stop)
         if found is None:
             raise StopAsyncIteration
         return found
 
-    async def close(self) -> None:
-        """End all searches and workers; no more results follow. May be called twice, from the task that iterates."""
-        await in_thread(self._reviews.close)
+    def _stop(self) -> None:
+        super()._stop()
+        if self._results is not None:
+            self._results.stop()
 
 
 def review_many_async(games: Games, limit: chess.engine.Limit | None = None, **how: Any) -> AsyncReviews:
     """Review any number of games on asyncio, with the arguments of `psearch.review_many`, and return an asynchronous
-    iterator and context manager."""
-    return AsyncReviews(review_many(games, limit, **how))
+    iterator and context manager. The loop is never blocked: other threads start the workers and read the games."""
+    return AsyncReviews(partial(review_many, games, limit, **how))
 
 
 async def review_async(game: Games, limit: chess.engine.Limit | None = None, **how: Any) -> GameReview:
     """Review one game on asyncio, with the arguments of `psearch.review`."""
-    async with review_many_async(_first(game), limit, **how) as reviews:
+    async with AsyncReviews(lambda: review_many(_first(game), limit, **how)) as reviews:
         return await anext(reviews)

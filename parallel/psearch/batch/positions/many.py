@@ -16,7 +16,7 @@ import chess
 import chess.engine
 
 from psearch.api import LOG
-from psearch.api.asynchronous import in_thread
+from psearch.api.asynchronous import Started, in_thread
 from psearch.api.question import Place, RootMoves, board_of, bounded, moves_of, to_limits
 from psearch.arena.blocks import MIB
 from psearch.arena.control_groups import usable_cores
@@ -506,27 +506,17 @@ class _FromLoop(Iterator[object]):
         return await anext(self._source, _END)
 
 
-class AsyncManyResults:
+class AsyncManyResults(Started[ManyResults]):
     """The results of `psearch.analyse_many_async`: an asynchronous iterator and context manager.
 
     An await that is cancelled ends the analysis.
     """
 
     def __init__(self, positions: Iterable[Entry] | AsyncIterable[Entry], make: Callable[[Any], ManyResults]) -> None:
-        self._make = make
+        super().__init__(lambda: make(self._positions))
         self._positions: Any = positions
-        self._results: ManyResults | None = None
-        self._is_stopped = False
         self._closer: asyncio.Task[Any] | None = None
         """Task that closed the results."""
-        self._starting = asyncio.Lock()
-
-    async def __aenter__(self) -> AsyncManyResults:
-        await self._start()
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        await self.close()
 
     def __aiter__(self) -> AsyncManyResults:
         return self
@@ -546,23 +536,15 @@ class AsyncManyResults:
         waits for a result gets a PsearchError, unless it has all of them."""
         if self._closer is None:
             self._closer = asyncio.current_task()
-        self._stop()
-        results = await self._start()
-        if results is not None:
-            await in_thread(results.close)
+        await super().close()
 
     async def _start(self) -> ManyResults | None:
-        """Return the results, which the first call starts in a thread; None if they were stopped before."""
-        async with self._starting:
-            if self._results is None and not self._is_stopped:
-                if isinstance(self._positions, AsyncIterable):
-                    self._positions = _FromLoop(self._positions)  # here, where its loop is running
-                self._results = await in_thread(lambda: self._make(self._positions), self._stop)
-            return self._results
+        if isinstance(self._positions, AsyncIterable):
+            self._positions = _FromLoop(self._positions)  # here, where its loop is running
+        return await super()._start()
 
     def _stop(self) -> None:
-        """Ask all threads to end soon; called in the loop."""
-        self._is_stopped = True
+        super()._stop()
         if self._results is not None:
             self._results._search.is_stopped = True
         if isinstance(self._positions, _FromLoop) and self._positions.awaited is not None:
