@@ -535,7 +535,7 @@ def test_real_processes(tmp_path: Path, threads: int, method: str) -> None:
     with Supervisor(threads, 16, start_method=method, trace=True) as engine:
         assert engine.recorder is not None
         apart: list[float] = []
-        for depth in (5, 7, 12):
+        for depth in (5, 7, 14):
             result = engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=depth)))
             trace = written(engine.recorder, tmp_path)
             end = end_of_tracks(trace)
