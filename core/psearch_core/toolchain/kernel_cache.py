@@ -45,6 +45,7 @@ _SPARED_S = 86400.0
 """Seconds after its last use for which a file stays in a full cache, since a program may still need it."""
 _FILE = re.compile(r"[\w.-]+-[0-9a-f]{32}\.o|[0-9a-f]{32}\.bc|[\w.-]+-[0-9a-f]{12}\.json|\.new-\w+")
 _NEW = ".new-"
+_OWN_PACKAGES = ("psearch", "psearch_core")
 """Prefix of the name of a file that is being written. An old one was left by a program that was killed."""
 
 
@@ -265,9 +266,19 @@ def _digest(name: str, content: bytes) -> bytes:
 
 def _record_name(group: str, recipe: Recipe) -> str:
     """Return the name of a group's record. Installations that share a cache have different records, and so have
-    programs that use one name for different kernels."""
-    made_of = recipe.modules, sorted(recipe.replaced.items()), recipe.adapter, recipe.plug_in
+    programs that use one name for different kernels, and checkouts whose scripts have modules of one name."""
+    homes = [_home(module) for module in recipe.modules]
+    made_of = recipe.modules, homes, sorted(recipe.replaced.items()), recipe.adapter, recipe.plug_in
     return f"{group}-{content_hash(f'{__file__}{made_of}'.encode())[:12]}.json"
+
+
+def _home(module: str) -> str:
+    """Return where the package of a module lies, if it is not this one or psearch."""
+    package = module.partition(".")[0]
+    if package in _OWN_PACKAGES:
+        return ""
+    found = find_spec(package)
+    return "" if found is None else str(found.origin)
 
 
 def content_hash(content: bytes) -> str:

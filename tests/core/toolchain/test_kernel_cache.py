@@ -211,6 +211,21 @@ def test_two_programs_may_mean_different_kernels_by_one_name(folder, other):
     assert kernel_cache.recorded_object(folder, "search", other, {}) is None
 
 
+def test_two_checkouts_may_have_modules_of_one_name(folder, tmp_path, monkeypatch):
+    recipe = Recipe(("psearch_core.games", "games_of_a_checkout.kernels"))
+    known = []
+    for checkout in ("one", "two"):
+        package = tmp_path / checkout / "games_of_a_checkout"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        with monkeypatch.context() as patch:
+            patch.syspath_prepend(str(package.parent))
+            known.append(kernel_cache.recorded_object(folder, "games", recipe, {}))
+            kernel_cache.write_record(folder, "games", recipe, {}, f"{checkout}.o")
+            known.append(kernel_cache.recorded_object(folder, "games", recipe, {}))
+    assert known == [None, "one.o", None, "two.o"]
+
+
 @pytest.fixture
 def small(folder: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache that has room for ten files of ten kilobytes."""
