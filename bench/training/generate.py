@@ -1,7 +1,7 @@
 """Games of psearch against itself, from which a net is trained.
 
     python bench/training/generate.py GAMES.games [--nodes 1500] [--jobs 2] [--games N] [--minutes M] [--seed 1]
-        [--pruning TEXT] [--network F.net] [--book FILE ...]
+        [--pruning TEXT] [--network F.net] [--book FILE ... | --follow GAMES.pgn ...]
     python bench/training/generate.py --report FILE ...
     python bench/training/generate.py --manifest FILE ... [--into FOLDER]
     python bench/training/generate.py --again [FILE ...] [--network F.net]
@@ -15,6 +15,9 @@ missing, a tenth in Chess960. How games end: `netdata/playing.py`; the file: `ne
 The file grows by whole blocks. A run that ends, in whatever way, loses the blocks that are being played; the same
 command goes on where it was. Games depend on seed, nodes, books and the search alone: a run with the same settings is
 the same. Run it as `nice -n 19` beneath other work.
+
+With --follow the games are those of PGN files, and only the scores are psearch's: its own games seldom have the
+positions that strong players reach. --again leaves such blocks out.
 
 Files of games are not kept with the project. --manifest writes what is needed to play them again into `games/`, with
 one block in a thousand; --again plays the blocks of files (those of the manifest) and compares.
@@ -36,7 +39,7 @@ from typing import Any
 import numpy as np
 from netdata import EXIT_INTERRUPTED, Parser, manifest, run_script
 from netdata.blocks import Appender, Block, read_blocks
-from netdata.playing import PRUNING, Book, Settings, Table, network_name, read_books
+from netdata.playing import PRUNING, Book, Played, Settings, Table, network_name, read_books, read_played
 from netdata.reader import Reader
 from netdata.records import ADJUDICATED, BY_RULE, GAMES, TOO_LONG
 
@@ -96,8 +99,9 @@ class Totals:
         return "\n".join(rows)
 
 
-def _make(settings: Settings, book: Book, network: str | None) -> Callable[[int], Block]:
-    return Table(settings, book, network).play
+def _make(settings: Settings, book: Book, network: str | None, followed: list[Played]) -> Callable[[int], Block]:
+    table = Table(settings, book, network)
+    return partial(table.follow, followed) if followed else table.play
 
 
 def _read(words: Sequence[str] | None) -> argparse.Namespace:
@@ -110,6 +114,7 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N")
     parser.add_argument("--pruning", default=PRUNING, metavar="TEXT", help=f"of the search ({PRUNING})")
     parser.add_argument("--book", nargs="*", type=Path, default=_BOOKS, metavar="FILE", help="FEN or EPD")
+    parser.add_argument("--follow", nargs="+", type=Path, default=(), metavar="FILE", help="PGN, whose games to score")
     parser.add_argument(
         "--network",
         type=lambda text: None if text == "none" else text,
@@ -170,7 +175,11 @@ def _again(options: argparse.Namespace) -> int:
 
 
 def _generate(options: argparse.Namespace) -> int:
-    book = read_books(options.book)
+    followed, digest = read_played(options.follow)
+    book = Book((), digest) if options.follow else read_books(options.book)
+    most = min(options.games, len(followed)) if options.follow else options.games
+    if not most:
+        raise PsearchError("these files have no finished game of twenty plies")
     settings = Settings(
         options.seed,
         options.nodes,
@@ -200,13 +209,13 @@ def _generate(options: argparse.Namespace) -> int:
         for block in read_blocks(options.file):
             done.add(block.header["block"])
             totals.add(block, len(reader.block(block)[0]))
-        wanted = [number for number in range(-(-options.games // settings.games)) if number not in done]
+        wanted = [number for number in range(-(-most // settings.games)) if number not in done]
         if not wanted:
             print(totals.table())
             return 0
         began = time.monotonic()
         before, status = totals.usable, 0
-        make = partial(_make, settings, book, options.network)
+        make = partial(_make, settings, book, options.network, followed)
         try:
             with closing(share_out(make, wanted, options.jobs)) as answers, StatusLine() as screen:
                 for _, block in answers:
@@ -214,7 +223,7 @@ def _generate(options: argparse.Namespace) -> int:
                     totals.add(block, len(reader.block(block)[0]))
                     minutes = (time.monotonic() - began) / 60
                     pace = f"{(totals.usable - before) / minutes * 60:,.0f} usable positions an hour"
-                    screen(f"{totals.line()}; {pace}", totals.games, options.games)
+                    screen(f"{totals.line()}; {pace}", totals.games, most)
                     if options.minutes is not None and minutes >= options.minutes:
                         break
         except KeyboardInterrupt:

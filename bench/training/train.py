@@ -7,9 +7,9 @@ A net is a row for each width and number of positions. Every tenth game is held 
 there, the mean squared error of the expected score, against a target of 0.75 search and 0.25 result whatever the nets
 learn from, and against the search's score and the result alone.
 
-Into --save go HIDDEN-POSITIONS.npz, .net where the networks of the search are as wide, and HIDDEN-POSITIONS.state.npz
-behind each pass: the same command goes on from there after a kill, and ends with the same weights. It takes 40 bytes of
-memory a position.
+Into --save go HIDDEN-POSITIONS.npz, .net where the networks of the search are as wide, with --start also
+HIDDEN-POSITIONS.mean, the mean of the weights before and after, and HIDDEN-POSITIONS.state.npz behind each pass: the
+same command goes on from there after a kill, and ends with the same weights. It takes 40 bytes of memory a position.
 
 Exit status: 0, 2 bad input, 130 Ctrl-C (the same command goes on behind the last whole pass).
 """
@@ -30,9 +30,9 @@ from typing import Any
 import numba
 import numpy as np
 from netdata import Parser, run_script
-from netdata.reader import read
-from netfit.lessons import Epoch, Plan, search_errors, train
-from netfit.network import load, random_net, write_network
+from netdata.reader import Followed, read
+from netfit.lessons import Epoch, Plan, search_errors, train, unit_like
+from netfit.network import UNIT, load, mean_of, random_net, unit_of, write_network
 
 from psearch.faces.cli.arguments import whole_number
 from psearch.files.safe_files import Journal
@@ -68,6 +68,20 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--result-share", type=float, default=0.1, metavar="W", help="of the result in the target (0.1)"
     )
+    parser.add_argument(
+        "--later",
+        type=float,
+        default=0.7,
+        metavar="W",
+        help="share of a followed game's later scores in its targets (0.7)",
+    )
+    parser.add_argument(
+        "--followed",
+        type=whole_number(1, 100),
+        default=3,
+        metavar="N",
+        help="weight of positions of followed games (3)",
+    )
     parser.add_argument("--batch", type=whole_number(1, 10**7), default=16384, metavar="N", help="positions (16384)")
     parser.add_argument("--rate", type=float, default=1e-3, metavar="R", help="learning rate at the beginning (0.001)")
     parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N")
@@ -78,8 +92,8 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="the rows, one a line, added to the file")
     options = parser.parse_args(words)
-    if not 0 <= options.result_share <= 1 or not 0 < options.rate < 1:
-        parser.error("--result-share must be between 0 and 1, --rate above 0 and below 1")
+    if not (0 <= options.result_share <= 1 and 0 <= options.later <= 1 and 0 < options.rate < 1):
+        parser.error("--result-share and --later must be between 0 and 1, --rate above 0 and below 1")
     return options
 
 
@@ -147,7 +161,8 @@ def memory_mb() -> int:
 def _train(options: argparse.Namespace, log: Journal | None) -> int:
     since = time.monotonic()
     with StatusLine(only_terminal=True) as screen:
-        positions = read(options.games, on_block=_Progress(screen).read)
+        followed = Followed(options.later, options.followed)
+        positions = read(options.games, followed=followed, on_block=_Progress(screen).read)
     training, test = positions.training, positions.test
     counts = options.positions or [len(training)]
     if not len(training) or max(counts) > len(training):
@@ -196,9 +211,16 @@ def _train(options: argparse.Namespace, log: Journal | None) -> int:
                 log.append(row)
             if place is not None:
                 notes = {"made_by": json.dumps(row), "numpy": np.__version__, "numba": numba.__version__}
-                net.save(place.with_name(f"{place.name}.npz"), **notes)
-                if hidden == NETWORK_HIDDEN:
-                    write_network(net, place.with_name(f"{place.name}.net"), notes)
+                made = {place.name: net}
+                if options.start is not None:
+                    made[f"{place.name}.mean"] = mean_of(start, net)
+                for name, one in made.items():
+                    one.save(place.with_name(f"{name}.npz"), **notes)
+                    if hidden == NETWORK_HIDDEN:
+                        unit = UNIT
+                        if options.start is not None:
+                            unit = unit_like(one, start, unit_of(options.start), test, options.threads)
+                        write_network(one, place.with_name(f"{name}.net"), notes, unit)
     if options.picture is not None:
         _draw(options.picture, rows)
     return 0

@@ -15,6 +15,7 @@ import chess
 import numpy as np
 import pytest
 from matchplay.scripts import EXIT_BAD_INPUT
+from netdata import playing
 from netdata.blocks import Appender, Block, Game, Torn, pack, read_blocks, read_headers
 from netdata.manifest import FOLDER
 from netdata.playing import (
@@ -22,20 +23,23 @@ from netdata.playing import (
     NEAR_SCORE,
     RULES,
     Book,
+    Played,
     Settings,
+    Start,
     Table,
     board_of,
     draw_start,
     options_of,
     rank_game,
     read_books,
+    read_played,
 )
-from netdata.reader import Filter, Reader, board_codes, read, shuffled
+from netdata.reader import Filter, Followed, Reader, board_codes, read, shuffled, with_later
 from netdata.records import ADJUDICATED, decoder_dtype, game_dtype, sample_dtype
 from netfit.gradients import Gradient, values
 from netfit.lessons import COMMON_SHARE, Epoch, Errors, Plan, errors, expected, order_of, search_errors
 from netfit.lessons import train as fit
-from netfit.network import UNIT, Net, bucket, dequantised, features, load, random_net, value, write_network
+from netfit.network import UNIT, Net, bucket, dequantised, features, load, random_net, unit_of, value, write_network
 from paths import REPOSITORY
 from paths import REPOSITORY as ROOT
 from programs import run_bench
@@ -129,6 +133,84 @@ def test_a_game_is_what_the_search_plays_move_by_move() -> None:
         outcome = board.outcome(claim_draw=False)
         if game.ending != ADJUDICATED and outcome is not None and outcome.winner is not None:
             assert game.result == 2 * outcome.winner
+
+
+def test_a_followed_game_has_the_scores_with_which_it_was_played(
+    block: Block, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for game in block.games:
+        monkeypatch.setattr(playing, "FOLLOWED_FROM", game.opening)
+        others = [Played(Start(game.fen, tuple(moves_of(game))), game.result)]
+        found = table.follow(others, 0)
+        assert found.header["followed"] and len(found.games) == 1
+        for mine, theirs in zip(found.games[0][:-1], game[:-1], strict=True):
+            assert np.array_equal(mine, theirs)
+
+
+MOVES = "1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 5. O-O Be7 6. Re1 b5 7. Bb3 d6 8. c3 O-O 9. h3 Nb8 10. d4 Nbd7 11. c4"
+SHUFFLED = '[Variant "Chess960"]\n[SetUp "1"]\n[FEN "nrbkbqrn/pppppppp/8/8/8/8/PPPPPPPP/NRBKBQRN w KQkq - 0 1"]\n'
+KNIGHTS = " ".join(f"{n}. Nb3 Nb6 {n + 1}. Na1 Na8" for n in range(1, 13, 2))
+
+
+def test_games_to_follow_are_finished_chess_each_once(tmp_path: Path) -> None:
+    file = tmp_path / "games.pgn"
+    file.write_text(
+        f'[Result "1/2-1/2"]\n\n{MOVES} 1/2-1/2\n\n[White "Again"]\n[Result "1/2-1/2"]\n\n{MOVES} 1/2-1/2\n\n'
+        f'[Result "*"]\n\n{MOVES} *\n\n[Result "1-0"]\n\n1. e4 e5 2. Nf3 1-0\n\n'
+        f'[Variant "Atomic"]\n[Result "1-0"]\n\n{MOVES} 1-0\n\n'
+        f'{SHUFFLED}[Result "0-1"]\n\n{KNIGHTS} 0-1\n'
+    )
+    games, digest = read_played([file])
+    assert digest == hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    assert [(game.start.fen[:8], len(game.start.moves), game.result) for game in games] == [
+        ("", 21, 1),
+        ("nrbkbqrn", 24, 0),
+    ]
+    target = tmp_path / "followed.games"
+    for words, count in ((("--games", "1"), 1), ((), 2)):
+        done = run_bench("training/generate.py", target, "--follow", file, "--nodes", "100", "--jobs", "1", *words)
+        assert done.returncode == 0, done.stderr
+        # a block that is there stays as it is
+        assert done.stdout.startswith("2 games, 29 positions with a score"), (done.stdout, count)
+    empty = tmp_path / "empty.pgn"
+    empty.write_text("1. e4 *\n")
+    done = run_bench("training/generate.py", tmp_path / "none.games", "--follow", empty)
+    assert (done.returncode, done.stderr.count("\n")) == (EXIT_BAD_INPUT, 1)
+
+
+def test_later_scores_count_by_their_distance() -> None:
+    dice = np.random.default_rng(5)
+    scores = dice.integers(-900, 900, 30).astype(np.int16)
+    scores[7] = 31_000
+    now = expected(scores.astype(float).clip(-3000, 3000))
+    for share in (0.0, 0.7, 1.0):
+        found = with_later(scores, share)
+        for ply in range(30):
+            later = now[ply + 1 :]
+            weights = 0.9 ** np.arange(len(later))
+            mean = (later @ weights) / weights.sum() if len(later) else now[ply]
+            target = (1 - share) * now[ply] + share * mean
+            if ply == 7:
+                assert found[ply] == 31_000
+            else:
+                assert expected(found[ply : ply + 1])[0] == pytest.approx(target, abs=1e-3)
+    assert np.array_equal(with_later(scores, 0.0), scores)
+
+
+def test_followed_games_have_their_weight_and_their_later_scores(path: Path, block: Block, tmp_path: Path) -> None:
+    mixed = tmp_path / "mixed.games"
+    target = Appender(mixed)
+    target.append(block)
+    target.append(block._replace(header={**block.header, "followed": True}))
+    target.close()
+    one, both = read([mixed], every=99), read([mixed], every=99, followed=Followed(0.7, 3))
+    half = len(one.training) // 2
+    assert len(both.training) == 4 * half and np.array_equal(both.training[:half], one.training[:half])
+    blended = both.training[half : 2 * half]
+    for part in (both.training[2 * half : 3 * half], both.training[3 * half :]):
+        assert np.array_equal(part, blended)
+    assert (blended["score"] != one.training["score"][half:]).any()
+    assert np.array_equal(blended["occupied"], one.training["occupied"][half:])
 
 
 def test_adjudicated_games_follow_the_rules_written_down(table: Table) -> None:
@@ -553,10 +635,16 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
     assert errors(net, read([games]).test, 1).common == pytest.approx(found[-1]["error"], rel=1e-4)
     more = run_bench(
         "training/train.py", games, "--epochs", "1", "--batch", "100", "--rate", "0.0001",
-        "--start", tmp_path / f"nets/{NETWORK_HIDDEN}-600.net",
+        "--start", tmp_path / f"nets/{NETWORK_HIDDEN}-600.net", "--save", tmp_path / "more",
     )  # fmt: skip
     assert more.returncode == 0, more.stderr
     assert "pass 1 of 1" in more.stdout
+    ends = [load(next((tmp_path / "more").glob(f"*[0-9]{kind}.npz"))) for kind in ("", ".mean")]
+    start = load(tmp_path / f"nets/{NETWORK_HIDDEN}-600.net")
+    for begin, end, mean in zip(start, *ends, strict=True):
+        assert np.allclose(mean, (begin + end) / 2, atol=1e-6)
+    # the values of both networks are as large as the start's
+    assert all(abs(unit_of(made) - UNIT) < UNIT / 10 for made in (tmp_path / "more").glob("*.net"))
     played = run_bench(
         "match/quick.py", "--first-evaluation", tmp_path / f"nets/{NETWORK_HIDDEN}-600.net", "--second", "modern",
         "--book", BOOK, "--games", "12", "--nodes", "150", "--jobs", "2",

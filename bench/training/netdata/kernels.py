@@ -169,6 +169,15 @@ def _search(ctx, context, g, count):
     g.nodes += wk.nodes
 
 
+@kernel(void(Tables, Header, Frame, i64))
+def _play(tb, hd, frame, move):
+    """Make a move at the root, whose position the frame has, too."""
+    _remember_root(hd)
+    make_move(tb, frame.position, hd.root, move)
+    if hd.root.reversible == 0:
+        hd.history_count = 0
+
+
 @kernel(i64(Game, i64, i64))
 def _end(g, result, ending):
     g.result = result
@@ -227,10 +236,29 @@ def play_game(context, game):
         dead = dead + 1 if abs(score) <= g.dead_score and g.count > g.dead_from else 0
         if dead >= g.dead_plies:
             return _end(g, DRAWN, ADJUDICATED)
-        _remember_root(hd)
-        make_move(tb, frame.position, hd.root, move)
-        if hd.root.reversible == 0:
-            hd.history_count = 0
+        _play(tb, hd, frame, move)
+
+
+@entry(i64(i64, i64), GAMES)
+def follow_game(context, game):
+    """Search the positions of a game that others have played, as `play_game` does; returns its plies.
+
+    game: as there, with all moves. The header has the position behind the opening. Only the scores are written.
+    """
+    ctx = context_at(context)
+    hd = header_of(ctx)
+    tb = tables_of(ctx)
+    g = game_at(game)
+    g.nodes = 0
+    hd.history_count = 0
+    for ply in range(g.opening, g.count):
+        frame = frame_of(ctx, 0)
+        copy_record(frame.position, hd.root)
+        _search(ctx, context, g, _sorted_moves(tb, frame))
+        g.scores[ply] = np.int64(hd.score) if hd.root.side == 0 else -np.int64(hd.score)
+        copy_record(frame.position, hd.root)
+        _play(tb, hd, frame, np.int64(g.codes[ply]))
+    return g.count
 
 
 @entry(i64(i64, i64, i64), GAMES)

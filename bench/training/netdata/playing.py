@@ -21,7 +21,19 @@ import numpy as np
 from matchplay.openings import read_book
 
 from netdata.blocks import Block, Game
-from netdata.records import UNFIT, decoder_dtype, game_dtype, play_game, rank_moves
+from netdata.records import (
+    BLACK_WON,
+    BY_RULE,
+    DRAWN,
+    MOST_PLIES,
+    UNFIT,
+    WHITE_WON,
+    decoder_dtype,
+    follow_game,
+    game_dtype,
+    play_game,
+    rank_moves,
+)
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.options import SearchOptions, network_named, pruning_named
@@ -29,6 +41,8 @@ from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.text.fen import check_position
+from psearch.text.pgn_text import read_games
+from psearch.text.source import read_source
 from psearch_core.chess.board.bridge import from_chess_move, set_position
 
 _KINDS = (("start", 50), ("book", 25), ("unbalanced", 15), ("chess960", 10))
@@ -79,6 +93,40 @@ def read_books(paths: Sequence[Path]) -> Book:
             board.halfmove_clock, board.fullmove_number = 0, 1
             fens.append(board.fen(shredder=True))
     return Book(tuple(fens), digest.hexdigest()[:16] if paths else "")
+
+
+class Played(NamedTuple):
+    """A game that others have played."""
+
+    start: Start
+    """Its position and all its moves."""
+    result: int
+
+
+FOLLOWED_FROM = 8
+"""Plies of a followed game without a score: its opening stands in books."""
+_RESULTS = {"1-0": WHITE_WON, "1/2-1/2": DRAWN, "0-1": BLACK_WON}
+
+
+def read_played(paths: Sequence[Path]) -> tuple[list[Played], str]:
+    """Return the finished games of PGN files, each once, and the digest of the files. Raises OSError and PsearchError.
+
+    A game counts up to a move that cannot be read; one with fewer than 20 plies is left out.
+    """
+    digest = hashlib.sha256()
+    found: dict[Start, Played] = {}
+    for path in paths:
+        digest.update(path.read_bytes())
+        for work in read_games(read_source(str(path))):
+            board = work.game.board()
+            moves = tuple(work.game.mainline_moves())[: MOST_PLIES - 1]
+            result = _RESULTS.get(work.game.headers.get("Result", ""))
+            if result is None or len(moves) < 20 or board.uci_variant != "chess":
+                continue
+            fen = "" if board.fen() == chess.STARTING_FEN else board.fen(shredder=True)
+            start = Start(fen, moves)
+            found.setdefault(start, Played(start, result))
+    return list(found.values()), digest.hexdigest()[:16]
 
 
 def _walk(board: chess.Board, plies: int, dice: random.Random) -> tuple[chess.Move, ...] | None:
@@ -238,15 +286,29 @@ class Table:
                 return Game.of_record(start.fen, self.game[0])
         raise AssertionError(f"{_MOST_STARTS} starts in a row were beyond {fit_score} centipawns")
 
-    def begin(self, start: Start) -> None:
-        """Set up a game: nothing is remembered of the last one."""
+    def follow(self, games: Sequence[Played], number: int) -> Block:
+        """Return the block of so many of these games, with the scores of searches of all positions."""
+        begin = number * self._settings.games
+        chosen = games[begin : begin + self._settings.games]
+        return Block({**self._settings.header(number), "followed": True}, [self._follow(game) for game in chosen])
+
+    def _follow(self, played: Played) -> Game:
+        self.begin(played.start, min(FOLLOWED_FROM, len(played.start.moves)))
+        self.game[0]["result"] = played.result
+        self.game[0]["ending"] = BY_RULE
+        follow_game(self._arena.context, self.game.ctypes.data)
+        return Game.of_record(played.start.fen, self.game[0])
+
+    def begin(self, start: Start, opening: int | None = None) -> None:
+        """Set up a game: nothing is remembered of the last one. opening: plies without a search (None: all moves)."""
         self._arena.forget()
         self.game[:] = np.zeros((), game_dtype)
         record = self.game[0]
         rank_game(self._arena.tables, self._decoder, self.game, board_of(start.fen), list(start.moves))
-        record["opening"] = len(start.moves)
+        record["opening"] = len(start.moves) if opening is None else opening
         record["soft_nodes"] = self._settings.nodes
         record["hard_nodes"] = self._settings.nodes * _HARD_FACTOR
         for name, value in RULES.items():
             record[name] = value
-        set_position(self._arena.tables, self._arena.header["root"], start.board())
+        behind = start._replace(moves=start.moves[:opening])
+        set_position(self._arena.tables, self._arena.header["root"], behind.board())

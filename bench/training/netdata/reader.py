@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -95,6 +95,35 @@ class Reader:
         return room[:end], counts
 
 
+class Followed(NamedTuple):
+    """How positions of games that others have played are learnt (`generate.py --follow`)."""
+
+    later: float = 0.0
+    """Share of the game's later scores in the target: what is known behind the best play there is."""
+    weight: int = 1
+    """How often each position is trained on in a pass."""
+
+
+_DECAY = 0.9
+_UNIT_CP = 400.0
+"""Centipawns to one natural unit of the expected score."""
+_MOST_CERTAIN = 1e-4
+
+
+def with_later(scores: np.ndarray, share: float) -> np.ndarray:
+    """Return scores of a game's positions, White's view, each blended with the mean of the later ones, whose weights
+    fall by a tenth a ply. share: of the later ones. Means are of expected scores; scores beyond 25 pawns stay."""
+    now = 1 / (1 + np.exp(-scores.astype(float).clip(-3000, 3000) / _UNIT_CP))
+    blended = now.copy()
+    total = weight = 0.0
+    for ply in range(len(now) - 2, -1, -1):
+        total, weight = _DECAY * total + now[ply + 1], _DECAY * weight + 1
+        blended[ply] += share * (total / weight - now[ply])
+    blended = blended.clip(_MOST_CERTAIN, 1 - _MOST_CERTAIN)
+    found = np.rint(_UNIT_CP * np.log(blended / (1 - blended)))
+    return np.where(np.abs(scores.astype(int)) > Filter().most_score, scores, found).astype(np.int16)
+
+
 class Positions(NamedTuple):
     """Positions for training and for testing: games are in one of them whole."""
 
@@ -108,29 +137,43 @@ def read(
     chosen: Filter | None = None,
     most: int = 0,
     every: int = TEST_EVERY,
+    followed: Followed | None = None,
     on_block: Callable[[int], None] = lambda positions: None,
 ) -> Positions:
     """Read files of games; every tenth game of a file is for testing.
 
-    most: no block is read behind so many positions, 0 all; on_block: called with the positions read so far. Takes 32
-    bytes a position. Raises OSError and Torn.
+    most: no block is read behind so many positions, 0 all; followed: how games that others have played are taken (None:
+    as they are); on_block: called with the positions read so far. Takes 32 bytes a position. Raises OSError and Torn.
     """
     reader = Reader(chosen)
+    followed = followed or Followed()
+
+    def repeats(header: dict[str, Any]) -> int:
+        return followed.weight if header.get("followed") else 1
+
     # a torn file is refused here, not minutes later
-    scores = sum(block.header["searched"] for path in paths for block in read_packed(path))
+    headers = [block.header for path in paths for block in read_packed(path)]
+    scores = sum(header["searched"] * repeats(header) for header in headers)
     # pages that are never written take no memory
     training, test = np.empty(scores, sample_dtype), np.empty(scores, sample_dtype)
     trained = tested = games = 0
     for path in paths:
         number = 0
         for block in read_blocks(path):
+            if followed.later and block.header.get("followed"):
+                blended = (game._replace(scores=with_later(game.scores, followed.later)) for game in block.games)
+                block = block._replace(games=list(blended))
             samples, counts = reader.block(block)
             is_test = np.repeat((number + np.arange(len(counts))) % every == every - 1, counts)
             number += len(counts)
             games += len(counts)
-            ends = trained + int((~is_test).sum()), tested + int(is_test.sum())
-            training[trained : ends[0]], test[tested : ends[1]] = samples[~is_test], samples[is_test]
-            trained, tested = ends
+            for _ in range(repeats(block.header)):
+                end = trained + int((~is_test).sum())
+                training[trained:end] = samples[~is_test]
+                trained = end
+            end = tested + int(is_test.sum())
+            test[tested:end] = samples[is_test]
+            tested = end
             on_block(trained + tested)
             if most and trained + tested >= most:
                 return Positions(training[:trained], test[:tested], games)

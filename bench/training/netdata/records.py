@@ -14,6 +14,7 @@ GAMES = Group("training_games", "netdata.kernels")
 play_game = GAMES.entry("play_game")
 decode_game = GAMES.entry("decode_game")
 rank_moves = GAMES.entry("rank_moves")
+follow_game = GAMES.entry("follow_game")
 
 MOST_PLIES = 512
 """Room for a game with its opening."""

@@ -22,6 +22,7 @@ from netfit.network import UNIT_CP, Array, Net
 COMMON_SHARE = 0.25
 """Share of the result in the target by which nets of all shares are compared"""
 _BATCHES_A_LOOK = 16
+_NEAR_CP = 800
 
 
 class Plan(NamedTuple):
@@ -66,6 +67,15 @@ def _errors(found: Array, samples: Array) -> Errors:
 def errors(net: Net, samples: Array, threads: int) -> Errors:
     """Return the net's errors."""
     return _errors(1 / (1 + np.exp(-values(net, samples, threads))), samples)
+
+
+def unit_like(net: Net, other: Net, unit: int, samples: Array, threads: int) -> int:
+    """Return the centipawns of a natural unit with which the net's values are as large as those of another net with
+    `unit`, where these are within 8 pawns: the search's margins are in centipawns."""
+    mine, others = values(net, samples, threads), values(other, samples, threads)
+    near = np.abs(others) * unit < _NEAR_CP
+    square = float(np.sum(mine[near] ** 2, dtype=np.float64))
+    return round(unit * float(np.sum(mine[near] * others[near], dtype=np.float64)) / square) if square else unit
 
 
 def search_errors(samples: Array) -> Errors:

@@ -72,6 +72,16 @@ def load(path: Path) -> Net:
     return net
 
 
+def unit_of(path: Path) -> int:
+    """Return the centipawns of a network's natural unit; `UNIT` for an .npz. Raises OSError, and ValueError."""
+    return int(read_network(path).record["unit"][0]) if path.suffix == ".net" else UNIT
+
+
+def mean_of(one: Net, other: Net) -> Net:
+    """Return the net whose weights are the means of two nets', of which one began with the other."""
+    return Net(*((first + second) / 2 for first, second in zip(one, other, strict=True)))
+
+
 def random_net(hidden: int, seed: int) -> Net:
     """Return a net to begin training with."""
     dice = np.random.default_rng(seed)
@@ -158,6 +168,7 @@ def dequantised(record: np.ndarray) -> Net:
     return Net(rows, bias, out.reshape(BUCKETS, -1), out_bias)
 
 
-def write_network(net: Net, path: Path, notes: dict[str, str]) -> None:
-    """Write the net in integers. Raises OSError, and ValueError for a net of another width than the search's."""
-    path.write_bytes(encoded(quantised(net.rows, net.bias, net.out, net.out_bias, UNIT), notes))
+def write_network(net: Net, path: Path, notes: dict[str, str], unit: int = UNIT) -> None:
+    """Write the net in integers. unit: centipawns of a natural unit. Raises OSError, and ValueError for a net of
+    another width than the search's."""
+    path.write_bytes(encoded(quantised(net.rows, net.bias, net.out, net.out_bias, unit), notes))
