@@ -98,7 +98,7 @@ except PsearchError as error:
         ("fork", "RLIMIT_NOFILE", 8, "(see ulimit -n)"),
         ("fork", "RLIMIT_NOFILE", 11, "(see ulimit -n)"),
         ("forkserver", "RLIMIT_NOFILE", 15, "(see ulimit -n)"),
-        ("fork", "RLIMIT_FSIZE", 100_000, "(see ulimit -f)"),
+        ("fork", "RLIMIT_FSIZE", 1_000_000, "(see ulimit -f)"),
         ("fork", "RLIMIT_AS", 30_000_000, "(see ulimit -v, or the limit of the control group)"),
     ],
 )
