@@ -97,7 +97,8 @@ def _searched_s(leader: int) -> float:
     ("words", "said", "begun", "answer"),
     [
         (["--threads", "1", "--depth", "100", "startpos"], "", "depth", "best move"),
-        (["--threads", "1", "--depth", "100", "--json", "startpos"], "", None, '"bestmove"'),
+        # a large table alone can take the processor time by which the search is noticed
+        (["--threads", "1", "--hash", "16", "--depth", "100", "--json", "startpos"], "", None, '"bestmove"'),
         (["analyse", "--depth", "100", "--json", str(DATA / "guides" / "wac.epd")], "", None, '"summary"'),
         (["uci"], "uci\n", "id name", ""),
         pytest.param(["serve", "--no-browser", "--port", "0"], "", "http", "", marks=needs_web),
