@@ -39,7 +39,17 @@ from typing import Any
 import numpy as np
 from netdata import EXIT_INTERRUPTED, Parser, manifest, run_script
 from netdata.blocks import Appender, Block, read_blocks
-from netdata.playing import PRUNING, Book, Played, Settings, Table, network_name, read_books, read_played
+from netdata.playing import (
+    FOLLOWED_PLIES,
+    PRUNING,
+    Book,
+    Played,
+    Settings,
+    Table,
+    network_name,
+    read_books,
+    read_played,
+)
 from netdata.reader import Reader
 from netdata.records import ADJUDICATED, BY_RULE, GAMES, TOO_LONG
 
@@ -179,7 +189,7 @@ def _generate(options: argparse.Namespace) -> int:
     book = Book((), digest) if options.follow else read_books(options.book)
     most = min(options.games, len(followed)) if options.follow else options.games
     if not most:
-        raise PsearchError("these files have no finished game of twenty plies")
+        raise PsearchError(f"these files have no finished game of {FOLLOWED_PLIES} plies")
     settings = Settings(
         options.seed,
         options.nodes,

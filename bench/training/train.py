@@ -201,6 +201,8 @@ def _train(options: argparse.Namespace, log: Journal | None) -> int:
                 "start": options.start and options.start.name,
                 "seconds": round(time.monotonic() - since, 1),
                 **plan._asdict(),
+                "later": options.later,
+                "followed": options.followed,
                 "threads": options.threads,
             }
             rows.append(row)

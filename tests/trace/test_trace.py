@@ -627,7 +627,7 @@ def test_several_best_moves(tmp_path: Path) -> None:
 
 
 def test_a_trace_that_is_not_wanted_any_more_leaves_what_was_there(tmp_path: Path) -> None:
-    """How often the recorder looks depends on what each worker came to do, so each number of looks is tried."""
+    """It is given up at the first look, at the last, and between; how many there are depends on the workers."""
     path = tmp_path / "t.json"
     path.write_text(OLDER)
     asked = 0

@@ -79,7 +79,7 @@ class GameLog:
 
     def take(self, entry: dict[str, Any]) -> None:
         """Take an entry of the journal; each kind of journal says how."""
-        raise NotImplementedError
+        raise NotImplementedError  # the logs of matches, odds and judgements each have their own
 
     def begin(self, is_new: bool) -> None:
         """Cut off what is torn, before anything is appended."""

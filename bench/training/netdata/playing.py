@@ -105,13 +105,15 @@ class Played(NamedTuple):
 
 FOLLOWED_FROM = 8
 """Plies of a followed game without a score: its opening stands in books."""
+FOLLOWED_PLIES = 20
+"""Fewest plies of a game that is followed."""
 _RESULTS = {"1-0": WHITE_WON, "1/2-1/2": DRAWN, "0-1": BLACK_WON}
 
 
 def read_played(paths: Sequence[Path]) -> tuple[list[Played], str]:
     """Return the finished games of PGN files, each once, and the digest of the files. Raises OSError and PsearchError.
 
-    A game counts up to a move that cannot be read; one with fewer than 20 plies is left out.
+    A game counts up to a move that cannot be read; one with fewer than `FOLLOWED_PLIES` is left out.
     """
     digest = hashlib.sha256()
     found: dict[Start, Played] = {}
@@ -119,9 +121,9 @@ def read_played(paths: Sequence[Path]) -> tuple[list[Played], str]:
         digest.update(path.read_bytes())
         for work in read_games(read_source(str(path))):
             board = work.game.board()
-            moves = tuple(work.game.mainline_moves())[: MOST_PLIES - 1]
+            moves = tuple(work.game.mainline_moves())[:MOST_PLIES]
             result = _RESULTS.get(work.game.headers.get("Result", ""))
-            if result is None or len(moves) < 20 or board.uci_variant != "chess":
+            if result is None or len(moves) < FOLLOWED_PLIES or board.uci_variant != "chess":
                 continue
             fen = "" if board.fen() == chess.STARTING_FEN else board.fen(shredder=True)
             start = Start(fen, moves)
@@ -287,13 +289,13 @@ class Table:
         raise AssertionError(f"{_MOST_STARTS} starts in a row were beyond {fit_score} centipawns")
 
     def follow(self, games: Sequence[Played], number: int) -> Block:
-        """Return the block of so many of these games, with the scores of searches of all positions."""
+        """Return a block of these games, the first has number 0, with the scores of searches of all positions."""
         begin = number * self._settings.games
         chosen = games[begin : begin + self._settings.games]
         return Block({**self._settings.header(number), "followed": True}, [self._follow(game) for game in chosen])
 
     def _follow(self, played: Played) -> Game:
-        self.begin(played.start, min(FOLLOWED_FROM, len(played.start.moves)))
+        self.begin(played.start, FOLLOWED_FROM)
         self.game[0]["result"] = played.result
         self.game[0]["ending"] = BY_RULE
         follow_game(self._arena.context, self.game.ctypes.data)

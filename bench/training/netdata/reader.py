@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from netfit.network import UNIT_CP
 
 from netdata.blocks import Block, Game, Torn, read_blocks, read_packed
 from netdata.playing import board_of
@@ -105,22 +106,20 @@ class Followed(NamedTuple):
 
 
 _DECAY = 0.9
-_UNIT_CP = 400.0
-"""Centipawns to one natural unit of the expected score."""
 _MOST_CERTAIN = 1e-4
 
 
 def with_later(scores: np.ndarray, share: float) -> np.ndarray:
     """Return scores of a game's positions, White's view, each blended with the mean of the later ones, whose weights
     fall by a tenth a ply. share: of the later ones. Means are of expected scores; scores beyond 25 pawns stay."""
-    now = 1 / (1 + np.exp(-scores.astype(float).clip(-3000, 3000) / _UNIT_CP))
+    now = 1 / (1 + np.exp(-scores.astype(float).clip(-3000, 3000) / UNIT_CP))
     blended = now.copy()
     total = weight = 0.0
     for ply in range(len(now) - 2, -1, -1):
         total, weight = _DECAY * total + now[ply + 1], _DECAY * weight + 1
         blended[ply] += share * (total / weight - now[ply])
     blended = blended.clip(_MOST_CERTAIN, 1 - _MOST_CERTAIN)
-    found = np.rint(_UNIT_CP * np.log(blended / (1 - blended)))
+    found = np.rint(UNIT_CP * np.log(blended / (1 - blended)))
     return np.where(np.abs(scores.astype(int)) > Filter().most_score, scores, found).astype(np.int16)
 
 
@@ -167,13 +166,10 @@ def read(
             is_test = np.repeat((number + np.arange(len(counts))) % every == every - 1, counts)
             number += len(counts)
             games += len(counts)
-            for _ in range(repeats(block.header)):
-                end = trained + int((~is_test).sum())
-                training[trained:end] = samples[~is_test]
-                trained = end
-            end = tested + int(is_test.sum())
-            test[tested:end] = samples[is_test]
-            tested = end
+            learnt, held_out = np.tile(samples[~is_test], repeats(block.header)), samples[is_test]
+            ends = trained + len(learnt), tested + len(held_out)
+            training[trained : ends[0]], test[tested : ends[1]] = learnt, held_out
+            trained, tested = ends
             on_block(trained + tested)
             if most and trained + tested >= most:
                 return Positions(training[:trained], test[:tested], games)

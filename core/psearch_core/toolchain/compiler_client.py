@@ -75,7 +75,7 @@ def compile_turn(folder: str, progress: Progress | None = None) -> Iterator[None
                 break
             if before is None and progress:
                 progress("waiting for another program that is compiling the kernels")
-        except (OSError, NotImplementedError):
+        except (OSError, NotImplementedError):  # no locks here: compile beside others, files are replaced whole
             break
     try:
         yield
