@@ -1,23 +1,24 @@
 """Games of psearch against itself, from which a net is trained.
 
     python bench/training/generate.py GAMES.games [--nodes 1500] [--jobs 2] [--games N] [--minutes M] [--seed 1]
-        [--pruning TEXT] [--network F.net] [--book FILE ... | --follow GAMES.pgn ...]
+        [--pruning TEXT] [--network F.net] [--book FILE ...] [--starts GAMES.pgn ... | --follow GAMES.pgn ...]
     python bench/training/generate.py --report FILE ...
     python bench/training/generate.py --manifest FILE ... [--into FOLDER]
     python bench/training/generate.py --again [FILE ...] [--network F.net]
 
-Each process plays blocks of 64 games, one worker a game, with a soft limit of nodes for each move: the iteration during
-which they are passed is the last. Late move pruning is off: in small searches it does not see the other side's replies,
-and scores are too high by half a pawn. A game begins with 8 to 12 random moves, half of all games at the start
-position, a quarter at a position of the books (with up to 5 random moves more), 15% where one or two pieces are
-missing, a tenth in Chess960. How games end: `netdata/playing.py`; the file: `netdata/blocks.py`.
+Each process plays blocks of 64 games, one worker a game, with a soft limit of nodes for each move: the iteration
+during which they are passed is the last. Late move pruning is off: in small searches it does not see the other
+side's replies, and scores are too high by half a pawn. A game begins with 8 to 12 random moves, half of all games
+at the start position, a quarter at a position of the books (with up to 5 random moves more), 15% where one or two
+pieces are missing, a tenth in Chess960. With --starts three quarters of all games begin in positions of these PGN
+files, the others so: positions that strong players reach are seldom in its own games. How games end:
+`netdata/playing.py`; the file: `netdata/blocks.py`.
 
 The file grows by whole blocks. A run that ends, in whatever way, loses the blocks that are being played; the same
 command goes on where it was. Games depend on seed, nodes, books and the search alone: a run with the same settings is
 the same. Run it as `nice -n 19` beneath other work.
 
-With --follow the games are those of PGN files, and only the scores are psearch's: its own games seldom have the
-positions that strong players reach. --again leaves such blocks out.
+With --follow the games are those of PGN files, and only the scores are psearch's. --again leaves such blocks out.
 
 Files of games are not kept with the project. --manifest writes what is needed to play them again into `games/`, with
 one block in a thousand; --again plays the blocks of files (those of the manifest) and compares.
@@ -46,6 +47,7 @@ from netdata.playing import (
     Played,
     Settings,
     Table,
+    digest_of,
     network_name,
     read_books,
     read_played,
@@ -124,6 +126,7 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N")
     parser.add_argument("--pruning", default=PRUNING, metavar="TEXT", help=f"of the search ({PRUNING})")
     parser.add_argument("--book", nargs="*", type=Path, default=_BOOKS, metavar="FILE", help="FEN or EPD")
+    parser.add_argument("--starts", nargs="+", type=Path, default=(), metavar="FILE", help="PGN, to begin games in")
     parser.add_argument("--follow", nargs="+", type=Path, default=(), metavar="FILE", help="PGN, whose games to score")
     parser.add_argument(
         "--network",
@@ -140,6 +143,8 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     wanted = (options.file, options.report, options.manifest, options.again)
     if sum(what is not None for what in wanted) != 1:
         parser.error("name one file of games, or one of --report, --manifest and --again")
+    if options.follow and options.starts:
+        parser.error("--starts is for games that are played, --follow for games that are not")
     if options.minutes is not None and not options.minutes > 0:
         parser.error("--minutes must be more than 0")
     return options
@@ -172,7 +177,7 @@ def _manifest(paths: Sequence[Path], folder: Path) -> int:
 
 
 def _again(options: argparse.Namespace) -> int:
-    book, name, commit = read_books(options.book), network_name(options.network), source_commit()
+    book, name, commit = read_books(options.book, options.starts), network_name(options.network), source_commit()
     load_kernels(GAMES)
     counts: dict[bool | None, int] = {}
     for path in options.again or [options.into / manifest.SAMPLES]:
@@ -185,10 +190,10 @@ def _again(options: argparse.Namespace) -> int:
 
 
 def _generate(options: argparse.Namespace) -> int:
-    followed, digest = read_played(options.follow)
-    book = Book((), digest) if options.follow else read_books(options.book)
+    followed = read_played(options.follow)
+    book = Book(digest=digest_of(options.follow)) if options.follow else read_books(options.book, options.starts)
     most = min(options.games, len(followed)) if options.follow else options.games
-    if not most:
+    if not most or (options.starts and not book.played):
         raise PsearchError(f"these files have no finished game of {FOLLOWED_PLIES} plies")
     settings = Settings(
         options.seed,

@@ -28,6 +28,7 @@ from netdata.playing import (
     Start,
     Table,
     board_of,
+    digest_of,
     draw_start,
     options_of,
     rank_game,
@@ -56,7 +57,7 @@ from psearch_core.chess.tables import make_tables
 from psearch_core.records import NETWORK_HIDDEN, evaluation_dtype, position_dtype, tables_dtype
 
 SETTINGS = Settings(seed=3, nodes=150, games=3, commit="none", book="")
-NO_BOOK = Book((), "")
+NO_BOOK = Book()
 BOOKS = sorted((ROOT / "bench/training/books").glob("*.epd"))
 
 
@@ -160,7 +161,7 @@ def test_games_to_follow_are_finished_chess_each_once(tmp_path: Path) -> None:
         f'[Variant "Atomic"]\n[Result "1-0"]\n\n{MOVES} 1-0\n\n'
         f'{SHUFFLED}[Result "0-1"]\n\n{KNIGHTS} 0-1\n'
     )
-    games, digest = read_played([file])
+    games, digest = read_played([file]), digest_of([file])
     assert digest == hashlib.sha256(file.read_bytes()).hexdigest()[:16]
     assert [(game.start.fen[:8], len(game.start.moves), game.result) for game in games] == [
         ("", 21, 1),
@@ -173,8 +174,9 @@ def test_games_to_follow_are_finished_chess_each_once(tmp_path: Path) -> None:
         assert done.stdout.startswith("2 games, 29 positions with a score"), done.stdout
     empty = tmp_path / "empty.pgn"
     empty.write_text("1. e4 *\n")
-    done = run_bench("training/generate.py", tmp_path / "none.games", "--follow", empty)
-    assert (done.returncode, done.stderr.count("\n")) == (EXIT_BAD_INPUT, 1)
+    for words in (["--follow", empty], ["--starts", empty], ["--follow", file, "--starts", file]):
+        done = run_bench("training/generate.py", tmp_path / "none.games", *words)
+        assert (done.returncode, done.stderr.count("\n")) == (EXIT_BAD_INPUT, 1)
 
 
 def test_later_scores_count_by_their_distance() -> None:
@@ -250,6 +252,26 @@ def test_starts_are_of_all_kinds_and_both_parities() -> None:
     assert any(len(board.piece_map()) < 12 for board in boards)  # endings
     assert len({board.board_fen().split("/")[0] for board in boards if len(board.piece_map()) == 32}) > 10  # Chess960
     assert all(not start.board().is_game_over() for start in starts)
+
+
+def test_games_begin_in_the_games_of_others(tmp_path: Path) -> None:
+    file = tmp_path / "played.pgn"
+    file.write_text(f'[Result "1/2-1/2"]\n\n{MOVES} 1/2-1/2\n')
+    book = read_books((), [file])
+    board = board_of("")
+    reached = set()
+    for ply, move in enumerate(book.played[0].start.moves):
+        if ply >= 8:
+            reached.add(board.board_fen())
+        board.push(move)
+    dice = random.Random(1)
+    starts = [draw_start(book, dice) for _ in range(400)]
+    inside = [start for start in starts if start.fen and board_of(start.fen).board_fen() in reached]
+    assert 240 < len(inside) < 340
+    assert {board_of(start.fen).board_fen() for start in inside} == reached
+    assert {len(start.moves) for start in inside} == {0, 1, 2}
+    assert all(board_of(start.fen).fullmove_number == 1 and not start.board().is_game_over() for start in inside)
+    assert {len(start.moves) for start in starts if not start.fen} == {8, 9, 10, 11, 12}  # the others are as before
 
 
 def test_what_is_written_is_read(path: Path, block: Block) -> None:
@@ -388,7 +410,7 @@ BOOK = REPOSITORY / "bench/training/books/2moves_v1.epd"
 def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("games") / "few.games"
     target = Appender(path)
-    table = Table(Settings(seed=5, nodes=100, games=12, commit="none", book=""), Book((), ""))
+    table = Table(Settings(seed=5, nodes=100, games=12, commit="none", book=""), Book())
     for number in range(2):
         target.append(table.play(number))
     target.close()

@@ -136,7 +136,7 @@ def test_games_are_read_as_positions_and_fitted(
     """Both programs read them; each position is seen by its mover, who becomes White."""
     path, out = tmp_path / "few.games", tmp_path / "wdl_model.py"
     target = Appender(path)
-    target.append(Table(Settings(seed=5, nodes=100, games=16, commit="none", book=""), Book((), "")).play(0))
+    target.append(Table(Settings(seed=5, nodes=100, games=16, commit="none", book=""), Book()).play(0))
     target.close()
     samples = read([path], every=1000).training
     fens, results = fit_wdl.read_sample(path, 200, 1)

@@ -1,10 +1,11 @@
 """Plays blocks of games of the search against itself: one worker, no clock, so a block can be played again.
 
-Games begin with random moves, from the start position, Chess960, books, and positions that lack a piece or two. They
-end by the rules (mate, stalemate, the third repetition, fifty moves, bare material), or are *won* when four scores in a
-row are beyond 10 pawns for the same side, *drawn* when 32 in a row, from ply 80 on, are within 8 centipawns, and drawn
-after 400 plies. Two games of three begin within 2 pawns, the others within 6, by the first search; another start is
-drawn until that holds. Real games are decided near equality, and random starts alone have few such positions.
+Games begin with random moves, from the start position, Chess960, books, positions that lack a piece or two, and
+positions of others' games. They end by the rules (mate, stalemate, the third repetition, fifty moves, bare
+material), or are *won* when four scores in a row are beyond 10 pawns for the same side, *drawn* when 32 in a row,
+from ply 80 on, are within 8 centipawns, and drawn after 400 plies. Two games of three begin within 2 pawns, the
+others within 6, by the first search; another start is drawn until that holds. Real games are decided near equality,
+and random starts alone have few such positions.
 """
 
 from __future__ import annotations
@@ -50,6 +51,12 @@ _KINDS = (("start", 50), ("book", 25), ("unbalanced", 15), ("chess960", 10))
 _FEWEST_PLIES, _MOST_PLIES = 8, 12
 _BOOK_PLIES = (0, 5)
 """Random moves behind a position of a book, which has left the start position already."""
+_PLAYED_SHARE = 0.75
+"""Share of the games that begin in the games of others, where there are any."""
+_PLAYED_PLIES = (8, 100)
+"""Plies of such a game before a start: its opening stands in books, and of endings there are enough."""
+_PLAYED_WALK = (0, 2)
+"""Random moves behind such a position: there are millions, and more moves would spoil them."""
 
 
 class Start(NamedTuple):
@@ -76,31 +83,42 @@ def board_of(fen: str) -> chess.Board:
     return board
 
 
-class Book(NamedTuple):
-    fens: tuple[str, ...]
-    digest: str
-    """Digest of the files; empty without any."""
-
-
-def read_books(paths: Sequence[Path]) -> Book:
-    """Read files of FEN, EPD or PGN. Raises OSError, and MatchError for a position that is none."""
-    digest = hashlib.sha256()
-    fens = []
-    for path in paths:
-        digest.update(path.read_bytes())
-        for opening in read_book(path, chess960=True):
-            board = opening.board()
-            board.halfmove_clock, board.fullmove_number = 0, 1
-            fens.append(board.fen(shredder=True))
-    return Book(tuple(fens), digest.hexdigest()[:16] if paths else "")
-
-
 class Played(NamedTuple):
     """A game that others have played."""
 
     start: Start
     """Its position and all its moves."""
     result: int
+
+
+class Book(NamedTuple):
+    fens: tuple[str, ...] = ()
+    played: tuple[Played, ...] = ()
+    """Games of others, in whose positions games begin."""
+    digest: str = ""
+    """Digest of the files; empty without any."""
+
+
+def digest_of(paths: Sequence[Path]) -> str:
+    """Return what blocks say of the files they were made with; empty for none. Raises OSError."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16] if paths else ""
+
+
+def read_books(paths: Sequence[Path], games: Sequence[Path] = ()) -> Book:
+    """Read files of FEN, EPD or PGN, and PGN files of games in whose positions games begin.
+
+    Raises OSError, PsearchError, and MatchError for a position that is none.
+    """
+    fens = []
+    for path in paths:
+        for opening in read_book(path, chess960=True):
+            board = opening.board()
+            board.halfmove_clock, board.fullmove_number = 0, 1
+            fens.append(board.fen(shredder=True))
+    return Book(tuple(fens), tuple(read_played(games)), digest_of([*paths, *games]))
 
 
 FOLLOWED_FROM = 8
@@ -110,15 +128,13 @@ FOLLOWED_PLIES = 20
 _RESULTS = {"1-0": WHITE_WON, "1/2-1/2": DRAWN, "0-1": BLACK_WON}
 
 
-def read_played(paths: Sequence[Path]) -> tuple[list[Played], str]:
-    """Return the finished games of PGN files, each once, and the digest of the files. Raises OSError and PsearchError.
+def read_played(paths: Sequence[Path]) -> list[Played]:
+    """Return the finished games of PGN files, each once. Raises OSError and PsearchError.
 
     A game counts up to a move that cannot be read; one with fewer than `FOLLOWED_PLIES` is left out.
     """
-    digest = hashlib.sha256()
     found: dict[Start, Played] = {}
     for path in paths:
-        digest.update(path.read_bytes())
         for work in read_games(read_source(str(path))):
             board = work.game.board()
             moves = tuple(work.game.mainline_moves())[:MOST_PLIES]
@@ -128,7 +144,7 @@ def read_played(paths: Sequence[Path]) -> tuple[list[Played], str]:
             fen = "" if board.fen() == chess.STARTING_FEN else board.fen(shredder=True)
             start = Start(fen, moves)
             found.setdefault(start, Played(start, result))
-    return list(found.values()), digest.hexdigest()[:16]
+    return list(found.values())
 
 
 def _walk(board: chess.Board, plies: int, dice: random.Random) -> tuple[chess.Move, ...] | None:
@@ -155,8 +171,23 @@ def _without_pieces(board: chess.Board, dice: random.Random) -> chess.Board | No
     return board if board.is_valid() and not board.is_game_over() else None
 
 
+def _reached(played: Sequence[Played], dice: random.Random) -> str:
+    """Return a position of a game that others have played, without the moves that led to it."""
+    start = dice.choice(played).start
+    first, last = _PLAYED_PLIES
+    ply = dice.randint(first, min(last, len(start.moves) - 1))
+    board = start._replace(moves=start.moves[:ply]).board()
+    board.halfmove_clock, board.fullmove_number = 0, 1
+    return board.fen(shredder=True)
+
+
 def draw_start(book: Book, dice: random.Random) -> Start:
     """Draw a start: of a kind, then its position and moves. Without a book the start position takes its place."""
+    while book.played and dice.random() < _PLAYED_SHARE:
+        fen = _reached(book.played, dice)
+        moves = _walk(board_of(fen), dice.randint(*_PLAYED_WALK), dice)
+        if moves is not None:
+            return Start(fen, moves)
     kind = dice.choices([name for name, _ in _KINDS], [share for _, share in _KINDS])[0]
     while True:
         fen = ""
