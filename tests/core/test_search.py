@@ -74,7 +74,7 @@ MATES_IN_2 = "terjekir_mate_in_2_sample150.epd"
 MATES_IN_3 = "terjekir_mate_in_3_sample80.epd"
 QUIET_MATES = "quiet_mates_in_2.epd"
 MODERN_MATE_DEPTH = 18
-"""Depth at which `modern` sees every mate in 3 or less of these files (docs/design/search.md)."""
+"""Depth at which `modern` sees every mate in 3 or less of these files."""
 
 
 @pytest.mark.parametrize(

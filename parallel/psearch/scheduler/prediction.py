@@ -1,9 +1,9 @@
 """Predicts how likely a node is to finish without a cutoff, by its expected type and the outcomes counted so far.
 
 Each worker counts its finished nodes by expected type, bound of the table entry, depth, and number of moves done
-without a cutoff: how many nodes got that far, and how many of them still cut. Between iterations, while no worker
-searches, the counts of all workers are merged and P(no cutoff) is computed. It does not change during an iteration, so
-runs in virtual time are deterministic. With few counts the expected type decides (a prior worth `_PRIOR_WEIGHT` nodes).
+without a cutoff: how many nodes got that far, and how many of them still cut. Between iterations of a root the counts
+of all workers are merged and P(no cutoff) is computed. With few counts the expected type decides (a prior worth
+`_PRIOR_WEIGHT` nodes).
 
 The probability that a node is needed is a product along its ancestors: a child is needed if its parent is needed and no
 earlier move, which another worker is still searching, causes a cutoff (Texel 1.05 does this with fixed numbers; Felten
