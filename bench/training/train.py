@@ -1,15 +1,18 @@
 """Trains nets on games of `generate.py`, on the processor, and tells what they have learnt.
 
     python bench/training/train.py GAMES.games ... --save FOLDER [--hidden 256] [--epochs 12] [--result-share 0.1]
-        [--start NET.npz|NET.net] [--positions 250000,500000,1000000] [--picture FILE.png] [--json FILE]
+        [--start NET.npz|NET.net ...] [--positions 250000,500000,1000000] [--picture FILE.png] [--json FILE]
 
 A net is a row for each width and number of positions. Every tenth game is held out. A line for each pass has the error
 there, the mean squared error of the expected score, against a target of 0.75 search and 0.25 result whatever the nets
 learn from, and against the search's score and the result alone.
 
-Into --save go HIDDEN-POSITIONS.npz, .net where the networks of the search are as wide, with --start also
-HIDDEN-POSITIONS.mean, the mean of the weights before and after, and HIDDEN-POSITIONS.state.npz behind each pass: the
-same command goes on from there after a kill, and ends with the same weights. It takes 40 bytes of memory a position.
+With several nets at --start it begins with the mean of their weights; --epochs 0 saves just that. Nets of one ancestor
+have a mean that is better than each.
+
+Into --save go HIDDEN-POSITIONS.npz, .net where the networks of the search are as wide, and HIDDEN-POSITIONS.state.npz
+behind each pass: the same command goes on from there after a kill, and ends with the same weights. It takes 40 bytes of
+memory a position.
 
 Exit status: 0, 2 bad input, 130 Ctrl-C (the same command goes on behind the last whole pass).
 """
@@ -31,8 +34,8 @@ import numba
 import numpy as np
 from netdata import Parser, run_script
 from netdata.reader import Followed, read
-from netfit.lessons import Epoch, Plan, search_errors, train, unit_like
-from netfit.network import UNIT, load, mean_of, random_net, unit_of, write_network
+from netfit.lessons import Epoch, Plan, errors, search_errors, train, unit_like
+from netfit.network import UNIT, Net, load, mean_of, random_net, unit_of, write_network
 
 from psearch.faces.cli.arguments import whole_number
 from psearch.files.safe_files import Journal
@@ -63,8 +66,15 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
         help=f"units ({NETWORK_HIDDEN})",
     )
     parser.add_argument("--positions", type=_list_of(1, 10**10), metavar="N,..", help="to train on (all)")
-    parser.add_argument("--start", type=Path, metavar="NET", help="begin with this net, .npz or .net (random weights)")
-    parser.add_argument("--epochs", type=whole_number(1, 10**4), default=12, metavar="N", help="passes (12)")
+    parser.add_argument(
+        "--start",
+        nargs="+",
+        type=Path,
+        default=(),
+        metavar="NET",
+        help="begin with this net, .npz or .net, or the mean of several (random weights)",
+    )
+    parser.add_argument("--epochs", type=whole_number(0, 10**4), default=12, metavar="N", help="passes (12)")
     parser.add_argument(
         "--result-share", type=float, default=0.1, metavar="W", help="of the result in the target (0.1)"
     )
@@ -74,6 +84,9 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
         default=0.7,
         metavar="W",
         help="share of a followed game's later scores in its targets (0.7)",
+    )
+    parser.add_argument(
+        "--decay", type=float, default=0.9, metavar="D", help="of a later score's weight with each ply (0.9)"
     )
     parser.add_argument(
         "--followed",
@@ -92,8 +105,12 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="the rows, one a line, added to the file")
     options = parser.parse_args(words)
-    if not (0 <= options.result_share <= 1 and 0 <= options.later <= 1 and 0 < options.rate < 1):
-        parser.error("--result-share and --later must be between 0 and 1, --rate above 0 and below 1")
+    if not all(0 <= share <= 1 for share in (options.result_share, options.later, options.decay)):
+        parser.error("--result-share, --later and --decay must be between 0 and 1")
+    if not 0 < options.rate < 1:
+        parser.error("--rate must be above 0 and below 1")
+    if not options.epochs and not options.start:
+        parser.error("--epochs 0 is for the mean of nets: name them at --start")
     return options
 
 
@@ -158,10 +175,18 @@ def memory_mb() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 
+def _unit(options: argparse.Namespace, net: Net, starts: Sequence[Net], samples: np.ndarray) -> int:
+    """Return the unit with which a net's values are as large as those of the first network (.net) at --start."""
+    for path, start in zip(options.start, starts, strict=True):
+        if path.suffix == ".net":
+            return unit_like(net, start, unit_of(path), samples, options.threads)
+    return UNIT
+
+
 def _train(options: argparse.Namespace, log: Journal | None) -> int:
     since = time.monotonic()
     with StatusLine(only_terminal=True) as screen:
-        followed = Followed(options.later, options.followed)
+        followed = Followed(options.later, options.followed, options.decay)
         positions = read(options.games, followed=followed, on_block=_Progress(screen).read)
     training, test = positions.training, positions.test
     counts = options.positions or [len(training)]
@@ -179,9 +204,11 @@ def _train(options: argparse.Namespace, log: Journal | None) -> int:
     plan = Plan(options.epochs, options.batch, options.rate, result_share=options.result_share, seed=options.seed)
     rows = []
     for hidden in options.hidden:
-        start = random_net(hidden, plan.seed) if options.start is None else load(options.start)
-        if start.hidden != hidden:
-            raise PsearchError(f"{options.start} has {start.hidden} hidden units, not {hidden}")
+        starts = [load(path) for path in options.start]
+        for path, one in zip(options.start, starts, strict=True):
+            if one.hidden != hidden:
+                raise PsearchError(f"{path} has {one.hidden} hidden units, not {hidden}")
+        start = mean_of(starts or [random_net(hidden, plan.seed)])
         for count in counts:
             since = time.monotonic()
             place = None if options.save is None else options.save / f"{hidden}-{count}"
@@ -191,38 +218,32 @@ def _train(options: argparse.Namespace, log: Journal | None) -> int:
                 net, epochs = train(
                     start, training, test, plan, options.threads, count, state, partial(shown.epoch, plan), shown.look
                 )
+            reached = epochs[-1].errors if epochs else errors(net, test, options.threads)
             row = {
                 "hidden": hidden,
                 "positions": count,
-                "error": epochs[-1].errors.common,
+                "error": reached.common,
                 "training": [epoch.training_error for epoch in epochs],
                 "held_out": [epoch.errors._asdict() for epoch in epochs],
                 "files": [str(path.name) for path in options.games],
-                "start": options.start and options.start.name,
+                "start": [path.name for path in options.start],
                 "seconds": round(time.monotonic() - since, 1),
                 **plan._asdict(),
                 "later": options.later,
+                "decay": options.decay,
                 "followed": options.followed,
                 "threads": options.threads,
             }
             rows.append(row)
-            print(
-                f"{hidden:>5} units, {count:>12,} positions: {epochs[-1].errors} ({row['seconds']:.0f} s)", flush=True
-            )
+            print(f"{hidden:>5} units, {count:>12,} positions: {reached} ({row['seconds']:.0f} s)", flush=True)
             if log is not None:
                 log.append(row)
             if place is not None:
                 notes = {"made_by": json.dumps(row), "numpy": np.__version__, "numba": numba.__version__}
-                made = {place.name: net}
-                if options.start is not None:
-                    made[f"{place.name}.mean"] = mean_of(start, net)
-                for name, one in made.items():
-                    one.save(place.with_name(f"{name}.npz"), **notes)
-                    if hidden == NETWORK_HIDDEN:
-                        unit = UNIT
-                        if options.start is not None:
-                            unit = unit_like(one, start, unit_of(options.start), test, options.threads)
-                        write_network(one, place.with_name(f"{name}.net"), notes, unit)
+                net.save(place.with_name(f"{place.name}.npz"), **notes)
+                if hidden == NETWORK_HIDDEN:
+                    unit = _unit(options, net, starts, test)
+                    write_network(net, place.with_name(f"{place.name}.net"), notes, unit)
     if options.picture is not None:
         _draw(options.picture, rows)
     return 0

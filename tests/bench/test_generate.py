@@ -184,18 +184,18 @@ def test_later_scores_count_by_their_distance() -> None:
     scores = dice.integers(-900, 900, 30).astype(np.int16)
     scores[7] = 31_000
     now = expected(scores.astype(float).clip(-3000, 3000))
-    for share in (0.0, 0.7, 1.0):
-        found = with_later(scores, share)
+    for share, decay in ((0.0, 0.9), (0.7, 0.9), (0.8, 0.96), (1.0, 0.5)):
+        found = with_later(scores, share, decay)
         for ply in range(30):
             later = now[ply + 1 :]
-            weights = 0.9 ** np.arange(len(later))
+            weights = decay ** np.arange(len(later))
             mean = (later @ weights) / weights.sum() if len(later) else now[ply]
             target = (1 - share) * now[ply] + share * mean
             if ply == 7:
                 assert found[ply] == 31_000
             else:
                 assert expected(found[ply : ply + 1])[0] == pytest.approx(target, abs=1e-3)
-    assert np.array_equal(with_later(scores, 0.0), scores)
+    assert np.array_equal(with_later(scores, 0.0, 0.9), scores)
 
 
 def test_followed_games_have_their_weight_and_their_later_scores(path: Path, block: Block, tmp_path: Path) -> None:
@@ -660,12 +660,15 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
     )  # fmt: skip
     assert more.returncode == 0, more.stderr
     assert "pass 1 of 1" in more.stdout
-    ends = [load(next((tmp_path / "more").glob(f"*[0-9]{kind}.npz"))) for kind in ("", ".mean")]
-    start = load(tmp_path / f"nets/{NETWORK_HIDDEN}-600.net")
-    for begin, end, mean in zip(start, *ends, strict=True):
+    starts = [tmp_path / f"nets/{NETWORK_HIDDEN}-600.net", *(tmp_path / "more").glob("*[0-9].npz")]
+    done = run_bench("training/train.py", games, "--epochs", "0", "--start", *starts, "--save", tmp_path / "mean")
+    assert done.returncode == 0, done.stderr
+    ends = [load(path) for path in (*starts, *(tmp_path / "mean").glob("*.npz"))]
+    for begin, end, mean in zip(*ends, strict=True):
         assert np.allclose(mean, (begin + end) / 2, atol=1e-6)
     # the values of both networks are as large as the start's
-    assert all(abs(unit_of(made) - UNIT) < UNIT / 10 for made in (tmp_path / "more").glob("*.net"))
+    made = [*(tmp_path / "more").glob("*.net"), *(tmp_path / "mean").glob("*.net")]
+    assert len(made) == 2 and all(abs(unit_of(path) - UNIT) < UNIT / 10 for path in made)
     played = run_bench(
         "match/quick.py", "--first-evaluation", tmp_path / f"nets/{NETWORK_HIDDEN}-600.net", "--second", "modern",
         "--book", BOOK, "--games", "12", "--nodes", "150", "--jobs", "2",
@@ -681,6 +684,7 @@ def test_bad_training_is_one_line(games: Path, tmp_path: Path) -> None:
         ([tmp_path / "none.games"], "none.games"),
         ([games, "--start", tmp_path / "none.npz"], "none.npz"),
         ([games, "--start", tmp_path / "narrow.npz"], "5 hidden units, not"),
+        ([games, "--epochs", "0"], "name them at --start"),
     ):
         done = run_bench("training/train.py", *words)
         assert done.returncode == EXIT_BAD_INPUT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,20 +104,24 @@ class Followed(NamedTuple):
     """Share of the game's later scores in the target: what is known behind the best play there is."""
     weight: int = 1
     """How often each position is trained on in a pass."""
+    decay: float = 0.9
+    """Factor of a later score's weight with each ply."""
 
 
-_DECAY = 0.9
 _MOST_CERTAIN = 1e-4
 
 
-def with_later(scores: np.ndarray, share: float) -> np.ndarray:
-    """Return scores of a game's positions, White's view, each blended with the mean of the later ones, whose weights
-    fall by a tenth a ply. share: of the later ones. Means are of expected scores; scores beyond 25 pawns stay."""
+def with_later(scores: np.ndarray, share: float, decay: float) -> np.ndarray:
+    """Return scores of a game's positions, White's view, each blended with the mean of the later ones.
+
+    share: of the later ones; decay: factor of their weights with each ply. Means are of expected scores; scores beyond
+    25 pawns stay.
+    """
     now = 1 / (1 + np.exp(-scores.astype(float).clip(-3000, 3000) / UNIT_CP))
     blended = now.copy()
     total = weight = 0.0
     for ply in range(len(now) - 2, -1, -1):
-        total, weight = _DECAY * total + now[ply + 1], _DECAY * weight + 1
+        total, weight = decay * total + now[ply + 1], decay * weight + 1
         blended[ply] += share * (total / weight - now[ply])
     blended = blended.clip(_MOST_CERTAIN, 1 - _MOST_CERTAIN)
     found = np.rint(UNIT_CP * np.log(blended / (1 - blended)))
@@ -160,8 +165,8 @@ def read(
         number = 0
         for block in read_blocks(path):
             if followed.later and block.header.get("followed"):
-                blended = (game._replace(scores=with_later(game.scores, followed.later)) for game in block.games)
-                block = block._replace(games=list(blended))
+                later = partial(with_later, share=followed.later, decay=followed.decay)
+                block = block._replace(games=[game._replace(scores=later(game.scores)) for game in block.games])
             samples, counts = reader.block(block)
             is_test = np.repeat((number + np.arange(len(counts))) % every == every - 1, counts)
             number += len(counts)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -73,13 +74,13 @@ def load(path: Path) -> Net:
 
 
 def unit_of(path: Path) -> int:
-    """Return the centipawns of a network's natural unit; `UNIT` for an .npz. Raises OSError, and ValueError."""
-    return int(read_network(path).record["unit"][0]) if path.suffix == ".net" else UNIT
+    """Return the centipawns of a network's (.net) natural unit. Raises OSError, and ValueError."""
+    return int(read_network(path).record["unit"][0])
 
 
-def mean_of(one: Net, other: Net) -> Net:
-    """Return the net whose weights are the means of two nets', of which one began with the other."""
-    return Net(*((first + second) / 2 for first, second in zip(one, other, strict=True)))
+def mean_of(nets: Sequence[Net]) -> Net:
+    """Return the net whose weights are the means of those of nets that have an ancestor in common."""
+    return Net(*(np.mean(arrays, axis=0, dtype=np.float64).astype(np.float32) for arrays in zip(*nets, strict=True)))
 
 
 def random_net(hidden: int, seed: int) -> Net:
