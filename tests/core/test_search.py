@@ -283,9 +283,9 @@ def counted(arena: Arena) -> dict[str, tuple[int, int]]:
 def test_switch_changes_the_tree(arena: Arena, switch: str) -> None:
     for fen in (KIWIPETE, MIDDLE_GAME):
         arena.forget()
-        on = search(arena, fen, 6).nodes
+        on = search(arena, fen, 7).nodes
         arena.forget()
-        assert search(arena, fen, 6, without(switch)).nodes != on
+        assert search(arena, fen, 7, without(switch)).nodes != on
 
 
 @pytest.mark.parametrize(("mode", "switch"), TECHNIQUE_SWITCHES)
@@ -328,7 +328,7 @@ def test_every_technique_is_counted_somewhere(arena: Arena) -> None:
         },
     )
     total = dict.fromkeys(TECHNIQUE_NAMES, 0)
-    runs = ((everything, 9), (replace(everything, razoring=0, lmp=0, move_futility=0, iid=0), 9), (MODES["sound"], 5))
+    runs = ((everything, 10), (replace(everything, razoring=0, lmp=0, move_futility=0, iid=0), 9), (MODES["sound"], 5))
     for pruning, depth in runs:
         for fen in BUSY_POSITIONS:
             arena.forget()

@@ -158,7 +158,7 @@ def test_what_is_told_meanwhile_leaves_the_aspiration_window(engine: Supervisor)
 def test_a_stop_keeps_the_move_that_was_proved_last(engine: Supervisor) -> None:
     """It was told to nobody while the search went on."""
     lower = 0
-    for nodes in range(20_000, 60_000, 4_000):
+    for nodes in range(20_000, 100_000, 4_000):
         infos = searched(engine, KIWIPETE, Limits(nodes=nodes), ALONE)
         assert int(engine.arena.header[0]["best_move"]) == from_chess_move(infos[-1].pv[0], KIWIPETE)
         lower += infos[-1].bound == "lower"

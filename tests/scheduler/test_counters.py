@@ -44,7 +44,7 @@ def begin(arena: Arena, nodes: int = 0, policy: str = "calibrated") -> None:
     arena.forget()
     for name in ("count", "dropped"):
         arena.trace_logs["head"][name] = 0  # type: ignore[index]  # it was made with room for a trace
-    limits = Limits(depth=None if nodes else 8, nodes=nodes or None)
+    limits = Limits(depth=None if nodes else 9, nodes=nodes or None)
     options = SearchOptions(policy=policy, split_depth=1, join_cost=1)
     write_search(arena, chess.Board(MIDDLE_GAME), limits, options)
 

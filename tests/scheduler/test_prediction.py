@@ -181,9 +181,9 @@ def test_sizes_count_all_nodes_of_a_move_whoever_searches_them(arena: Arena) -> 
     """The moves of the root, one after the other, are all that a search consists of."""
     write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=9), SearchOptions(policy="calibrated", aspiration=0))
     for seed in itertools.count():
-        if arena.header[0]["depth"] == 9:
+        if arena.header[0]["depth"] == 9:  # seen at once: no move has nodes yet
             break
-        run_interleaved(arena.context, seed, 20, 50)
+        run_interleaved(arena.context, seed, 1, 1)
     counted = arena.worker["outcomes"]["move_sizes"][:, PV_NODE, 9].sum(axis=(0, 1))
     before = int(arena.worker["nodes"].sum()) - int(counted[1])
     assert run_interleaved(arena.context, 3, 20, 10**7) > 0

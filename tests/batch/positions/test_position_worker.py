@@ -172,7 +172,7 @@ def test_a_move_that_may_be_a_mistake_is_compared_with_the_best_one(worker: Posi
 
 def test_nothing_is_compared_where_nothing_was_lost(worker: PositionWorker) -> None:
     """Nor in a position where nobody asks."""
-    for line in ("g7g6 h5d1", ""):
+    for line in ("g7g6 h5f3", ""):
         tasks = [played("b", BEFORE_MATE, *line.split()[:1]), played("a", BEFORE_MATE, line=line)]
         found = [outcome.answer for outcome in worker.work(one_list(*tasks))][-1]
         assert found is not None and found.compared is None
@@ -182,7 +182,7 @@ def test_nothing_is_compared_where_nothing_was_lost(worker: PositionWorker) -> N
 def test_a_blunder_is_found_whatever_the_two_scores_say(is_suspect: bool) -> None:
     board = chess.Board(BEFORE_MATE)
     comparer = Comparer(SearchOptions())
-    for words, loses in (("g8f6 h5f7", True), ("g7g6 h5d1", False)):
+    for words, loses in (("g8f6 h5f7", True), ("g7g6 h5f3", False)):
         line = [chess.Move.from_uci(word) for word in words.split()]
         found = comparer.compare(board, line, LIMIT, None, is_suspect)
         if loses or is_suspect:

@@ -131,15 +131,15 @@ def test_real_processes() -> None:
     def progress(text: str, done: float = 0, total: float = 0) -> None:
         steps.append((text, done, total))
 
-    samples = measure(SUITE, [2], ["calibrated", "ybw"], 1.0, 2, 1, depth=5, progress=progress, on_sample=kept.append)
+    samples = measure(SUITE, [2], ["calibrated", "ybw"], 1.0, 2, 1, depth=6, progress=progress, on_sample=kept.append)
     assert samples == kept
     assert [(done, total) for _, done, total in steps] == [(number, 12) for number in range(1, 13)]
     assert len(samples) == 2 * 2 * 3
-    assert steps[0][0].startswith("1/2 depth 5 repeat 1/2: 1 x calibrated")
+    assert steps[0][0].startswith("1/2 depth 6 repeat 1/2: 1 x calibrated")
     order = [(sample.threads, sample.policy) for sample in samples]
     assert order == [(1, "calibrated"), (2, "calibrated"), (2, "ybw")] * 4
     for sample in samples:
-        assert sample.seconds > 0 and sample.nodes > 0 and sample.depth == 5
+        assert sample.seconds > 0 and sample.nodes > 0 and sample.depth == 6
         assert chess.Move.from_uci(sample.bestmove) in chess.Board(sample.fen).legal_moves
         assert -0.001 <= sample.idle_share <= 1
         if sample.threads == 1:

@@ -2,7 +2,8 @@
 
 A file has a head of 32 bytes (magic, sizes, length of the notes), notes in JSON on how the network was made, the
 weights of `network_dtype` in little-endian order, and the SHA-256 of all that. The name of the package's file contains
-the beginning of this hash.
+the beginning of this hash; it was trained on games of psearch, and on games of TCEC with psearch's scores
+(github.com/TCEC-Chess/tcecgames, attribution: TCEC organization, CC BY-SA 3.0).
 """
 
 from __future__ import annotations
