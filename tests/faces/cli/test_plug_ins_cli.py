@@ -117,7 +117,7 @@ def test_a_game_of_ones_own_has_no_rules_of_chess(run: Run) -> None:
 @pytest.mark.slow
 def test_studies_search_with_it_also_by_one_worker(run: Run, suite: str, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
-    common = ("--suite", suite, "--depth", "8", "--hash", "1", "--with", RULES, "--json", "--log", str(log))
+    common = ("--suite", suite, "--depth", "10", "--hash", "1", "--with", RULES, "--json", "--log", str(log))
     nodes = set()
     for command in (("simulate", "--workers", "2"), ("speedup", "--threads", "1,2", "--repeat", "1")):
         status, out, err = run(*command, *common)
