@@ -94,14 +94,14 @@ def test_reviews_on_asyncio() -> None:
 
 def test_reviews_on_asyncio_never_hold_up_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes are started, and games read, in other threads; what was closed first is not started at all."""
-    threads = set[int]()
+    threads: list[int] = []  # a number may be that of a thread that has ended
 
     def read() -> Iterator[str]:
-        threads.add(threading.get_ident())
+        threads.append(threading.get_ident())
         yield GAME
 
     def made(*arguments: Any) -> Any:
-        threads.add(threading.get_ident())
+        threads.append(threading.get_ident())
         return make_pool(*arguments)
 
     monkeypatch.setattr("psearch.batch.analysis.reviews.make_pool", made)
