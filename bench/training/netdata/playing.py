@@ -83,6 +83,12 @@ def board_of(fen: str) -> chess.Board:
     return board
 
 
+def _fen_of(board: chess.Board) -> str:
+    """Return the FEN of a start, whose two counters are those of a first move."""
+    board.halfmove_clock, board.fullmove_number = 0, 1
+    return board.fen(shredder=True)
+
+
 class Played(NamedTuple):
     """A game that others have played."""
 
@@ -115,9 +121,7 @@ def read_books(paths: Sequence[Path], games: Sequence[Path] = ()) -> Book:
     fens = []
     for path in paths:
         for opening in read_book(path, chess960=True):
-            board = opening.board()
-            board.halfmove_clock, board.fullmove_number = 0, 1
-            fens.append(board.fen(shredder=True))
+            fens.append(_fen_of(opening.board()))
     return Book(tuple(fens), tuple(read_played(games)), digest_of([*paths, *games]))
 
 
@@ -176,9 +180,7 @@ def _reached(played: Sequence[Played], dice: random.Random) -> str:
     start = dice.choice(played).start
     first, last = _PLAYED_PLIES
     ply = dice.randint(first, min(last, len(start.moves) - 1))
-    board = start._replace(moves=start.moves[:ply]).board()
-    board.halfmove_clock, board.fullmove_number = 0, 1
-    return board.fen(shredder=True)
+    return _fen_of(start._replace(moves=start.moves[:ply]).board())
 
 
 def draw_start(book: Book, dice: random.Random) -> Start:
