@@ -138,10 +138,11 @@ def read_played(paths: Sequence[Path]) -> list[Played]:
     A game counts up to a move that cannot be read; one with fewer than `FOLLOWED_PLIES` is left out.
     """
     found: dict[Start, Played] = {}
+    seen: dict[chess.Move, chess.Move] = {}  # each move once: one for each ply of all games takes gigabytes
     for path in paths:
         for work in read_games(read_source(str(path))):
             board = work.game.board()
-            moves = tuple(work.game.mainline_moves())[:MOST_PLIES]
+            moves = tuple(seen.setdefault(move, move) for move in work.game.mainline_moves())[:MOST_PLIES]
             result = _RESULTS.get(work.game.headers.get("Result", ""))
             if result is None or len(moves) < FOLLOWED_PLIES or board.uci_variant != "chess":
                 continue
