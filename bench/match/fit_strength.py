@@ -1,9 +1,10 @@
 """Rating of psearch's `UCI_Elo`, fitted to matches against Stockfish at its limited strengths.
 
-    python bench/match/fit_strength.py docs/measurements/strength/*-first.json
+    python bench/match/fit_strength.py docs/measurements/strength/first.jsonl
 
-Each file is the summary of a match (PREFIX.json of match.py) in which both engines have `UCI_LimitStrength` and
-`UCI_Elo`. A level's rating is on the scale of Stockfish's `UCI_Elo` (60 s + 0.6 s, anchored to CCRL 40/4).
+Each file is the summary of a match (PREFIX.json of match.py), or has one a line (.jsonl). Both engines have
+`UCI_LimitStrength` and `UCI_Elo`. A level's rating is on the scale of Stockfish's `UCI_Elo` (60 s + 0.6 s, anchored to
+CCRL 40/4).
 
 **Model.** The expected score of a level with rating r against an opponent with nominal rating e is
 1 / (1 + 10^((e - r) / 400)). Each r is fitted by maximum likelihood to all matches of its level, a draw counting as
@@ -53,10 +54,15 @@ class Played(NamedTuple):
     """Numbers of games won, drawn and lost."""
 
 
-def read_match(path: Path) -> Played:
-    """Read the summary of a match. Raises OSError, and ValueError with the name of the file for what is none."""
+def read_matches(path: Path) -> list[Played]:
+    """Read one summary, or one a line of .jsonl. Raises OSError, and ValueError with the name of a file of others."""
+    text = path.read_text("utf-8")
+    return [_match(part, path) for part in (text.splitlines() if path.suffix == ".jsonl" else [text])]
+
+
+def _match(text: str, path: Path) -> Played:
     try:
-        summary = json_value(path.read_text("utf-8"))
+        summary = json_value(text)
         sides = [summary["settings"][side]["options"] for side in ("first", "second")]
         pairs = tuple(map(int, summary["pairs"]))
         if any(side["UCI_LimitStrength"] != "true" for side in sides) or len(pairs) != len(PAIR_SCORES):
@@ -97,8 +103,8 @@ def interval(opponents: Array, pairs: Array) -> tuple[float, float]:
 def run(words: Sequence[str] | None = None) -> int:
     """Read, fit, and print a table in Markdown: a row for each level, the weakest first."""
     parser = Parser(__doc__)
-    parser.add_argument("summaries", nargs="+", type=Path, help="PREFIX.json of match.py")
-    matches = [read_match(path) for path in parser.parse_args(words).summaries]
+    parser.add_argument("summaries", nargs="+", type=Path, help="PREFIX.json of match.py, or .jsonl")
+    matches = [match for path in parser.parse_args(words).summaries for match in read_matches(path)]
     print("| `UCI_Elo` | measured | 95% | games against Stockfish's `UCI_Elo` |\n|---|---|---|---|")
     for level in sorted({match.level for match in matches}):
         own = sorted((match for match in matches if match.level == level), key=lambda match: match.opponent)

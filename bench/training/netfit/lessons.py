@@ -22,6 +22,9 @@ from netfit.network import UNIT_CP, Array, Net
 COMMON_SHARE = 0.25
 """Share of the result in the target by which nets of all shares are compared"""
 _BATCHES_A_LOOK = 16
+_WARM_UP = 300
+"""Most steps in which the rate rises from nothing: the first steps of Adam are as long as the rate whatever the gradient
+is, which throws a trained net out of its place. At most a twentieth of all steps."""
 _NEAR_CP = 800
 
 
@@ -132,6 +135,13 @@ def _resume(path: Path, net: Net, gradient: Gradient, facts: str) -> list[Epoch]
         raise ValueError(f"cannot go on with {path}: {error}") from None
 
 
+def _rate(plan: Plan, step: int, steps: int) -> float:
+    """Return the learning rate of a step, from 1: it rises for a while, and falls along a cosine."""
+    rise = min(1.0, step / max(1, min(_WARM_UP, steps // 20)))
+    turn = float(np.cos(np.pi * step / steps))
+    return rise * (plan.last_rate + (plan.rate - plan.last_rate) * (1 + turn) / 2)
+
+
 def train(
     net: Net,
     samples: Array,
@@ -162,8 +172,7 @@ def train(
         squared = 0.0
         for begin in range(0, count, plan.batch):
             squared += gradient.add_up(net, samples, order[begin : begin + plan.batch], plan.result_share)
-            turn = np.cos(np.pi * (gradient.steps + 1) / steps)
-            gradient.follow(net, plan.last_rate + (plan.rate - plan.last_rate) * (1 + turn) / 2)
+            gradient.follow(net, _rate(plan, gradient.steps + 1, steps))
             if gradient.steps % _BATCHES_A_LOOK == 0:
                 on_look((number - 1) * count + begin, plan.epochs * count)
         on_look(number * count, plan.epochs * count)
