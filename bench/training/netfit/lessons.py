@@ -23,8 +23,8 @@ COMMON_SHARE = 0.25
 """Share of the result in the target by which nets of all shares are compared"""
 _BATCHES_A_LOOK = 16
 _WARM_UP = 300
-"""Most steps in which the rate rises from nothing: the first steps of Adam are as long as the rate whatever the gradient
-is, which throws a trained net out of its place. At most a twentieth of all steps."""
+"""Most steps in which the rate rises from nothing: Adam's first steps are as long as the rate whatever the gradient is,
+which throws a trained net out of its place. At most a twentieth of all steps."""
 _NEAR_CP = 800
 
 
