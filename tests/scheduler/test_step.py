@@ -249,10 +249,10 @@ def test_same_seed_same_tree(arenas: dict[int, Arena]) -> None:
 
 def test_a_search_that_hangs_can_be_described(arenas: dict[int, Arena]) -> None:
     arena = arenas[3]
-    write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=8), SearchOptions())
+    write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=11), SearchOptions())
     text = ""
     while not ("joins=1 " in text and "stack 0: active " in text and "node 0 (ply 0): " in text):
-        assert run_interleaved(arena.context, 1, 20, 10) == -1
+        assert run_interleaved(arena.context, 1, 5, 10) == -1
         text = describe(arena)
     request_stop(arena.context)
     assert run_interleaved(arena.context, 1, 20, MAX_TURNS) >= 0

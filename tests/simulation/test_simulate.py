@@ -343,7 +343,7 @@ def run(study: Study, jobs: int) -> list[VirtualSample]:
 
 
 def test_repeats_of_a_study_have_other_luck() -> None:
-    study = Study(SUITE, 8, [1, 2], ["ybw"], Costs(), hash_mb=2, repeats=3)
+    study = Study(SUITE, 9, [1, 2], ["ybw"], Costs(), hash_mb=2, repeats=3)
     samples = run(study, 1)
     assert [(s.threads, s.repeat) for s in samples if s.position == "kiwipete"] == [
         (threads, repeat) for threads in (1, 2) for repeat in range(3)

@@ -43,7 +43,7 @@ from psearch.scheduler.splitting import (
     withdraw,
 )
 from psearch.scheduler.trace_log import trace_abort, trace_move
-from psearch.scheduler.words import abort_epoch_of, closed_of, open_of, state_of
+from psearch.scheduler.words import abort_epoch_of, closed_of, open_of, state_of, stop_of
 from psearch_core.constants import (
     CLOSED_CUTOFF,
     DO_CHILD,
@@ -301,7 +301,8 @@ def _after_child(ctx, wk, frame):
         acquire(ctx, wk, home)
         if atomic_load(closed_of(node)) != 0:
             lost = stack_nodes(ctx, wk) - frame.visit.nodes_before
-            if node.inside > 1 or atomic_load(closed_of(node)) == CLOSED_CUTOFF:
+            is_stopped = atomic_load(stop_of(header_of(ctx))) != 0  # what a stop ends was not lost
+            if (node.inside > 1 and not is_stopped) or atomic_load(closed_of(node)) == CLOSED_CUTOFF:
                 if ctx.trace != 0:
                     trace_abort(ctx, wk, home, lost, 1)
                 count_lost(ctx, wk, lost)  # else a visit nearer to the root includes these nodes
