@@ -50,6 +50,24 @@ def test_the_first_late_move_takes_all_others_along(tables: np.ndarray, techniqu
     assert any(probe.gives_check(code) for code in quiets) and len(quiets) > 20
 
 
+@pytest.mark.parametrize("technique", ["lmp", "move_futility"])
+def test_a_killer_that_is_pruned_takes_quiet_moves_along(tables: np.ndarray, technique: str) -> None:
+    """They are not generated then, but those that give check, and promotions to less than a queen, are."""
+    fen = "4k3/2P5/8/3p4/2N1P3/8/8/R3K2Q w - - 0 1"
+    board = chess.Board(fen)
+    probe = probe_of(tables, fen, **{technique: 1}, lmp_base=-9999, move_futility_base=-9999)
+    killer = code(fen, "c4e3")
+    quiets = {move for stage, move in probe.pick_order() if stage == PICK_QUIETS}
+    probe.enter(4, 0, None, best=-100, moves_done=1)
+    order = [move for _, move in probe.pick_order(killers=(killer, 0))]
+    probe.enter(4, 0, None, best=-100, moves_done=1)
+    probe.pick_order(killers=(killer, 0), limit=order.index(killer) + 1)
+    assert probe.prunes_move(killer) and int(probe.node["skip"]) == SKIP_QUIETS
+    promotions = {move for move in quiets if to_chess_move(move, board).promotion}
+    rest = {move for stage, move in probe.pick_rest() if stage == PICK_QUIETS}
+    assert rest == promotions | {move for move in quiets if probe.gives_check(move)} and len(promotions) == 3 < len(rest)
+
+
 def test_move_futility_at_the_margin(tables: np.ndarray) -> None:
     """The margin is that of the depth after reduction: far down the list it is smaller."""
     probe = probe_of(tables, QUIET, move_futility=1)

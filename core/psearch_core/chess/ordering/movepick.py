@@ -210,8 +210,8 @@ def pick_move(tb, learning, pos, node):
                 node.end = generate_quiet_checks(tb, pos, node, node.bad_end)
             else:
                 node.end = node.bad_end
-            if node.skip != SKIP_NOTHING and node.futility != NO_SCORE:
-                # only moves that gain nothing are futile, and these gain
+            if node.skip == SKIP_QUIETS or (node.skip != SKIP_NOTHING and node.futility != NO_SCORE):
+                # only moves that gain nothing are skipped, and these gain
                 node.end = generate_underpromotions(tb, pos, node, node.end)
             score_quiets(learning, pos, node, node.cursor, node.end)
             node.stage = PICK_QUIETS
