@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -289,6 +290,7 @@ def test_where_no_process_is_to_be_had_it_is_told(tic_tac_toe: Game, monkeypatch
 
 @pytest.mark.slow
 def test_a_hundred_searches_leave_nothing_behind(tic_tac_toe: Game) -> None:
+    gc.collect()  # the games of other tests, each with the process of its rules
     held = []
     for _ in range(2):
         for _ in range(50):

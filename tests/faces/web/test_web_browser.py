@@ -223,7 +223,7 @@ def test_a_position_is_made_by_hand(sized: Any) -> None:
 def test_a_position_is_analysed(page: Any) -> None:
     analyse(page, 8)
     assert page.locator("#lines tr:visible").count() == 3
-    assert page.locator(".cg-shapes line").count() >= 1  # arrows
+    page.wait_for_selector(".cg-shapes line", state="attached")  # arrows, in the frame after the lines
     assert page.locator("#bar").get_attribute("aria-valuetext").endswith("for White")
     picture(page, "analysis")
     before = page.locator("#nodes").inner_text()
@@ -335,7 +335,7 @@ def test_a_server_that_is_gone(browser: Any) -> None:
         page.wait_for_selector("#connection:visible")
         assert page.locator("#board").bounding_box() == before
         assert page.locator("#analyse").inner_text() == "Analyse"
-        assert page.locator(".cg-shapes line").count() == 0
+        page.wait_for_selector(".cg-shapes line", state="detached")
         assert page.locator("#depth").inner_text() == "\u2013" and not page.locator("#lines tr:visible").count()
         page.keyboard.press("m")
         assert page.evaluate("document.activeElement === document.body")
@@ -624,14 +624,15 @@ def test_arrows_and_lines_stay_after_the_search_and_lines_unfold(page: Any) -> N
     analyse(page)
     page.click("#analyse")
     until(page, says("analyse", "Analyse"))
-    assert page.evaluate(arrows) > 0 and page.locator("#lines tr:visible").count() == 3
+    until(page, arrows)
+    assert page.locator("#lines tr:visible").count() == 3
     height = "document.querySelector('#lines td.pv').offsetHeight"
     before = page.evaluate(height)
     page.locator("#lines .unfold").first.click()
     assert page.locator("#lines .unfold").first.get_attribute("aria-expanded") == "true"
     assert page.evaluate("document.querySelector('#lines td.pv').scrollHeight") == page.evaluate(height) != before
     set_up(page, "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", 3)
-    assert not page.evaluate(arrows)
+    until(page, f"!{arrows}")
     page.click("#tab-analysis")
     assert not page.locator("#lines tr:visible").count()
 
