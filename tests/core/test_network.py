@@ -8,7 +8,15 @@ from collections.abc import Iterator
 import chess
 import numpy as np
 import pytest
-from inspect_node import NodeProbe, bytes_that_differ, dot_of_squares, sum_rows, value_by_network
+from inspect_node import (
+    NodeProbe,
+    bytes_that_differ,
+    dot_of_squares,
+    greatest_of,
+    move_rows,
+    sum_rows,
+    value_by_network,
+)
 from positions import sample
 
 from psearch_core.chess.board.bridge import set_position, to_chess_move
@@ -118,6 +126,27 @@ def test_rows_are_added_and_taken_off(kernels: None) -> None:
         wanted = wanted + rows[numbers[0][:added]].astype(np.int64).sum(axis=0)
         wanted = wanted - rows[numbers[1][:removed]].astype(np.int64).sum(axis=0)
         assert (target == wanted.astype(np.int16)).all(), (added, removed)
+
+
+def test_a_row_comes_and_one_or_two_go(kernels: None) -> None:
+    rows = random_rows(np.random.default_rng(4), 4, -LARGE, LARGE)
+    source, added, removed, taken = (row.ctypes.data for row in rows)
+    sums = rows[0].copy()
+    move_rows(sums.ctypes.data, source, added, removed, 0)
+    assert (sums == rows[0] + rows[1] - rows[2]).all()
+    move_rows(sums.ctypes.data, sums.ctypes.data, removed, added, taken)
+    assert (sums == rows[0] - rows[3]).all()
+
+
+def test_the_greatest_entry_is_found_in_lists_of_any_length(kernels: None) -> None:
+    dice = np.random.default_rng(5)
+    for count in range(1, 80):
+        entries = np.full(count + 8, (1 << 31) - 1, np.int32)  # what lies behind the last one is not taken
+        for _ in range(10):
+            entries[:count] = dice.choice(1 << 31, count, replace=False) - (1 << 30)
+            assert greatest_of(entries.ctypes.data, count) == int(entries[:count].argmax()), count
+    entries[0] = -(1 << 31)
+    assert greatest_of(entries.ctypes.data, 1) == 0
 
 
 def test_squares_are_cut_off_and_weighed(kernels: None) -> None:

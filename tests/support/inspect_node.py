@@ -57,7 +57,14 @@ from psearch_core.records import (
     worker_dtype,
 )
 from psearch_core.records.pruning_record import Pruning
-from psearch_core.toolchain.intrinsics import differing_bytes, high_product, row_adder, square_dot
+from psearch_core.toolchain.intrinsics import (
+    differing_bytes,
+    high_product,
+    place_of_greatest,
+    row_adder,
+    row_mover,
+    square_dot,
+)
 from psearch_core.toolchain.jit import entry, kernel
 from psearch_core.views import (
     Frame,
@@ -347,6 +354,7 @@ class TableProbe:
 
 
 _add_rows = row_adder(NETWORK_HIDDEN)
+_move_rows = row_mover(NETWORK_HIDDEN)
 _square_dot = square_dot(NETWORK_HIDDEN, 255)
 
 
@@ -359,6 +367,18 @@ def value_by_network(tables, evaluation, position, ply):
 def sum_rows(target, source, added, added_count, removed, removed_count):
     """An adder of rows, as `network` has it."""
     _add_rows(target, source, added, added_count, removed, removed_count)
+
+
+@entry(void(i64, i64, i64, i64, i64), INSPECT)
+def move_rows(target, source, added, removed, taken):
+    """A mover of rows, as `network` has it."""
+    _move_rows(target, source, added, removed, taken)
+
+
+@entry(i64(i64, i64), INSPECT)
+def greatest_of(entries, count):
+    """`place_of_greatest`."""
+    return place_of_greatest(entries, count)
 
 
 @entry(i64(i64, i64), INSPECT)

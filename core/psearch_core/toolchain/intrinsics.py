@@ -8,7 +8,8 @@ Words that several processes write are accessed only by the atomic operations he
 read-modify-write is sequentially consistent. The compiler may hoist a plain load out of a loop.
 
 Groups are compiled without loop vectorisation, and numba widens each product of 16-bit integers to 64 bits. So the sums
-and the output of the network are written here as vectors of 16 lanes, which LLVM maps to AVX2, AVX-512, SSE2 or NEON.
+and the output of the network, and the choice of the best move, are written here as vectors, which LLVM maps to AVX2,
+AVX-512, SSE2 or NEON.
 Addresses are int64; arrays are contiguous and have any alignment that their type allows.
 """
 
@@ -31,7 +32,8 @@ _I32 = ir.IntType(32)
 _I64 = ir.IntType(64)
 _VOID = ir.VoidType()
 
-HAS_PEXT = bool(llvmlite.binding.get_host_cpu_features().get("bmi2")) and not os.environ.get("PSEARCH_NO_PEXT")
+_FEATURES = llvmlite.binding.get_host_cpu_features()
+HAS_PEXT = bool(_FEATURES.get("bmi2")) and not os.environ.get("PSEARCH_NO_PEXT")
 
 
 def process_triple() -> str:
@@ -322,8 +324,8 @@ sched_yield = types.ExternalFunction("sched_yield", types.int32())
 usleep = types.ExternalFunction("usleep", types.int32(types.uint32))
 
 
-LANES = 16
-"""Number of 16-bit integers in a vector: 32 bytes, one register of AVX2, two of SSE2 or NEON."""
+LANES = 32 if _FEATURES.get("avx512bw") else 16
+"""Number of 16-bit integers in a vector: one register of AVX-512 or AVX2, two of SSE2 or NEON."""
 _CHUNK = 8
 """Number of vectors that `row_adder` keeps in registers: half of the registers of AVX2."""
 _I16 = ir.IntType(16)
@@ -332,6 +334,7 @@ _DOT_LANES = 64
 """Number of integers that `square_dot` takes at once: four registers of AVX2, so that four sums grow side by side."""
 _UNITS, _WIDE = ir.VectorType(_I16, _DOT_LANES), ir.VectorType(_I32, _DOT_LANES)
 _BOARD = ir.VectorType(_I8, 64)
+_ENTRIES = ir.VectorType(_I32, 8)
 
 
 def _row_at(builder: Any, where: Any, index: int, kind: Any = _ROW) -> Any:
@@ -375,6 +378,29 @@ def row_adder(size: int) -> Any:
     return add
 
 
+def row_mover(size: int) -> Any:
+    """Return an intrinsic `move(target, source, added, removed, taken)` for rows of `size` int16 at these addresses.
+
+    It sets target to source plus the row `added`, minus `removed` and `taken`, which may be 0: no row. target may be
+    source.
+    """
+    if size % LANES:
+        raise AssertionError(f"rows of {size} are no multiple of {LANES}")
+
+    @emitted(types.void(*[types.int64] * 5))
+    def move(builder: Any, target: Any, source: Any, added: Any, removed: Any, taken: Any) -> None:
+        with builder.if_else(builder.icmp_unsigned("!=", taken, ir.Constant(_I64, 0))) as branches:
+            for branch, less in zip(branches, ((removed, taken), (removed,)), strict=True):
+                with branch:
+                    for index in range(size // LANES):
+                        sums = builder.add(_load_row(builder, source, index), _load_row(builder, added, index))
+                        for row in less:
+                            sums = builder.sub(sums, _load_row(builder, row, index))
+                        builder.store(sums, _row_at(builder, target, index), align=2)
+
+    return move
+
+
 def square_dot(size: int, top: int) -> Any:
     """Return an intrinsic `dot(units, weights)`: the sum of weight * c * c over `size` int16 units, where c is the unit
     clipped to 0 .. `top`. A weight times `top` must fit into 16 bits, and the sum into 32."""
@@ -397,6 +423,38 @@ def square_dot(size: int, top: int) -> Any:
         return builder.sext(builder.call(reduce, [total]), _I64)
 
     return dot
+
+
+@emitted(types.int64(types.int64, types.int64))
+def place_of_greatest(builder: Any, entries: Any, count: Any) -> Any:
+    """Return the index of the greatest of `count` int32 at an address, of which no two are equal. Whole vectors are
+    read: up to 7 integers behind the last one."""
+    lanes = ir.Constant(_ENTRIES, list(range(_ENTRIES.count)))
+    least, first = (ir.Constant(_ENTRIES, [number] * _ENTRIES.count) for number in (-(1 << 31), 0))
+    greatest, where = cgutils.alloca_once_value(builder, least), cgutils.alloca_once_value(builder, first)
+
+    def spread(number: Any) -> Any:
+        undefined = ir.Constant(_ENTRIES, ir.Undefined)
+        return builder.shuffle_vector(builder.insert_element(undefined, number, ir.Constant(_I32, 0)), undefined, first)
+
+    def reduced(operation: str, vector: Any) -> Any:
+        name = f"llvm.vector.reduce.{operation}.v{_ENTRIES.count}i32"
+        kind = ir.FunctionType(_I32, [_ENTRIES])
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [vector])
+
+    steps = (ir.Constant(_I64, 0), count, ir.Constant(_I64, _ENTRIES.count))
+    end = spread(builder.trunc(count, _I32))
+    with cgutils.for_range_slice(builder, *steps) as (begin, _):
+        at = builder.add(entries, builder.mul(begin, ir.Constant(_I64, 4)))
+        found = builder.load(builder.inttoptr(at, _ENTRIES.as_pointer()), align=4)
+        places = builder.add(spread(builder.trunc(begin, _I32)), lanes)
+        found = builder.select(builder.icmp_signed("<", places, end), found, least)
+        before = builder.load(greatest)
+        is_greater = builder.icmp_signed(">", found, before)
+        builder.store(builder.select(is_greater, found, before), greatest)
+        builder.store(builder.select(is_greater, places, builder.load(where)), where)
+    is_greatest = builder.icmp_signed("==", builder.load(greatest), spread(reduced("smax", builder.load(greatest))))
+    return builder.sext(reduced("or", builder.select(is_greatest, builder.load(where), first)), _I64)
 
 
 @emitted(types.uint64(types.int64, types.int64))

@@ -37,6 +37,7 @@ from psearch_core.toolchain.intrinsics import (
     popcount,
     prefetch,
     row_adder,
+    row_mover,
     square_dot,
 )
 from psearch_core.toolchain.jit import CHECK, kernel
@@ -44,6 +45,7 @@ from psearch_core.views import Accumulator, Evaluation, Position, Tables, accumu
 
 MOST = 20_000
 """Greatest value of a network, in centipawns, which keeps its values clear of mates."""
+_LAST_SQUARE = np.uint64(1 << 63)
 _NATURAL = ROW_ONE * ROW_ONE * OUT_ONE
 _ROW_BYTES = 2 * NETWORK_HIDDEN
 _ACCUMULATOR_BYTES = accumulator_dtype.itemsize
@@ -60,6 +62,7 @@ if offset_of(accumulator_dtype, "board") or _NETWORK or offset_of(network_dtype,
     raise AssertionError("the board of an accumulator, and the rows of the tables, are expected to come first")
 
 _add_rows = row_adder(NETWORK_HIDDEN)
+_move_rows = row_mover(NETWORK_HIDDEN)
 _square_dot = square_dot(NETWORK_HIDDEN, ROW_ONE)
 
 
@@ -131,6 +134,20 @@ def _sum_changes(tb, ev, pos, source, target, side, flip, changed_bb):
     )
 
 
+@kernel(void(Tables, Position, Accumulator, Accumulator, i64, i64, i64, i64))
+def _sum_move(tb, pos, source, target, side, flip, origin, to):
+    """Compute a side's sums from those of the board before a move that changed these two squares only."""
+    sums = _SUMS + side * _ROW_BYTES
+    taken = np.int64(source.board[to])
+    _move_rows(
+        address(target) + sums,
+        address(source) + sums,
+        _row(tb, np.int64(pos.board[to]), to, side, flip),
+        _row(tb, np.int64(source.board[origin]), origin, side, flip),
+        _row(tb, taken, to, side, flip) if taken != 0 else 0,
+    )
+
+
 @kernel(i64(Evaluation, Position, i64))
 def _nearest(ev, pos, ply):
     """Return the address of the sums of this ply or the two before whose board differs least."""
@@ -182,10 +199,18 @@ def network_value(tb, ev, pos, ply):
     changed_bb = differing_bytes(address(pos) + _BOARD, address(source))
     men = popcount(occupied(pos))
     is_far = popcount(changed_bb) > men
+    # usually one man has gone from a square to another
+    to = lowest_bit(changed_bb | _LAST_SQUARE)
+    origin = lowest_bit(changed_bb & (changed_bb - np.uint64(1)) | _LAST_SQUARE)
+    if pos.board[to] == 0:
+        to, origin = origin, to
+    has_moved = popcount(changed_bb) == 2 and pos.board[to] != 0 and pos.board[origin] == 0
     for side in range(2):
         view = _view(pos, side)
         if is_far or source.views[side] != view:
             _sum_up(tb, ev, pos, target, side, view - 1)
+        elif has_moved:
+            _sum_move(tb, pos, source, target, side, view - 1, origin, to)
         else:
             _sum_changes(tb, ev, pos, source, target, side, view - 1, changed_bb)
         target.views[side] = view

@@ -21,8 +21,8 @@ from psearch_core.chess.board.position import piece_on
 from psearch_core.chess.ordering.history import capture_history, is_quiet, quiet_history
 from psearch_core.chess.ordering.see import captured_value, see_at_least
 from psearch_core.constants import HISTORY_MAX, KIND_PROMOTE, MOVE_MASK, NO_MOVE, NO_SCORE, SKIP_NOTHING, SKIP_QUIETS
-from psearch_core.records import MAX_MOVES
-from psearch_core.toolchain.intrinsics import check
+from psearch_core.records import MAX_MOVES, node_dtype, offset_of
+from psearch_core.toolchain.intrinsics import address, check, place_of_greatest
 from psearch_core.toolchain.jit import kernel
 from psearch_core.views import Header, Learning, Node, Position, Stack, Tables, i64, void
 
@@ -80,18 +80,28 @@ def score_quiets(learning, pos, node, begin, end):
         node.moves[i] = scored(score, move)
 
 
+_MOVES = offset_of(node_dtype, "moves")
+_MANY = 9
+"""Entries from which on whole vectors find the greatest one sooner."""
+
+
 @kernel(i64(Node))
 def take_best(node):
     """Remove and return the best entry of moves[cursor:end]."""
     check(0 <= node.cursor < node.end <= MAX_MOVES, "a move is taken from the list of moves")
     begin = np.int64(node.cursor)
-    best = begin
-    greatest = np.int64(node.moves[begin])
-    for i in range(begin + 1, node.end):
-        # no branch, since it would be unpredictable; in 64 bits, since LLVM would make a branch otherwise
-        entry = np.int64(node.moves[i])
-        best = i if entry > greatest else best
-        greatest = max(entry, greatest)
+    count = np.int64(node.end) - begin
+    if count >= _MANY:
+        best = begin + place_of_greatest(address(node) + _MOVES + 4 * begin, count)
+        greatest = np.int64(node.moves[best])
+    else:
+        best = begin
+        greatest = np.int64(node.moves[begin])
+        for i in range(begin + 1, node.end):
+            # no branch, since it would be unpredictable; in 64 bits, since LLVM would make a branch otherwise
+            entry = np.int64(node.moves[i])
+            best = i if entry > greatest else best
+            greatest = max(entry, greatest)
     node.moves[best] = node.moves[begin]
     node.moves[begin] = greatest
     node.cursor = begin + 1
