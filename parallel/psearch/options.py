@@ -14,6 +14,7 @@ from psearch.defaults import (
     DEFAULT_POLICY,
     MANY_ROOTS,
     MANY_ROOTS_WORKERS,
+    MAX_DEPTH,
     POLICY_NAMES,
     PROVING_WORKERS,
 )
@@ -245,6 +246,11 @@ class SearchOptions(SearchSettings):
             return self
         policy = self.policy if self.policy in POLICY_NAMES else DEFAULT_POLICY
         return replace(self, policy=policy, with_="", own=None)
+
+    def alone(self) -> SearchOptions:
+        """Return these options for a worker that is alone. A node that it opens costs time, and nobody comes; only a
+        user's policy may want to see it."""
+        return replace(self, split_depth=MAX_DEPTH + 1) if self.policy in POLICY_NAMES else self
 
     def proves(self, workers: int, lines: int) -> bool:
         """Tell whether the search finds the value of the root by null windows (docs/decisions/033). `auto` does so for

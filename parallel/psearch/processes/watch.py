@@ -97,6 +97,8 @@ class Watch:
         request, arena = self.request, self.pool.arena
         is_substitute = not self.pool.are_processes and arena.kernels == STANDARD
         options = request.options.standard() if is_substitute else request.options
+        if arena.workers == 1:
+            options = options.alone()
         write_search(arena, request.board, limits, options, request.only, request.multipv, progress)
 
     def _set_up_again(self) -> None:

@@ -164,11 +164,9 @@ def may_open(ctx, node, ply):
 
 @kernel(boolean(Context, Node, i64))
 def opens(ctx, node, ply):
-    """Tell whether a node opens before its next move is taken, by the options and the policy. A worker that is alone
-    opens none: nobody would come."""
-    hd = header_of(ctx)
-    options = hd.options
-    if hd.worker_count == 1 or node.depth < options.split_depth or (options.wait and node.moves_done == 0):
+    """Tell whether a node opens before its next move is taken, by the options and the policy."""
+    options = header_of(ctx).options
+    if node.depth < options.split_depth or (options.wait and node.moves_done == 0):
         return False
     return not splits_nothing(ctx) and may_open(ctx, node, ply)
 
