@@ -254,7 +254,11 @@ class GameReview:
                 "best": None if not best else board.san(best[0]),
                 "pv": " ".join(uci_words(board, best)) or None,
             }
-            for number, line in enumerate(self.answers[ply].lines[1:] if ply in self.answers else (), 2):
+            lines = self.answers[ply].lines if ply in self.answers else ()
+            # a comparison may have preferred another move than the first line
+            first = list(uci_words(board, best[:1]))
+            others = [line for line in lines if list(line.pv[:1]) != first]
+            for number, line in enumerate(others[: len(lines) - 1], 2):
                 row |= {f"cp_{number}": line.score.score(), f"mate_{number}": line.score.mate()}
                 row[f"pv_{number}"] = " ".join(line.pv)
             board.push(node.move)

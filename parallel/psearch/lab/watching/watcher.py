@@ -22,7 +22,7 @@ from psearch.lab.watching.open_nodes import Memory, OpenNodeTree, score_or_none
 from psearch.lab.watching.tracks import IDLE, SEARCH, Clock, Track, packed
 from psearch.scheduler.scheduler_entries import read_cycles
 from psearch.trace.recorder import BOUNDS, OUTCOMES, Event, Recorder, split_name
-from psearch_core.constants import STATE_IDLE, TYPE_NAMES
+from psearch_core.constants import BOUND_EXACT, STATE_IDLE, TYPE_NAMES
 from psearch_core.records import INFO_RING, MAX_PLY, TRACE_ABORT, TRACE_ROOT
 
 MOST_TRACKS = 64
@@ -84,8 +84,8 @@ class WatchedSearch:
         self._budget_s = budget_s
         self._lost: dict[int, int] = {}
         """Nodes searched in vain below each open node, by split number."""
-        self._line: tuple[int, dict[str, Any] | None] = 0, None
-        """Number of reports, and the line of the last one."""
+        self._line: tuple[int, dict[str, Any] | None, int] = 0, None, 0
+        """Number of reports that were seen, the best line of them, and its score."""
         self._lines_of = lines_of
         self.start = recorder.start
         self._tracks: dict[int, Track] = {}
@@ -197,19 +197,23 @@ class WatchedSearch:
         }
 
     def _best_line(self) -> dict[str, Any] | None:
-        """Return the best line of the last report on it: depth, bound, score, and moves in SAN."""
+        """Return the best line so far, of several with MultiPV: depth, bound, score, and moves in SAN."""
         header = self.recorder.arena.header[0]
         count = int(header["info_count"])
-        since = max(self._line[0], count - INFO_RING)
-        reports = (header["infos"][number % INFO_RING] for number in reversed(range(since, count)))
-        report = next((one for one in reports if one["line"] == 0), None)  # others are of further lines (MultiPV)
-        if report is not None and self._lines is not None:
-            codes = tuple(report["pv"][: min(max(int(report["pv_length"]), 0), MAX_PLY)].tolist())
-            line = self._lines.line(codes)
-            facts = {"depth": int(report["depth"]), "bound": BOUNDS.get(int(report["bound"]), "")}
-            facts |= {"score": score_or_none(int(report["score"])), "words": [] if line is None else list(line.words)}
-            self._line = count, facts
-        return self._line[1]
+        seen, facts, score = self._line
+        best = None
+        for number in range(max(seen, count - INFO_RING), count):
+            report = header["infos"][number % INFO_RING]
+            # a further line may turn out to be better than the first one of its depth
+            is_better = int(report["bound"]) == BOUND_EXACT and int(report["score"]) > score
+            if report["line"] == 0 or is_better:
+                best, score = report, int(report["score"])
+        if best is not None and self._lines is not None:
+            line = self._lines.line(tuple(best["pv"][: min(max(int(best["pv_length"]), 0), MAX_PLY)].tolist()))
+            facts = {"depth": int(best["depth"]), "bound": BOUNDS.get(int(best["bound"]), "")}
+            facts |= {"score": score_or_none(score), "words": [] if line is None else list(line.words)}
+            self._line = count, facts, score
+        return facts
 
     @staticmethod
     def _first_moves(memory: Memory, lines: NodeLines) -> list[list[int | str]]:
