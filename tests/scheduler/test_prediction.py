@@ -256,7 +256,7 @@ def test_moves_that_are_not_worth_the_joins_are_not_shared(arena: Arena) -> None
     opens = []
     for cost in (1, 1000):
         arena.forget()
-        write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=8), SearchOptions(join_cost=cost))
+        write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=10), SearchOptions(join_cost=cost))
         assert run_interleaved(arena.context, 3, 20, 10**7) > 0
         opens.append(int(arena.worker["counters"]["opens"].sum()))
     assert opens[1] < opens[0] / 2

@@ -217,7 +217,7 @@ def test_in_virtual_time(simulator: Simulator, policy: str) -> None:
 @pytest.mark.parametrize("policy", ["lazy", "abdada"])
 def test_in_any_order_of_transitions(arena: Arena, policy: str) -> None:
     winners = set()
-    for seed in range(12):
+    for seed in range(24):
         board = POSITIONS[seed % len(POSITIONS)]
         arena.forget()
         write_search(arena, board, Limits(), SearchOptions(policy=policy))
