@@ -7,7 +7,7 @@ import random
 import chess
 import numpy as np
 import pytest
-from inspect_node import NodeProbe
+from inspect_node import NodeProbe, greatest_of
 from positions import KIWIPETE, absurd, sample
 
 from psearch_core.chess.board.attacks import move_kind
@@ -229,3 +229,14 @@ def test_the_move_that_keeps_cutting_comes_first(probe: NodeProbe) -> None:
     probe.pick_order(limit=place_of(probe, cutter))
     probe.learn_cutoff(cutter, ply=5, depth=3)
     assert place_of(probe, cutter) == 1
+
+
+def test_the_greatest_entry_is_found_in_lists_of_any_length(kernels: None) -> None:
+    dice = np.random.default_rng(5)
+    for count in range(1, 80):
+        entries = np.full(count + 8, (1 << 31) - 1, np.int32)  # what lies behind the last one is not taken
+        for _ in range(10):
+            entries[:count] = dice.choice(1 << 31, count, replace=False) - (1 << 30)
+            assert greatest_of(entries.ctypes.data, count) == int(entries[:count].argmax()), count
+    entries[0] = -(1 << 31)
+    assert greatest_of(entries.ctypes.data, 1) == 0

@@ -12,7 +12,6 @@ from inspect_node import (
     NodeProbe,
     bytes_that_differ,
     dot_of_squares,
-    greatest_of,
     move_rows,
     sum_rows,
     value_by_network,
@@ -136,17 +135,6 @@ def test_a_row_comes_and_one_or_two_go(kernels: None) -> None:
     assert (sums == rows[0] + rows[1] - rows[2]).all()
     move_rows(sums.ctypes.data, sums.ctypes.data, removed, added, taken)
     assert (sums == rows[0] - rows[3]).all()
-
-
-def test_the_greatest_entry_is_found_in_lists_of_any_length(kernels: None) -> None:
-    dice = np.random.default_rng(5)
-    for count in range(1, 80):
-        entries = np.full(count + 8, (1 << 31) - 1, np.int32)  # what lies behind the last one is not taken
-        for _ in range(10):
-            entries[:count] = dice.choice(1 << 31, count, replace=False) - (1 << 30)
-            assert greatest_of(entries.ctypes.data, count) == int(entries[:count].argmax()), count
-    entries[0] = -(1 << 31)
-    assert greatest_of(entries.ctypes.data, 1) == 0
 
 
 def test_squares_are_cut_off_and_weighed(kernels: None) -> None:

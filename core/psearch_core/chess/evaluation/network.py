@@ -197,14 +197,15 @@ def network_value(tb, ev, pos, ply):
     target = accumulator_at(_slot(ev, ply))
     source = accumulator_at(_nearest(ev, pos, ply))
     changed_bb = differing_bytes(address(pos) + _BOARD, address(source))
+    changes = popcount(changed_bb)
     men = popcount(occupied(pos))
-    is_far = popcount(changed_bb) > men
+    is_far = changes > men
     # usually one man has gone from a square to another
     to = lowest_bit(changed_bb | _LAST_SQUARE)
     origin = lowest_bit(changed_bb & (changed_bb - np.uint64(1)) | _LAST_SQUARE)
     if pos.board[to] == 0:
         to, origin = origin, to
-    has_moved = popcount(changed_bb) == 2 and pos.board[to] != 0 and pos.board[origin] == 0
+    has_moved = changes == 2 and pos.board[to] != 0 and pos.board[origin] == 0
     for side in range(2):
         view = _view(pos, side)
         if is_far or source.views[side] != view:

@@ -82,7 +82,7 @@ def score_quiets(learning, pos, node, begin, end):
 
 _MOVES = offset_of(node_dtype, "moves")
 _MANY = 9
-"""Entries from which on whole vectors find the greatest one sooner."""
+"""Entries from which on whole vectors find the greatest one sooner. Vectors for every list take x1.006 of the time."""
 
 
 @kernel(i64(Node))

@@ -242,6 +242,7 @@ class GameReview:
         tags = {name.lower(): headers.get(name) for name in ("White", "Black", "Result", "Date", "ECO", "Opening")}
         for ply, (node, found) in enumerate(zip(self.work.game.mainline(), self.moves, strict=True)):
             best = found.best_line
+            words = list(uci_words(board, best))
             row: dict[str, Any] = {
                 "game": self.work.number,
                 **tags,
@@ -252,12 +253,11 @@ class GameReview:
                 "uci": board.uci(node.move),
                 "san": board.san(node.move),
                 "best": None if not best else board.san(best[0]),
-                "pv": " ".join(uci_words(board, best)) or None,
+                "pv": " ".join(words) or None,
             }
             lines = self.answers[ply].lines if ply in self.answers else ()
             # a comparison may have preferred another move than the first line
-            first = list(uci_words(board, best[:1]))
-            others = [line for line in lines if list(line.pv[:1]) != first]
+            others = [line for line in lines if list(line.pv[:1]) != words[:1]]
             for number, line in enumerate(others[: len(lines) - 1], 2):
                 row |= {f"cp_{number}": line.score.score(), f"mate_{number}": line.score.mate()}
                 row[f"pv_{number}"] = " ".join(line.pv)
