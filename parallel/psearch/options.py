@@ -248,8 +248,8 @@ class SearchOptions(SearchSettings):
         return replace(self, policy=policy, with_="", own=None)
 
     def alone(self) -> SearchOptions:
-        """Return these options for a search by one worker: it opens no node, which would only cost time. A policy of the
-        user's is asked as always."""
+        """Return these options for a search by one worker: it opens no node, which would only cost time. A policy from
+        a file is asked as always."""
         return replace(self, split_depth=MAX_DEPTH + 1) if self.policy in POLICY_NAMES else self
 
     def proves(self, workers: int, lines: int) -> bool:
