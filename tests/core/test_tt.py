@@ -243,11 +243,11 @@ def test_same_position_keeps_its_slot(arena: Arena, table: TableProbe, keys: lis
         (replace(SOME, depth=7, bound=BOUND_LOWER), False),
         (replace(SOME, depth=0, bound=BOUND_UPPER), True),
         (replace(SOME, depth=0, bound=BOUND_EXACT), False),
-        (replace(SOME, depth=0, bound=BOUND_LOWER, age=4), True),
+        (replace(SOME, depth=0, bound=BOUND_LOWER, age=4), False),
     ],
 )
 def test_a_much_deeper_result_stays(table: TableProbe, keys: list[int], new: TableEntry, kept: bool) -> None:
-    """It is more than three plies deeper, of whatever search, and the new one is not exact."""
+    """It is more than three plies deeper, of the same search, and the new one is not exact."""
     old = replace(SOME, depth=10, score=99, bound=BOUND_LOWER)
     table.store(keys[0], old)
     table.store(keys[0], new)

@@ -96,10 +96,10 @@ def probe(ctx, key):
     return U0
 
 
-@kernel(boolean(u64, i64, i64))
-def _keeps(old, depth, bound):
+@kernel(boolean(u64, i64, i64, i64))
+def _keeps(old, depth, bound, age):
     """Tell whether an entry for the same position is better than the new result."""
-    return bound != BOUND_EXACT and entry_depth(old) > depth + 3
+    return bound != BOUND_EXACT and entry_age(old) == age and entry_depth(old) > depth + 3
 
 
 @kernel(void(Context, i64, u64, i64, i64, i64, i64, i64))
@@ -120,7 +120,7 @@ def store(ctx, age, key, move, score, eval, depth, bound):
         data = relaxed_load_u64(entry + 8)
         if data == U0 or relaxed_load_u64(entry) ^ data == key:
             if data != U0:
-                if _keeps(data, depth, bound):
+                if _keeps(data, depth, bound, age):
                     return
                 if move == NO_MOVE:
                     move = entry_move(data)
