@@ -185,6 +185,10 @@ def test_check_extension(tables: np.ndarray) -> None:
         probe.enter(5, 0)
         assert probe.extension(code(hanging, "a2a8"), gives=True) == extended[1]
     assert losing != safe
+    probe = probe_of(tables, fen, check_extension=1, check_extension_depth=4)
+    for depth, plies in ((4, 1), (5, 0)):
+        probe.enter(depth, 0)
+        assert probe.extension(safe, gives=True) == plies
 
 
 def test_singular_extension_is_for_the_table_move_in_the_main_phase(tables: np.ndarray) -> None:

@@ -201,6 +201,7 @@ class Pruning:
         most=2,
         modern=1,
     )
+    check_extension_depth: int = _depth("greatest depth at which checks are searched one ply deeper", 999, modern=3)
     lmr: int = _technique("late moves are searched less deep first", "moves reduced", "not searched again", modern=1)
     lmr_depth: int = _depth("least depth of late move reductions", 3, least=2, modern=2)
     lmr_base: int = _number("reduction of late moves, in 1/100 ply", 112)

@@ -79,7 +79,7 @@ def extension_of(wk, pruning, tb, pos, node, visit, gives, within):
     move = visit.move
     if node.extension != 0 and move == racing_tt_move(node) and node.pass_kind == PASS_MAIN:
         return node.extension if within or node.extension < 0 else 0
-    if gives and pruning.check_extension and within:
+    if gives and pruning.check_extension and within and node.depth <= pruning.check_extension_depth:
         count_tried(wk, CHECK_EXTENSION)
         is_good = pruning.check_extension > 1 or visit.picked == PICK_CAPTURES
         if is_good or see_at_least(tb, pos, move, 0):
