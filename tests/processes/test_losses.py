@@ -398,12 +398,12 @@ def test_a_shortage_of_memory_is_waited_for(monkeypatch: pytest.MonkeyPatch, pas
             while killed:
                 os.kill(killed.pop(), signal.SIGKILL)
 
-        result = engine.search(SearchRequest(KIWIPETE, Limits(depth=13 if passes else 60), on_info=kill))
+        result = engine.search(SearchRequest(KIWIPETE, Limits(depth=16 if passes else 60), on_info=kill))
         assert result.info.pv
         (note,) = result.notes
         if passes:
             assert note == "worker 1 was killed by signal 9; new workers continue"
-            assert asked > 6 and result.info.depth == 13
+            assert asked > 6 and result.info.depth == 16
             asked = 0
             os.kill(engine.pool.workers[1].pid, signal.SIGKILL)
             wait_for_ends([engine.pool.workers[1].pid])

@@ -53,6 +53,7 @@ MARGINS_BY_HAND = {
     "lmr_depth": 3,
     "lmr_cutoffs": 150,
     "history_pruning_margin": 4000,
+    "check_extension_depth": 999,
     "history_linear": 0,
     "history_malus": 100,
     "history_threats": 0,
