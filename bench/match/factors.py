@@ -12,8 +12,8 @@ they differ, the row *first* is what the one is worth against the other. For the
 out openings of the shuffled book that were played before.
 
 The log has a line with the changes, then one for each pair: the signs (1: the first side has the high values) and the
-half points of the first side. --read takes compressed logs (.xz), too. Exit status: 0, 2 bad input, 130 Ctrl-C (the log
-has what was played).
+half points of the first side. --read takes compressed logs (.xz), too, and pools logs of different changes; a change
+has the sign 0 in games without it. Exit status: 0, 2 bad input, 130 Ctrl-C (the log has what was played).
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ _PAIRS_A_LOOK = 100
 _PER_SCORE = 4 * 400 / math.log(10)
 """Elo per point of score, near an even match"""
 _Z = 1.96
-_SOME_SPARE = 2
 
 Task = tuple[Opening, list[int]]
 Changes = list[list[tuple[str, int, int]]]
@@ -85,38 +84,53 @@ def _make(first: Pruning, second: Pruning, changes: Changes, nodes: int) -> Call
 
 def table_of(names: Sequence[str], rows: Sequence[tuple[list[int], int]]) -> str:
     """Return the Elo of each change, of its high values against its low ones, with 95% intervals."""
-    if len(rows) < len(names) + _SOME_SPARE:
-        return f"{len(rows)} pairs: too few for {len(names)} changes"
-    matrix = np.array([[1, *signs] for signs, _ in rows], float)
+    return _table(["first", *names], [([1, *signs], half_points) for signs, half_points in rows])
+
+
+def _table(names: Sequence[str], rows: Sequence[tuple[list[int], int]]) -> str:
+    if len(rows) <= len(names):
+        return f"{len(rows)} pairs: too few for {len(names)} values"
+    matrix = np.array([signs for signs, _ in rows], float)
     score = np.array([(half_points - 2) / 4 for _, half_points in rows])
     values = np.linalg.lstsq(matrix, score, rcond=None)[0]
     rest = score - matrix @ values
     variance = rest @ rest / (len(rows) - matrix.shape[1])
     errors = np.sqrt(np.diag(np.linalg.pinv(matrix.T @ matrix)) * variance)
     lines = [f"{2 * len(rows)} games; Elo of high against low (95%)"]
-    for name, value, error in zip(["first", *names], values * _PER_SCORE, errors * _PER_SCORE, strict=True):
+    for name, value, error in zip(names, values * _PER_SCORE, errors * _PER_SCORE, strict=True):
         lines.append(f"{value:+7.1f} +- {_Z * error:5.1f}  {name}")
     return "\n".join(lines)
 
 
+Log = tuple[str, list[str], list[tuple[list[int], int]]]
+"""Who played, the changes, and a row for each pair: the signs and the half points"""
+
+
+def _read_log(path: Path) -> Log:
+    try:
+        with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as file:
+            facts, *lines = [json_value(line) for line in file]
+        names = facts["changes"]
+        rows = [([int(sign) for sign in line["signs"]], int(line["half_points"])) for line in lines]
+        if not all(isinstance(name, str) for name in names) or any(len(signs) != len(names) for signs, _ in rows):
+            raise TypeError("it is no log of factors.py")
+        first = facts.get("first", "modern")
+        return f"{first} against {facts.get('second') or first}", names, rows
+    except (OSError, EOFError, lzma.LZMAError, ValueError, LookupError, TypeError, OverflowError) as error:
+        raise MatchError(f"cannot read {path}: {error}") from None
+
+
 def _read_logs(paths: Sequence[Path]) -> str:
-    names: list[str] | None = None
+    logs = [_read_log(path) for path in paths]
+    sides = list(dict.fromkeys(side for side, _, _ in logs))
+    changes = list(dict.fromkeys(name for _, names, _ in logs for name in names))
     rows = []
-    for path in paths:
-        try:
-            with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as file:
-                lines = [json_value(line) for line in file]
-            found = lines[0]["changes"]
-            own = [([int(sign) for sign in line["signs"]], int(line["half_points"])) for line in lines[1:]]
-            if not all(isinstance(name, str) for name in found) or any(len(signs) != len(found) for signs, _ in own):
-                raise TypeError("it is no log of factors.py")
-            rows += own
-        except (OSError, EOFError, lzma.LZMAError, ValueError, LookupError, TypeError, OverflowError) as error:
-            raise MatchError(f"cannot read {path}: {error}") from None
-        if names is not None and found != names:
-            raise MatchError(f"{path} has other changes than {paths[0]}")
-        names = found
-    return table_of(names or [], rows)
+    for side, names, own in logs:
+        for signs, half_points in own:
+            played = dict(zip(names, signs, strict=True))
+            who = [int(side == one) for one in sides]
+            rows.append(([*who, *(played.get(name, 0) for name in changes)], half_points))
+    return _table([*(sides if len(sides) > 1 else ["first"]), *changes], rows)
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:

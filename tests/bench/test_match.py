@@ -387,7 +387,7 @@ def test_pairs_are_played_and_written(kernels: None, book: Path, tmp_path: Path)
     log = tmp_path / "log.jsonl"
     words = ("null_verify_depth=90:99", "singular_depth=80:90+double_margin=1:2", "--nodes", "300", "--games", "4")
     status, out, err = script("factors", *words, "--book", str(book), "--skip", "1", "--log", str(log), "--jobs", "1")
-    assert (status, out, err) == (0, "2 pairs: too few for 2 changes\n", "")
+    assert (status, out, err) == (0, "2 pairs: too few for 3 values\n", "")
     head, *rows = [json.loads(line) for line in log.read_text().splitlines()]
     assert head["changes"] == ["null_verify_depth=90:99", "singular_depth=80:90+double_margin=1:2"]
     assert [row["half_points"] for row in rows] == [2, 2]
@@ -418,6 +418,41 @@ def test_the_table_finds_what_was_put_in(tmp_path: Path) -> None:
         elo, half_width = found[name]
         assert 6 < half_width < 9
         assert abs(elo - expected) < 1.5 * half_width
+
+
+def test_logs_of_different_changes_are_pooled(tmp_path: Path) -> None:
+    """A change that both logs have is worth a score of 0.6 in each, one that only the second has 0.4 there."""
+    dice = random.Random(17)
+    logs = []
+    designs: list[tuple[list[str], list[float], str | None]] = [
+        (["probcut=0:1", "lmr_base=60:100"], [0, 0.1], None),
+        (["lmr_base=60:100", "iid=0:1"], [0.1, -0.1], "sound"),
+    ]
+    for names, shares, second in designs:
+        lines: list[dict[str, object]] = [{"changes": names, "first": "modern", "second": second}]
+        for _ in range(3000):
+            signs = [dice.choice((-1, 1)) for _ in names]
+            chance = (0.55 if second else 0.5) + sum(sign * one for sign, one in zip(signs, shares, strict=True))
+            won = sum(dice.random() < chance for _ in range(2))
+            lines.append({"signs": signs, "half_points": 2 * won})
+        logs.append(tmp_path / f"{len(logs)}.jsonl")
+        logs[-1].write_text("".join(json.dumps(line) + "\n" for line in lines))
+    status, out, err = script("factors", "--read", *map(str, logs))
+    assert (status, err) == (0, "")
+    title, *rows = out.splitlines()
+    assert title.startswith("12000 games")
+    found = [(row.split("  ")[-1], float(row.split()[0]), float(row.split()[2])) for row in rows]
+    expected = {
+        "modern against modern": (0, 9),
+        "modern against sound": (35, 9),
+        "probcut=0:1": (0, 9),
+        "lmr_base=60:100": (70, 6),
+        "iid=0:1": (-70, 9),
+    }
+    assert [name for name, _, _ in found] == list(expected)
+    for name, elo, half_width in found:
+        assert abs(elo - expected[name][0]) < 1.5 * half_width
+        assert half_width == pytest.approx(expected[name][1], abs=1.5)
 
 
 def pairs_at(odds: float, level: float, doubling_elo: float, seed: int, number: int = 2000) -> list[int]:
