@@ -103,7 +103,7 @@ def _table(names: Sequence[str], rows: Sequence[tuple[list[int], int]]) -> str:
 
 
 Log = tuple[str, list[str], list[tuple[list[int], int]]]
-"""Who played, the changes, and a row for each pair: the signs and the half points"""
+"""The two sides, the changes, and for each pair of games its signs and half points"""
 
 
 def _read_log(path: Path) -> Log:

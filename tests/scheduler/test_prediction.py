@@ -223,6 +223,25 @@ def test_nodes_below_each_move_of_the_root_are_counted_exactly_by_one_worker() -
     arena.close()
 
 
+def test_moves_of_the_root_are_searched_in_the_order_of_the_nodes_below_them() -> None:
+    """The lines come first, in their order. What the iteration before found decides, so it is searched alone, too."""
+    for multipv in (1, 2):
+        arena = Arena(1, 1)
+        for depth in (7, 8):
+            arena.forget()
+            write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=depth), SearchOptions(), multipv=multipv)
+            work_alone(arena)
+            moves = arena.stack["root_moves"][0, : arena.header[0]["root_count"]].tolist()
+            if depth == 7:
+                header = arena.header[0]
+                by_code = header["root_moves"][: len(moves)].tolist()
+                nodes = dict(zip(by_code, root_nodes(arena), strict=True))
+                expected = moves[:multipv] + sorted(moves[multipv:], key=nodes.__getitem__, reverse=True)
+        assert set(moves[:multipv]) == set(expected[:multipv]), "this position must keep its best moves"
+        assert moves[multipv:] == expected[multipv:] != sorted(moves[multipv:])
+        arena.close()
+
+
 def test_nodes_of_helpers_count_for_the_move_of_the_root(arena: Arena) -> None:
     write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=16), SearchOptions(policy="calibrated"))
     assert run_interleaved(arena.context, 3, 20, 10**7) > 0

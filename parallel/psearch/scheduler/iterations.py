@@ -62,7 +62,7 @@ from psearch_core.game import is_exhausted
 from psearch_core.records import CERTAIN, INFO_RING, MAX_PLY, ROOT_STOPPED, TECHNIQUE_ROOM
 from psearch_core.toolchain.intrinsics import atomic_add, atomic_load, atomic_store, check, clear_record, copy_record
 from psearch_core.toolchain.jit import entry, kernel
-from psearch_core.views import Context, Worker, context_at, frame_of, header_of, i64, stack_of, void, worker_of
+from psearch_core.views import Context, Header, Worker, context_at, frame_of, header_of, i64, stack_of, void, worker_of
 
 _MAIN_ROOT = 0
 """Number of the stack whose root reports, and whose answer counts without a vote."""
@@ -107,14 +107,20 @@ def _publish(ctx, count):
     atomic_store(info_count_of(hd), count + 1)
 
 
+@kernel(i64(Header, i64))
+def _place_of(hd, move):
+    """Return the place of a root move in the header's list."""
+    place = 0
+    while hd.root_moves[place] != move and place < hd.root_count - 1:
+        place += 1
+    return place
+
+
 @kernel(void(Context, i64, i64))
 def count_root_move(ctx, move, nodes):
     """Count nodes that were searched below a move of the main root. The caller holds the lock if the root is open."""
     hd = header_of(ctx)
-    for i in range(hd.root_count):
-        if hd.root_moves[i] == move:
-            hd.root_nodes[i] += nodes
-            return
+    hd.root_nodes[_place_of(hd, move)] += nodes
 
 
 @kernel(i64(Context, i64))
@@ -124,14 +130,11 @@ def _share_of(ctx, move):
     first move says nothing of the others."""
     hd = header_of(ctx)
     total = np.int64(0)
-    own = np.int64(0)
     for i in range(hd.root_count):
         total += hd.root_nodes[i]
-        if hd.root_moves[i] == move:
-            own = np.int64(hd.root_nodes[i])
     if total < _LEAST_ROOT_NODES or hd.multipv > 1 or hd.options.null_windows:
         return -1
-    return 1000 * own // total
+    return 1000 * np.int64(hd.root_nodes[_place_of(hd, move)]) // total
 
 
 @kernel(void(Context, i64, i64))
@@ -168,6 +171,22 @@ def _bring_to_front(ctx, stack_index, move):
         if here == move:
             break
         carried = here
+
+
+@kernel(void(Context, i64))
+def _order_moves(ctx, stack_index):
+    """Order the root moves behind the lines by the nodes below them, since later moves are searched less deep. Other
+    workers may count nodes meanwhile: whatever a count is, the moves stay the same ones."""
+    hd = header_of(ctx)
+    stack = stack_of(ctx, stack_index)
+    for i in range(hd.multipv + 1, hd.root_count):
+        move = np.int64(stack.root_moves[i])
+        nodes = np.int64(hd.root_nodes[_place_of(hd, move)])
+        place = np.int64(i)
+        while place > hd.multipv and hd.root_nodes[_place_of(hd, np.int64(stack.root_moves[place - 1]))] < nodes:
+            stack.root_moves[place] = stack.root_moves[place - 1]
+            place -= 1
+        stack.root_moves[place] = move
 
 
 @kernel(void(Context, Worker, i64))
@@ -277,6 +296,7 @@ def _next_depth(ctx, wk, score):
     if stack.root_whole != 0 or stack.root_depth >= _deepest(ctx, wk) or atomic_load(stop_of(hd)) != 0:
         return _end_search(ctx, wk)
     _deepen(ctx, wk)
+    _order_moves(ctx, wk.stack)
     set_window(ctx, wk.stack, score if hd.multipv == 1 else np.int64(hd.line_scores[0]))
     return _enter_root(ctx, wk)
 
