@@ -223,7 +223,7 @@ class AnalysisProgress:
         )
         console = Console(file=sys.stderr, force_terminal=self._shown or None)
         self._bar.live = ShrinkableLive(console=console, redirect_stdout=False, get_renderable=self._lines)
-        self._number = self._bar.add_task("", total=total, news="", speed="")
+        self._bar.add_task("", total=total, news="", speed="")
         self._task = self._bar.tasks[0]
 
     def __enter__(self) -> AnalysisProgress:
@@ -262,7 +262,7 @@ class AnalysisProgress:
 
     def say(self, news: str) -> None:
         """Set the words shown beside the bar."""
-        self._bar.update(self._number, news=printable(news))
+        self._bar.update(self._task.id, news=printable(news))
 
     def tick(self) -> None:
         """Redraw the bar if it is due."""
@@ -274,7 +274,7 @@ class AnalysisProgress:
         task = self._task
         if searched:
             self._searched += 1
-            self._bar.advance(self._number)
+            self._bar.advance(self._task.id)
         else:
             task.completed += 1  # not by `advance`, since it took no time and would spoil the estimate
         if self._shown and task.remaining == 0:
@@ -283,12 +283,9 @@ class AnalysisProgress:
         if not self._shown and time.monotonic() - self._latest >= _LINE_INTERVAL_S and sys.stderr is not None:
             self._latest = time.monotonic()
             count = f"{task.completed:,}{f'/{task.total:,}' if task.total is not None else ''} positions"
-            words = [count, task.fields["news"], self.time_left(), self._speed(), self._at_work()]
+            left = f"{self._column.render(task).plain} left" if task.time_remaining else ""
+            words = [count, task.fields["news"], left, self._speed(), self._at_work()]
             print(", ".join(word for word in words if word), file=sys.stderr, flush=True)
-
-    def time_left(self) -> str:
-        """Return the estimated time left, such as `2:05:00 left`; empty while unknown."""
-        return f"{self._column.render(self._task).plain} left" if self._task.time_remaining else ""
 
     def _lines(self) -> RenderableType:
         line = self._at_work()
@@ -297,7 +294,7 @@ class AnalysisProgress:
 
     def _draw(self) -> None:
         self._latest = time.monotonic()
-        self._bar.update(self._number, speed=self._speed(), refresh=True)
+        self._bar.update(self._task.id, speed=self._speed(), refresh=True)
 
     def _speed(self) -> str:
         """Return the positions searched per second in this run, such as `12.5/s`; empty while there are none."""

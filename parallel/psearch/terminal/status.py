@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _INTERVAL_S = 5.0
 
 
-class StatusLine:
+class StatusLine(AbstractContextManager["StatusLine"]):
     """Status line on stderr: redrawn in place on a terminal, else printed every few seconds. A context manager.
 
     only_terminal: write nothing if stderr is not a terminal. It uses no thread, so that signals and forks meet one.
@@ -30,9 +31,6 @@ class StatusLine:
         """Start time of the present work, and the amount done by then."""
         self._done = 0.0
         self._next_line_at = 0.0
-
-    def __enter__(self) -> StatusLine:
-        return self
 
     def __exit__(self, *exception: object) -> None:
         self.make_room()

@@ -52,8 +52,7 @@ def folded(text: str, stream: TextIO | None, indent: int) -> str:
 def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int | Collection[int] = 1) -> str:
     """Return a table with two blanks between columns and no newline at the end.
 
-    head: names of the columns, all empty for a table without a head; left: columns aligned to the left, as a number of
-    first columns or as column numbers.
+    head: names of the columns; left: columns aligned to the left, as a number of first columns or as column numbers.
 
     >>> print(text_table(["policy", "nodes"], [["ybw", "1,234"], ["calibrated", "98"]]))
     policy      nodes
@@ -65,7 +64,7 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int | C
     from rich.text import Text
 
     lefts = range(left) if isinstance(left, int) else left
-    table = Table(box=None, show_header=any(head), pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, name in enumerate(head):
         table.add_column(Text(name), justify="left" if number in lefts else "right", no_wrap=True)
     for row in rows:
@@ -76,7 +75,7 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int | C
 
 
 def glossary(meanings: Sequence[tuple[str, str]]) -> str:
-    """Return the legend of a table, with a line for each column.
+    """Return a line for each name and its meaning, such as the legend of a table.
 
     >>> print(glossary([("idle", "time without work"), ("nps", "nodes per second")]))
       idle  time without work

@@ -10,6 +10,8 @@ from psearch.faces.cli.arguments import add_json, add_number, add_seed, whole_nu
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import EXIT_WRONG, complain, print_answer
 from psearch.faces.cli.signals import Signals
+from psearch.terminal.streams import glossary, text_table
+from psearch.text.values import counted
 
 if TYPE_CHECKING:
     from psearch.lab.studies.uniform_tree import Count, Leaves
@@ -39,7 +41,6 @@ counted: whether a search of that tree found the same numbers (only small trees 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `psearch leaves`."""
     parser.add_argument("breadth", type=whole_number(1, MAX_BREADTH), metavar="B", help="moves in every position")
     parser.add_argument("plies", type=whole_number(0, MAX_DEPTH), metavar="N", help="depth of the largest tree")
     words = f"search only trees with at most this many leaves (default {DEFAULT_COUNT:,}; 0: none)"
@@ -95,9 +96,6 @@ def _problems(row: Leaves, count: Count) -> list[str]:
 
 
 def _lines(table: list[Leaves], counts: dict[int, Count]) -> list[str]:
-    from psearch.terminal.streams import text_table
-    from psearch.text.values import counted
-
     rows = []
     for row in table:
         count = counts.get(row.depth)
@@ -115,10 +113,10 @@ def _lines(table: list[Leaves], counts: dict[int, Count]) -> list[str]:
         text = f"{wrong:,} nodes predicted wrongly" if wrong else "every node predicted correctly"
         if unlike:
             text += f"; {unlike:,} of the children not visited expected to be CUT, ALL by Knuth's rule"
-        rules.append((f"  {rule}", text))
+        rules.append((rule, text))
     visited = f"{nodes:,} nodes visited in {counted(len(counts), 'tree')}"
     lines += ["", f"{visited}; cutoffs skipped {skipped:,} of their children", "predictions of node types:"]
-    return [*lines, text_table(("", ""), rules, left=2)]
+    return [*lines, glossary(rules)]
 
 
 def _as_json(row: Leaves, count: Count | None) -> dict[str, Any]:
