@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -164,8 +164,8 @@ def test_an_interrupted_prediction_shows_the_rules_that_are_finished(
 
     study = prediction_study.study
 
-    def interrupted(*arguments: Any, **named: Any) -> None:
-        study(*arguments, **{**named, "rules": ("garms", "kannan")})
+    def interrupted(*arguments: Any, **named: Any) -> Iterator[Any]:
+        yield from study(*arguments, **{**named, "rules": ("garms", "kannan")})
         raise KeyboardInterrupt
 
     monkeypatch.setattr(prediction_study, "study", interrupted)

@@ -29,6 +29,7 @@ from psearch.lab.studies.tree_sizes import (
     warnings,
 )
 from psearch.lab.studies.tree_sizes import POSITIONS as ENOUGH
+from psearch.options import SearchOptions
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
@@ -125,14 +126,12 @@ def test_table_has_the_ceiling_beside_the_speedup() -> None:
 
 
 def test_real_processes() -> None:
-    kept: list[Sample] = []
     steps: list[tuple[str, float, float]] = []
 
     def progress(text: str, done: float = 0, total: float = 0) -> None:
         steps.append((text, done, total))
 
-    samples = measure(SUITE, [2], ["calibrated", "ybw"], 1.0, 2, 1, depth=6, progress=progress, on_sample=kept.append)
-    assert samples == kept
+    samples = list(measure(SUITE, [2], ["calibrated", "ybw"], 1.0, 2, 1, depth=6, progress=progress))
     assert [(done, total) for _, done, total in steps] == [(number, 12) for number in range(1, 13)]
     assert len(samples) == 2 * 2 * 3
     assert steps[0][0].startswith("1/2 depth 6 repeat 1/2: 1 x calibrated")
@@ -161,7 +160,7 @@ def test_a_position_that_is_over_at_once_is_left_out() -> None:
 
 
 def test_hardware_ceiling() -> None:
-    assert 0.3 < hardware_ceiling(SUITE, 2, 1, 0.1, 2) < 5
+    assert 0.3 < hardware_ceiling(SUITE, 2, 1, 0.1, 2, SearchOptions(policy="serial")) < 5
 
 
 def test_pairs_are_surer_than_the_intervals_of_the_table() -> None:

@@ -21,7 +21,7 @@ from timing import least, wait_until
 import psearch
 from psearch.lab.watching import open_nodes as watched_nodes
 from psearch.lab.watching.node_lines import ChessLines, board_of
-from psearch.lab.watching.open_nodes import MOST_NODES, Memory, OpenNodeTree, score_or_none
+from psearch.lab.watching.open_nodes import MOST_NODES, Memory, read_open_nodes, score_or_none
 from psearch.lab.watching.tracks import ABORTED, SEARCH
 from psearch.lab.watching.watcher import WatchedSearch, Watcher
 from psearch.processes.supervisor import Supervisor
@@ -319,12 +319,12 @@ def test_a_node_that_closed_while_it_was_read_is_not_one_that_is_not_shown(begun
     simulator.advance_to(3 * TICKS_PER_MS)
     board = board_of(simulator.arena.header["root"])
     assert board is not None
-    before, hidden = OpenNodeTree().look(Memory(simulator.arena), ChessLines(board), budget_s=10.0)
+    before, hidden, _ = read_open_nodes(Memory(simulator.arena), ChessLines(board), budget_s=10.0)
     memory = Memory(simulator.arena)
     read = memory.node
     gone = before[-1]["id"]
     memory.node = lambda home: None if split_name((found := read(home))[0]) == gone else found  # type: ignore[method-assign, index]
-    nodes, hidden = OpenNodeTree().look(memory, ChessLines(board), budget_s=10.0)
+    nodes, hidden, _ = read_open_nodes(memory, ChessLines(board), budget_s=10.0)
     assert hidden == 0 and [node["id"] for node in nodes] == [node["id"] for node in before[:-1]]
 
 
@@ -386,14 +386,14 @@ def test_a_look_takes_no_longer_than_it_may(begun: Begin, monkeypatch: pytest.Mo
     memory = Memory(simulator.arena)
     board = board_of(simulator.arena.header["root"])
     assert board is not None
-    nodes, hidden = OpenNodeTree().look(memory, ChessLines(board), budget_s=0.0)
+    nodes, hidden, _ = read_open_nodes(memory, ChessLines(board), budget_s=0.0)
     assert nodes == [] and hidden == len(open_frames(simulator)) > 0
     assert hidden > 3
     monkeypatch.setattr("time.thread_time", itertools.count().__next__)
-    tree, lines = OpenNodeTree(), ChessLines(board)
+    lines = ChessLines(board)
     left = hidden
     while left > max(0, hidden - MOST_NODES):  # a look checks one line, and knows those of the looks before
-        nodes, now = tree.look(memory, lines, budget_s=1.5)
+        nodes, now, _ = read_open_nodes(memory, lines, budget_s=1.5)
         assert now < left and len(nodes) == hidden - now
         left = now
 

@@ -38,11 +38,9 @@ def check_plot(path: Path) -> None:
 
 
 def _figure(width: float, height: float, **panels: Any) -> tuple[Any, Any]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
     return figure, figure.subplots(**panels)
 
 

@@ -12,7 +12,7 @@ are again measured on the same nodes: otherwise a rule that opens doubtful nodes
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,10 +31,8 @@ from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
 from psearch.terminal.streams import glossary, text_table
 from psearch.text.epd_text import SuitePosition
-from psearch_core import DEFAULT_PRUNING
 from psearch_core.constants import CUT_NODE, TYPE_NAMES
 from psearch_core.records import BINS, CERTAIN, DEPTHS
-from psearch_core.records.pruning_record import MODES, Pruning
 from psearch_core.toolchain.groups import Group
 from psearch_core.toolchain.kernel_sets import KernelSet
 
@@ -157,21 +155,17 @@ def study(
     rules: Sequence[str] = RULES,
     workers: int = WORKERS,
     hash_mb: int = 64,
-    costs: Costs | None = None,
-    pruning: Pruning = MODES[DEFAULT_PRUNING],
+    options: SearchOptions | None = None,
     progress: StudyProgress | None = None,
-    on_report: Callable[[RuleReport], None] | None = None,
     kernels: Mapping[str, KernelSet] | None = None,
-    with_: str = "",
-) -> list[RuleReport]:
+) -> Iterator[RuleReport]:
     """Measure every rule on every position, with one worker for the types and `workers` virtual ones for P(needed).
 
-    on_report: takes each finished report, so that an interrupted caller keeps them. kernels: kernels of rules that need
-    their own, by name; with_: a file of rules for all searches.
+    Yields the report of each rule when it is finished. options: options of all searches, except for the policy;
+    kernels: kernels of rules that need their own, by name.
     """
     arena = Arena(1, hash_mb)
-    simulator = Simulator(workers, hash_mb, costs or Costs(), driver=ONE_TREE)
-    reports = []
+    simulator = Simulator(workers, hash_mb, Costs(), driver=ONE_TREE)
 
     def add(sums: _Sums, record: np.void, *names: str) -> None:
         for name in names:
@@ -180,30 +174,27 @@ def study(
     try:
         for round_number, rule in enumerate(rules):
             serial, shared = _Sums(int), _Sums(int)
-            options = options_with(SearchOptions(pruning=pruning, with_=with_), rule, kernels or {})
-            load_kernels(options.kernels.group(SEARCH))
+            how = options_with(options or SearchOptions(), rule, kernels or {})
+            load_kernels(how.kernels.group(SEARCH))
             for number, position in enumerate(suite, start=1):
                 arena.forget()
-                arena.use_kernels(options.kernels, SEARCH)
-                write_search(arena, position.board, Limits(depth=depth), options)
+                arena.use_kernels(how.kernels, SEARCH)
+                write_search(arena, position.board, Limits(depth=depth), how)
                 work_alone(arena)
                 merge_now(arena.context)
                 counted = ("all_seen", "all_cut", "bin_seen", "bin_no_cut", "bin_p", "bin_error")
                 add(serial, arena.header[0]["prediction"], *counted)
                 serial["nodes"] += int(arena.worker[0]["nodes"])
-                shared["nodes"] += simulator.search(position.name, position.board, depth, options).nodes
+                shared["nodes"] += simulator.search(position.name, position.board, depth, how).nodes
                 for worker in simulator.arena.worker:
                     add(shared, worker["outcomes"], "needed_seen", "needed_used", "wasted")
                 if progress:
                     done = round_number * len(suite) + number
                     progress(f"{rule}: {number}/{len(suite)}", done, len(rules) * len(suite))
-            reports.append(_report(rule, len(suite), serial, shared))
-            if on_report:
-                on_report(reports[-1])
+            yield _report(rule, len(suite), serial, shared)
     finally:
         arena.close()
         simulator.close()
-    return reports
 
 
 def table(reports: Sequence[RuleReport]) -> str:

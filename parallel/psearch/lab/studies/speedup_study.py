@@ -7,7 +7,7 @@ empty table and its own history. Independent searches side by side measure the c
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -95,24 +95,21 @@ def measure(
     depth: int | None = None,
     options: SearchOptions | None = None,
     progress: StudyProgress | None = None,
-    on_sample: Callable[[Sample], None] | None = None,
     seed: int = 0,
     kernels: Mapping[str, KernelSet] | None = None,
-) -> list[Sample]:
-    """Search every position with every policy and worker count, alternating within each repeat.
+) -> Iterator[Sample]:
+    """Search every position with every policy and worker count, alternating within each repeat; yield the samples.
 
     Every position is searched to `depth`, or else to the depth that takes one worker about `seconds`; positions without
-    such a depth are left out. Every search has its own history, drawn from `seed`. on_sample: takes each finished
-    search, so that an interrupted caller keeps them. options: options of all searches, except for the policy; kernels:
-    kernels of policies that need their own, by name.
+    such a depth are left out. Every search has its own history, drawn from `seed`. options: options of all searches,
+    except for the policy; kernels: kernels of policies that need their own, by name.
     """
     counts = sorted({1, *threads})
     every = options or SearchOptions()
     serial, *chosen = (options_with(every, policy, kernels or {}) for policy in ("serial", *policies))
     ways = [(1, chosen[0]), *((count, how) for count in counts[1:] for how in chosen)]
     total = len(suite) * repeats * len(ways)
-    left_out = 0
-    samples: list[Sample] = []
+    left_out = done = 0
     engines: dict[tuple[int, KernelSet], Supervisor] = {}
     try:
         for count, how in [(1, serial), *ways]:
@@ -149,16 +146,14 @@ def measure(
                         pruning=how.pruning_words if isinstance(board, chess.Board) else "",
                         history=history,
                     )
-                    samples.append(sample)
-                    if on_sample:
-                        on_sample(sample)
+                    yield sample
+                    done += 1
                     if progress:
                         what = f"{number}/{len(suite)} depth {wanted} repeat {repeat + 1}/{repeats}: {count} x "
-                        progress(f"{what}{how.policy} {sample.seconds:.2f} s", len(samples), total)
+                        progress(f"{what}{how.policy} {sample.seconds:.2f} s", done, total)
     finally:
         for engine in engines.values():
             engine.close()
-    return samples
 
 
 def hardware_ceiling(
@@ -167,7 +162,7 @@ def hardware_ceiling(
     hash_mb: int,
     seconds: float,
     rounds: int,
-    options: SearchOptions | None = None,
+    options: SearchOptions,
     progress: StudyProgress | None = None,
 ) -> float:
     """Return the ceiling of the hardware: nodes per second of `count` independent searches, relative to one alone.
@@ -175,15 +170,14 @@ def hardware_ceiling(
     Both alternate, each with an empty table; the result is the median ratio. No parallel search on this machine can be
     faster.
     """
-    how = options or SearchOptions(policy="serial")
     limits = Limits(movetime_ms=int(seconds * 1000))
-    engines = [Supervisor(1, hash_mb, kernels=how.kernels) for _ in range(count)]
+    engines = [Supervisor(1, hash_mb, kernels=options.kernels) for _ in range(count)]
     threads = ThreadPoolExecutor(count)
     ratios = []
 
     def speed(engine: Supervisor, board: chess.Board | Subject) -> float:
         engine.forget()
-        info = engine.search(SearchRequest(board, limits, how)).info
+        info = engine.search(SearchRequest(board, limits, options)).info
         return info.nodes / info.time_s
 
     try:

@@ -25,16 +25,7 @@ from psearch_core.chess.pruning.sound import sound_bound
 from psearch_core.chess.search.children import set_child
 from psearch_core.chess.search.enter_node import after_move
 from psearch_core.chess.search.quiescence import after_quiescence
-from psearch_core.constants import (
-    ALL_NODE,
-    CUT_NODE,
-    DO_CHILD,
-    NO_SCORE,
-    NULL_MOVE,
-    PV_NODE,
-    VISIT_FULL,
-    VISIT_SCOUT,
-)
+from psearch_core.constants import ALL_NODE, CUT_NODE, DO_CHILD, NO_SCORE, NULL_MOVE, PV_NODE, VISIT_FULL, VISIT_SCOUT
 from psearch_core.game import PICK_QUIETS
 from psearch_core.records import MAX_PLY
 from psearch_core.toolchain.intrinsics import view

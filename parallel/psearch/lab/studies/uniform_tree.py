@@ -100,9 +100,6 @@ def least_leaves(breadth: int, depth: int) -> Leaves:
 class Count:
     """Counts of a search of the artificial tree."""
 
-    breadth: int
-    depth: int
-    """Depth of the tree in plies."""
     leaves: Leaves
     """Leaves by actual type."""
     nodes: int
@@ -137,8 +134,6 @@ def count_uniform(breadth: int, depth: int, seed: int = 1) -> Iterator[Count]:
             for field in ("wrong", "unlike_knuth")
         )
         yield Count(
-            breadth=breadth,
-            depth=depth,
             leaves=Leaves(depth, int(leaves[PV_NODE]), int(leaves[CUT_NODE]), int(leaves[ALL_NODE])),
             nodes=int(leaves.sum() + found["inner"].sum()),
             skipped=int(found["skipped"]),

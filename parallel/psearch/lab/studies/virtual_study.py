@@ -175,12 +175,17 @@ def find_depths(
 def _perform(
     study: Study, tasks: Sequence[StudyTask], jobs: int, on_trace: OnTrace | None = None, share: Share | None = None
 ) -> Generator[tuple[int, VirtualSample | int], None, None]:
-    """Yield the place of each task in the list and its result, in the order in which they finish."""
+    """Return the place of each task in the list and its result, in the order in which they finish."""
+    make = partial(_TaskSearcher, study)
+    if share is not None:
+        return share(make, tasks)
     # a user's kernels may crash or hang, so they run in another process
-    if share is not None or jobs > 1 or (study.kernels and on_trace is None):
-        make = partial(_TaskSearcher, study)
-        yield from share(make, tasks) if share is not None else share_out(make, tasks, jobs)
-        return
-    with closing(_TaskSearcher(study, on_trace)) as searcher:
-        for place, task in enumerate(tasks):
-            yield place, searcher(task)
+    if jobs > 1 or (study.kernels and on_trace is None):
+        return share_out(make, tasks, jobs)
+    return do_here(partial(make, on_trace), tasks)
+
+
+def do_here(make: Callable[[], Any], tasks: Sequence[Any]) -> Generator[tuple[int, Any], None, None]:
+    """Do tasks in this process, even with a user's kernels; a `Share`."""
+    with closing(make()) as searcher:
+        yield from enumerate(map(searcher, tasks))

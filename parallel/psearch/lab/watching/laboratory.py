@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 import shlex
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from psearch.lab.studies.comparisons import searched, summarise
 from psearch.lab.studies.prediction_study import bins_of
 from psearch.lab.studies.pruning_counts import collect
 from psearch.lab.studies.tree_sizes import sample_seed, warnings
-from psearch.lab.studies.virtual_study import Study, find_depths, run_study
+from psearch.lab.studies.virtual_study import Study, do_here, find_depths, run_study
 from psearch.lab.watching.recordings import virtual_looks
 from psearch.lab.watching.tracks import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
 from psearch.options import SearchOptions, pruning_named
@@ -132,7 +132,7 @@ def run(experiment: Experiment, report: Report) -> dict[str, Any]:
     report("finding the depth", 0.0)
     if experiment.others:
         return common | _over_positions(study, report)
-    if not (depth := find_depths(study, share=_here)[0]):
+    if not (depth := find_depths(study, share=do_here)[0]):
         raise PsearchError("this position is decided at once: there is nothing to share")
 
     step = 0.7 / len(options)
@@ -157,13 +157,6 @@ def run(experiment: Experiment, report: Report) -> dict[str, Any]:
     }
 
 
-def _here(make: Callable[[], Callable[[Any], Any]], tasks: Sequence[Any]) -> Generator[tuple[int, Any], None, None]:
-    """Run tasks here, also with a user's kernels: a job has its own process. A `virtual_study.Share`."""
-    searcher: Any = make()
-    with contextlib.closing(searcher):
-        yield from enumerate(map(searcher, tasks))
-
-
 def _over_positions(study: Study, report: Report) -> dict[str, Any]:
     """Return the rows of a study of all positions."""
     samples: list[VirtualSample] = []
@@ -171,7 +164,7 @@ def _over_positions(study: Study, report: Report) -> dict[str, Any]:
     def progress(text: str, done: float = 0, total: float = 0) -> None:
         report(text, 0.1 + 0.9 * done / total if total else 0.05)
 
-    run_study(study, 1, samples.append, progress, share=_here)
+    run_study(study, 1, samples.append, progress, share=do_here)
     return _summary(samples, study.workers[-1])
 
 

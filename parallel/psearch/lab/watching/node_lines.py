@@ -46,14 +46,10 @@ def board_of(record: np.ndarray) -> chess.Board | None:
 class NodeLine:
     """Holds a position in the tree and the moves to it; names and facts are found when they are first used."""
 
-    def __init__(
-        self, game: NodeLines, position: Any, codes: tuple[int, ...], steps: tuple[tuple[str, str], ...]
-    ) -> None:
+    def __init__(self, game: NodeLines, position: Any, steps: tuple[tuple[str, str], ...]) -> None:
         self._game = game
         self.position = position
         """Board, or position of a user's game."""
-        self.codes = codes
-        """Codes of the moves from the root."""
         self.moves = tuple(move for move, _ in steps)
         """Moves in UCI notation; 0000 is a null move."""
         self.words = tuple(word for _, word in steps)
@@ -82,14 +78,14 @@ class NodeLine:
         if name is None:
             return None
         steps = (*zip(self.moves, self.words, strict=True), name)
-        return NodeLine(self._game, self._game.after(self.position, code), (*self.codes, code), steps)
+        return NodeLine(self._game, self._game.after(self.position, code), steps)
 
 
 class NodeLines(ABC):
     """Finds lines from one root, and keeps those that were found, since a tree is searched near its last lines."""
 
     def __init__(self, root: Any) -> None:
-        self.root = NodeLine(self, root, (), ())
+        self.root = NodeLine(self, root, ())
         self._found: dict[tuple[int, ...], NodeLine] = {}
 
     def line(self, codes: tuple[int, ...]) -> NodeLine | None:

@@ -115,69 +115,59 @@ class Memory:
         return (split, record, codes) if is_sound else None
 
 
-class OpenNodeTree:
-    """Follows the open nodes of one search from look to look."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, NodeLine] = {}
-        """Lines of the last look by split number."""
-
-    def look(self, memory: Memory, lines: NodeLines, budget_s: float | None = None) -> tuple[list[dict[str, Any]], int]:
-        """Return the open nodes, parents before children, and the number of those left out, without those that closed
-        meanwhile. `moves` and `words` (in
-        SAN) lead to a node from its parent, or from the root if the parent was left out."""
-        workers, stacks, plies = memory.places()
-        chains = memory.chains(stacks, plies)
-        homes, counts = np.unique(chains[chains >= 0], return_counts=True)
-        below = dict(zip(homes.tolist(), counts.tolist(), strict=True))
-        chosen = sorted(below, key=lambda home: (-below[home], home % MAX_PLY, home))[:MOST_NODES]
-        reached: dict[int, list[tuple[int, int]]] = {home: [] for home in chosen}
-        """Workers at or below each node, with the code of the move that each has taken there; 0 for none yet."""
-        places = zip(chains.T.tolist(), workers.tolist(), stacks.tolist(), plies.tolist(), strict=True)
-        for chain, worker, stack, ply in places:
-            inside = [home for home in chain if home in reached and len(reached[home]) < MOST_WORKERS]
-            taken = (*memory.line(stack, ply), 0) if inside else ()
-            for home in inside:
-                reached[home].append((worker, taken[min(home % MAX_PLY, ply)]))
-        read = {home: memory.node(home) for home in chosen}  # before python-chess takes its time
-        hidden = len(below) - len(chosen)
-        deadline = time.thread_time() + (BUDGET_S if budget_s is None else budget_s)
-        known: dict[int, NodeLine] = {}
-        shown: dict[int, dict[str, Any]] = {}
-        found: dict[int, NodeLine] = {}
-        for home in sorted(chosen, key=lambda home: home % MAX_PLY):
-            node = read[home]
-            if node is None:
-                continue
-            split, record, codes = node
-            parent = record["open_parent"]
-            above = found.get(parent)
-            if not lines.has(codes) and time.thread_time() > deadline:
-                hidden += 1
-                continue
-            line = lines.line(codes)
-            if line is None:
-                continue
-            start = 0 if above is None else len(above.moves)
-            if above is not None and line.moves[:start] != above.moves:
-                continue  # the parent has been replaced meanwhile
-            known[split] = found[home] = line
-            shown[home] = {
-                "id": split_name(split),
-                "parent": None if above is None else shown[parent]["id"],
-                "ply": home % MAX_PLY,
-                "below": below[home],
-                "moves": list(line.moves[start:]),
-                "words": list(line.words[start:]),
-                "fen": line.fen,
-                **_described(record, line, reached[home], memory.p_no_cutoff),
-            }
-        self._known = known
-        return list(shown.values()), hidden
-
-    def known(self, split: int) -> NodeLine | None:
-        """Return the line of a node of the last look by its split number."""
-        return self._known.get(split)
+def read_open_nodes(
+    memory: Memory, lines: NodeLines, budget_s: float | None = None
+) -> tuple[list[dict[str, Any]], int, dict[int, NodeLine]]:
+    """Return the open nodes, parents before children, without those that closed meanwhile; the number of those left
+    out; and the lines of the nodes by split number. `moves` and `words` (in SAN) lead to a node from its parent, or
+    from the root if the parent was left out."""
+    workers, stacks, plies = memory.places()
+    chains = memory.chains(stacks, plies)
+    homes, counts = np.unique(chains[chains >= 0], return_counts=True)
+    below = dict(zip(homes.tolist(), counts.tolist(), strict=True))
+    chosen = sorted(below, key=lambda home: (-below[home], home % MAX_PLY, home))[:MOST_NODES]
+    reached: dict[int, list[tuple[int, int]]] = {home: [] for home in chosen}
+    """Workers at or below each node, with the code of the move that each has taken there; 0 for none yet."""
+    places = zip(chains.T.tolist(), workers.tolist(), stacks.tolist(), plies.tolist(), strict=True)
+    for chain, worker, stack, ply in places:
+        inside = [home for home in chain if home in reached and len(reached[home]) < MOST_WORKERS]
+        taken = (*memory.line(stack, ply), 0) if inside else ()
+        for home in inside:
+            reached[home].append((worker, taken[min(home % MAX_PLY, ply)]))
+    read = {home: memory.node(home) for home in chosen}  # before python-chess takes its time
+    hidden = len(below) - len(chosen)
+    deadline = time.thread_time() + (BUDGET_S if budget_s is None else budget_s)
+    known: dict[int, NodeLine] = {}
+    shown: dict[int, dict[str, Any]] = {}
+    found: dict[int, NodeLine] = {}
+    for home in sorted(chosen, key=lambda home: home % MAX_PLY):
+        node = read[home]
+        if node is None:
+            continue
+        split, record, codes = node
+        parent = record["open_parent"]
+        above = found.get(parent)
+        if not lines.has(codes) and time.thread_time() > deadline:
+            hidden += 1
+            continue
+        line = lines.line(codes)
+        if line is None:
+            continue
+        start = 0 if above is None else len(above.moves)
+        if above is not None and line.moves[:start] != above.moves:
+            continue  # the parent has been replaced meanwhile
+        known[split] = found[home] = line
+        shown[home] = {
+            "id": split_name(split),
+            "parent": None if above is None else shown[parent]["id"],
+            "ply": home % MAX_PLY,
+            "below": below[home],
+            "moves": list(line.moves[start:]),
+            "words": list(line.words[start:]),
+            "fen": line.fen,
+            **_described(record, line, reached[home], memory.p_no_cutoff),
+        }
+    return list(shown.values()), hidden, known
 
 
 def score_or_none(value: int) -> int | None:

@@ -58,9 +58,9 @@ def virtual_looks(simulator: Simulator, lines_of: LinesOf = chess_lines) -> list
 
 
 @contextmanager
-def recorded(engine: Watched, lines_of: LinesOf = chess_lines) -> Iterator[deque[dict[str, Any]]]:
+def recorded(engine: Watched) -> Iterator[deque[dict[str, Any]]]:
     """Watch an engine inside the block, in a thread; the snapshots, at most the last minute, are complete after it."""
-    watcher, looks, ended = Watcher(engine, lines_of), deque[dict[str, Any]](maxlen=_MOST_LIVE), threading.Event()
+    watcher, looks, ended = Watcher(engine), deque[dict[str, Any]](maxlen=_MOST_LIVE), threading.Event()
 
     def look() -> None:
         while True:

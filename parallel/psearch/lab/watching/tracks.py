@@ -141,11 +141,7 @@ class Track:
 
 
 def _copied(ring: np.ndarray, first: int, count: int) -> list[Event]:
-    if count <= first:
-        return []
-    begin, end = first % len(ring), (count - 1) % len(ring) + 1
-    parts = [ring[begin:end]] if begin < end else [ring[begin:], ring[:end]]
-    return [event for part in parts for event in each(part.copy())]
+    return list(each(ring.take(np.arange(first, count), mode="wrap")))
 
 
 def in_cells(segments: Sequence[Segment], begin: int, end: int, count: int) -> list[Segment]:

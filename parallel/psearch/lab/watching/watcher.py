@@ -17,8 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.lab.watching.node_lines import NodeLines, chess_lines
-from psearch.lab.watching.open_nodes import Memory, OpenNodeTree, score_or_none
+from psearch.lab.watching.node_lines import NodeLine, NodeLines, chess_lines
+from psearch.lab.watching.open_nodes import Memory, read_open_nodes, score_or_none
 from psearch.lab.watching.tracks import IDLE, SEARCH, Clock, Track, packed
 from psearch.scheduler.scheduler_entries import read_cycles
 from psearch.trace.recorder import BOUNDS, OUTCOMES, Event, Recorder, split_name
@@ -89,7 +89,8 @@ class WatchedSearch:
         self._lines_of = lines_of
         self.start = recorder.start
         self._tracks: dict[int, Track] = {}
-        self._tree = OpenNodeTree()
+        self._known: dict[int, NodeLine] = {}
+        """Lines of the open nodes of the last look, by split number."""
         self._lines: NodeLines | None = None
         self._root = b""
         self._before: dict[str, np.ndarray] = {}
@@ -103,7 +104,7 @@ class WatchedSearch:
         clock, now = self._clock(virtual_now)
         root = arena.header["root"].copy()
         if root.tobytes() != self._root:  # the root is written after the recording has begun
-            self._lines, self._tree, self._root = self._lines_of(root), OpenNodeTree(), root.tobytes()
+            self._lines, self._known, self._root = self._lines_of(root), {}, root.tobytes()
         counters = {name: worker["counters"][name].astype(np.int64) for name in _COUNTED}
         counters["nodes"] = worker["nodes"].astype(np.int64)
         busy = (worker["stack"] >= 0) & (worker["state"] != STATE_IDLE)
@@ -115,7 +116,7 @@ class WatchedSearch:
             seen = {"nodes": [], "hidden": 0, "first_moves": []}
             if self._lines is not None and not is_done:  # a finished search has no open nodes
                 memory = Memory(arena)
-                seen["nodes"], seen["hidden"] = self._tree.look(memory, self._lines, self._budget_s)
+                seen["nodes"], seen["hidden"], self._known = read_open_nodes(memory, self._lines, self._budget_s)
                 seen["first_moves"] = self._first_moves(memory, self._lines)
         snapshot = {
             "search": self.start.number,
@@ -180,7 +181,7 @@ class WatchedSearch:
         lines = self._lines
         facts: dict[str, Any] = {"at": clock.microseconds(event.time), "worker": worker, "depth": event.depth}
         is_root = event.kind == TRACE_ROOT
-        known = None if lines is None else lines.root if is_root else self._tree.known(event.split)
+        known = None if lines is None else lines.root if is_root else self._known.get(event.split)
         move = None if known is None else known.named(event.move)
         facts |= {"by": None if move is None else move[1], "value": score_or_none(event.value)}
         if is_root:

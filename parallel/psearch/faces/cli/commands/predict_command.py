@@ -12,6 +12,7 @@ from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import complain, print_answer, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.settings import DEPTH
+from psearch.text.values import counted
 
 if TYPE_CHECKING:
     from psearch.lab.studies.prediction_study import RuleReport
@@ -29,14 +30,10 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `psearch predict`."""
     study.add_suite(parser, "draw reliability curves")
     DEPTH.add_to(parser, "plies to search")
-    parser.add_argument(
-        "--policy",
-        metavar="FILE",
-        help="measure your own policy, too (several with commas between them)",
-    )
+    words = "measure your own policy, too (several with commas between them)"
+    parser.add_argument("--policy", metavar="FILE", help=words)
     add_settings(parser, "pruning", "evaluation", "with_")
 
 
@@ -59,22 +56,15 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     prepare_kernels(PREDICTION, ONE_TREE, *(each.group(base) for each in own.values() for base in (SEARCH, ONE_TREE)))
     from psearch.lab.studies.tree_sizes import scale, scale_line, warnings
     from psearch.terminal.status import StatusLine
-    from psearch.text.values import counted
 
     reports: list[RuleReport] = []
     interrupted = False
     try:
         with StatusLine(only_terminal=True) as status:
-            prediction_study.study(
-                positions,
-                options.depth,
-                rules=rules,
-                pruning=how.rules,
-                progress=status,
-                on_report=reports.append,
-                kernels=own,
-                with_=options.with_,
-            )
+            for report in prediction_study.study(
+                positions, options.depth, rules=rules, options=how, progress=status, kernels=own
+            ):
+                reports.append(report)
     except KeyboardInterrupt:
         interrupted = True
     pruned = how.pruning_words

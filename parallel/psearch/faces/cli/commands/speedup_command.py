@@ -40,19 +40,12 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `psearch speedup`."""
-    parser.add_argument(
-        "--threads", type=worker_counts, default=[1, 2], metavar="1,2", help="worker processes (default 1,2)"
-    )
+    words = "worker processes (default 1,2)"
+    parser.add_argument("--threads", type=worker_counts, default=[1, 2], metavar="1,2", help=words)
     study.add_options(parser, DEFAULT_REPEATS, "searches of each position with each worker count")
     length = parser.add_mutually_exclusive_group()
-    length.add_argument(
-        "--seconds",
-        type=seconds(0.01, 3600),
-        default=DEFAULT_SECONDS,
-        metavar="S",
-        help=f"approximate time of one worker in seconds (default {DEFAULT_SECONDS:g})",
-    )
+    words = f"approximate time of one worker in seconds (default {DEFAULT_SECONDS:g})"
+    length.add_argument("--seconds", type=seconds(0.01, 3600), default=DEFAULT_SECONDS, metavar="S", help=words)
     DEPTH.add_to(length, "the same depth for every position, in plies")
 
 
@@ -93,7 +86,7 @@ def _measure(options: argparse.Namespace) -> study.StudyFound:
     with study.recording("speedup", options, found, suite, own) as keep:
         prepare_kernels(*(kernels.group(SEARCH) for kernels in own.values()))
         with StatusLine() as status:
-            measure(
+            for sample in measure(
                 suite,
                 options.threads,
                 chosen,
@@ -103,10 +96,10 @@ def _measure(options: argparse.Namespace) -> study.StudyFound:
                 depth=options.depth,
                 options=how,
                 progress=status,
-                on_sample=keep,
                 seed=options.seed,
                 kernels=own,
-            )
+            ):
+                keep(sample)
         if not found.samples:
             raise PsearchError(f"no position takes one worker about {options.seconds:g} s at any depth")
         alone = statistics.median_high(sample.seconds for sample in found.samples if sample.threads == 1)
