@@ -172,7 +172,7 @@ def test_begin_says_whether_there_is_something_to_do() -> None:
 def test_begin_is_called_once() -> None:
     go = make("infinite")
     go.begin()
-    with pytest.raises(AssertionError, match="cannot become searching when it is searching"):
+    with pytest.raises(AssertionError, match="cannot become SEARCHING when it is SEARCHING"):
         go.begin()
 
 

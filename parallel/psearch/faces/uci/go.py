@@ -128,25 +128,17 @@ def _take_searchmoves(rest: deque[str], board: chess.Board, complaints: list[str
     return moves
 
 
-class State(enum.Enum):
-    """State of a `go`. States are never left backwards."""
+class State(enum.IntEnum):
+    """State of a `go`, which never goes back."""
 
-    WAITING = "waiting"
+    WAITING = enum.auto()
     """In the queue: kernels are loading, or an earlier search has not ended."""
-    SEARCHING = "searching"
+    SEARCHING = enum.auto()
     """Searching; the answer is held back until `stop` or `ponderhit`."""
-    MAY_ANSWER = "may answer"
+    MAY_ANSWER = enum.auto()
     """Searching; the answer follows as soon as the move is known."""
-    ANSWERED = "answered"
+    ANSWERED = enum.auto()
     """Answered or given up: nothing more is printed about it."""
-
-
-_NEXT = {
-    State.WAITING: (State.SEARCHING, State.MAY_ANSWER, State.ANSWERED),
-    State.SEARCHING: (State.MAY_ANSWER, State.ANSWERED),
-    State.MAY_ANSWER: (State.ANSWERED,),
-    State.ANSWERED: (),
-}
 
 
 class Go:
@@ -258,7 +250,7 @@ class Go:
 
     def _enter(self, state: State) -> None:
         """Change the state, here only; the caller holds `_changed`."""
-        if state not in _NEXT[self.state]:
-            raise AssertionError(f"a `go` cannot become {state.value} when it is {self.state.value}")
+        if state <= self.state:
+            raise AssertionError(f"a `go` cannot become {state.name} when it is {self.state.name}")
         self.state = state
         self._changed.notify_all()

@@ -317,5 +317,6 @@ class Player:
                 self._is_compiling = False
 
     def _close(self) -> None:
+        """End the workers. A running job fails."""
         if self._resources is not None:
-            self._resources.close()
+            self._resources.searcher.close()

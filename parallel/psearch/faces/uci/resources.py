@@ -95,8 +95,8 @@ def trace_path(text: str) -> Path:
 class Resources:
     """Kernels, workers, table, endgame tables, book and trace file.
 
-    For one thread; another may only call `close` and read `is_writing_trace`. `load_kernels` loads the kernels, and
-    the first `settle` after that starts the workers. Book and endgame tables work without both.
+    For one thread; another may only close the `searcher` and read `is_writing_trace`. `load_kernels` loads the kernels,
+    and the first `settle` after that starts the workers. Book and endgame tables work without both.
     """
 
     def __init__(self, notices: Notices) -> None:
@@ -124,10 +124,6 @@ class Resources:
         seconds = load_kernels(progress=progress)
         self.has_kernels = True
         return seconds
-
-    def close(self) -> None:
-        """End the workers. A running job fails."""
-        self.searcher.close()
 
     def settle(self, values: OptionValues) -> None:
         """Apply the options. A failure is reported once, and a fallback is used."""

@@ -123,11 +123,11 @@ class Uci:
             "stop": self._stop,
             "ponderhit": lambda words: player.latest.ponderhit() if player.latest is not None else None,
         }
-        self._own_commands: dict[str, Callable[[list[str]], None]] = {
-            "help": lambda words: self._say(HELP),
-            "d": lambda words: self._on_board(lambda board: self._say(f"{board}\nFEN: {board.fen()}")),
-            "eval": lambda words: self._on_board(player.evaluate),
-            "bench": lambda words: player.bench(),
+        self._own_commands: dict[str, Callable[[], None]] = {
+            "help": lambda: self._say(HELP),
+            "d": lambda: self._on_board(lambda board: self._say(f"{board}\nFEN: {board.fen()}")),
+            "eval": lambda: self._on_board(player.evaluate),
+            "bench": player.bench,
         }
 
     def run(self, lines: Iterable[str]) -> None:
@@ -147,12 +147,11 @@ class Uci:
     def _obey(self, line: str) -> bool:
         """Carry out one command; return False for `quit`. Unknown words before it are ignored, as UCI demands."""
         words = line.split()
-        begin = 0
-        while begin < len(words) and words[begin] not in self._commands and words[begin] not in ("quit", "setoption"):
-            if begin == 0 and words[0] in self._own_commands:
-                self._own_commands[words[0]](words[1:])
-                return True
-            begin += 1
+        if words and words[0] in self._own_commands:
+            self._own_commands[words[0]]()
+            return True
+        known = (*self._commands, "quit", "setoption")
+        begin = next((place for place, word in enumerate(words) if word in known), len(words))
         if begin:
             self.complain(f"unknown command: {quoted(' '.join(words[:begin]))}")
         if begin == len(words):
