@@ -22,7 +22,7 @@ from programs import PIPES, PSEARCH, assert_gone, needs_web
 from terminals import Screen
 from timing import wait_until
 
-from psearch.faces.cli.signals import Interrupted, Signals
+from psearch.faces.cli.signals import Signals
 
 SEARCH = [*PSEARCH, "--threads", "2", "--hash", "1"]
 ENDLESS = [*SEARCH, "--movetime", "600000", "startpos"]
@@ -64,7 +64,7 @@ def test_a_signal_after_the_command_raises_nothing(ends_program: bool) -> None:
     former = {number: signal.getsignal(number) for number in heeded}
     try:
         with Signals(ends_program) as signals:
-            with pytest.raises(Interrupted):
+            with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGTERM)  # from the same Ctrl-C or supervisor
             signals.is_over = True
@@ -135,7 +135,7 @@ def test_a_second_signal_that_comes_later_does_not_wait() -> None:
         signal.raise_signal(signal.SIGINT)
         assert signals.control.is_stopped and signals.exit_status == 128 + signal.SIGTERM
         signals._received_s -= 0.5
-        with pytest.raises(Interrupted):
+        with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
 
 

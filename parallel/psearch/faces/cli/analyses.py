@@ -11,36 +11,19 @@ import json
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import chess
 import chess.engine
 
 from psearch.arena.control_groups import usable_cores
+from psearch.batch.analysis import games
 from psearch.batch.analysis.analyser import Analyser, Stopped, Work
-from psearch.batch.analysis.analysis_files import (
-    AnalysisJournal,
-    Asked,
-    OlderResults,
-    Output,
-    place_of,
-    read_asked,
-)
-from psearch.batch.analysis.games import (
-    PLAYER_COLUMNS,
-    TOTAL_COLUMNS,
-    Players,
-    Tally,
-    count_positions,
-    game_object,
-    game_title,
-    games_summary,
-    player_rows,
-)
+from psearch.batch.analysis.analysis_files import AnalysisJournal, Asked, OlderResults, Output, place_of, read_asked
 from psearch.batch.analysis.reviews import game_tasks, reviewed
 from psearch.batch.analysis.suite_results import (
     SuiteSummary,
@@ -52,13 +35,17 @@ from psearch.batch.analysis.suite_results import (
     summary_text,
 )
 from psearch.batch.analysis.tables import MOVE, POSITION, columns_of
-from psearch.batch.positions.many import PositionResult
+from psearch.batch.positions.many import PositionResult, useful_hash_mb
+from psearch.batch.positions.position_pool import WorkerSettings, make_pool
 from psearch.batch.positions.task import Answer, Pause, Task
 from psearch.defaults import JOB_HASH_MB, MAX_THREADS, REVIEW_MOVETIME_MS
 from psearch.faces.cli.arguments import limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import EXIT_WRONG, complain, say
+from psearch.faces.cli.signals import Signals
+from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError, relative_text
+from psearch.scheduler.scheduler_entries import SEARCH
 from psearch.settings import SEARCH_SETTINGS, SETTINGS, Face
 from psearch.terminal.live_display import AnalysisProgress
 from psearch.terminal.status import StatusLine
@@ -68,10 +55,6 @@ from psearch.text.pgn_text import PgnGame, read_games
 from psearch.text.source import Source, Stream, read_source
 from psearch.text.values import counted
 from psearch.version import __version__
-
-if TYPE_CHECKING:
-    from psearch.faces.cli.signals import Signals
-    from psearch.options import SearchOptions
 
 T = TypeVar("T")
 _MOST_PROBLEMS = 10
@@ -144,13 +127,6 @@ class AnalysisSession:
         with self.progress.aside(None if self.journal is not None else sys.stdout):
             self.output.write(text)
 
-    def put_rows(self, rows: Iterable[Mapping[str, Any]]) -> bool:
-        """Add rows to the result if it is a table; return whether it is one."""
-        if self.output.table is None:
-            return False
-        self.output.table.add(rows)
-        return True
-
     def kept(self) -> str:
         """Return a phrase that says how many positions the journal holds."""
         assert self.journal is not None
@@ -183,14 +159,10 @@ def open_session(
 ) -> Iterator[AnalysisSession]:
     """Open output, journal, pool and bar. columns: those of a table; is_emptied: whether the table of the search is
     emptied before each position."""
-    from psearch.batch.positions.position_pool import WorkerSettings, make_pool
-
     how = search_options(options)
     session = AnalysisSession(options, total)
     hash_mb = options.hash or JOB_HASH_MB
     if options.hash is None and is_emptied and session.limits.nodes is not None:
-        from psearch.batch.positions.many import useful_hash_mb
-
         # emptying a table larger than the search can use wastes time
         hash_mb = useful_hash_mb(Limits(nodes=session.limits.nodes))
     jobs = options.jobs
@@ -205,8 +177,6 @@ def open_session(
             session.journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), about))
         session.output = stack.enter_context(Output(place, columns))
         if options.on is None:
-            from psearch.scheduler.scheduler_entries import SEARCH
-
             prepare_kernels(how.kernels.group(SEARCH))
         done = len(session.journal) if session.journal is not None else 0
         workers = jobs if total is None else max(1, min(jobs, total - done))
@@ -296,7 +266,9 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
             verdict = judge(entry.position, done.answers.get(entry.key), done.problems.get(entry.key))
             figures.add(verdict, name, done.from_older)
             session.progress.say(figures.solved_text)
-            if not session.put_rows(_rows(name, verdict, entry, session)):
+            if session.output.table is not None:
+                session.output.table.add([_row(name, verdict, entry, session)])
+            else:
                 session.put(json.dumps(json_object(verdict, name)) + "\n" if options.json else table.row(verdict))
             if verdict.problem is not None:
                 failed += 1
@@ -325,14 +297,14 @@ def _positions(
                 yield Work(entry, [])
 
 
-def _rows(name: str, verdict: Verdict, entry: _Entry, session: AnalysisSession) -> Iterator[dict[str, Any]]:
-    """Yield the row of a position of a suite."""
+def _row(name: str, verdict: Verdict, entry: _Entry, session: AnalysisSession) -> dict[str, Any]:
+    """Return the row of a position of a suite."""
     position = verdict.position
     facts = {"file": name, "line": position.line, "result": verdict.result}
     points = verdict.points if position.points else None
     task = Task.of_board(entry.key, position.board, session.limits)
     found = PositionResult(position.name, 0, verdict.problem, "", task, verdict.answer)
-    yield {**facts, "points": points, **found.as_row()}
+    return {**facts, "points": points, **found.as_row()}
 
 
 def _positions_of(one: Input, problems: Problems) -> Iterator[SuitePosition]:
@@ -374,8 +346,8 @@ class _GameEntry(NamedTuple):
 def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
     """Analyse games, write annotated PGN or JSON, summarize each player, and return the exit status."""
     sums, problems = _survey(inputs)
-    players = Players()
-    tally = Tally(kept=None if options.merge is None else 0)
+    players = games.Players()
+    tally = games.Tally(kept=None if options.merge is None else 0)
     failed = 0
     columns = columns_of(MOVE, options.multipv)
     with open_session(inputs, options, signals, sums["positions"], columns, is_emptied=False) as session:
@@ -401,20 +373,20 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
                 session.complain(f"{name}, game {entry.work.number}, ply {ply}: {problem}")
             tally.add(judged, done.from_older)
             if session.output.table is not None:
-                session.put_rows({"file": name, **row} for row in judged.to_rows())
+                session.output.table.add({"file": name, **row} for row in judged.to_rows())
             elif options.json:
-                session.put(json.dumps(game_object(judged, name)) + "\n")
+                session.put(json.dumps(games.game_object(judged, name)) + "\n")
             else:
                 session.put(judged.to_pgn(options.fresh_marks, options.wdl))
             if judged.moves:
-                title = game_title(judged, name if len(inputs) > 1 else None)
-                session.progress.show_table(title, PLAYER_COLUMNS, player_rows(judged))
+                title = games.game_title(judged, name if len(inputs) > 1 else None)
+                session.progress.show_table(title, games.PLAYER_COLUMNS, games.player_rows(judged))
                 players.add(judged)
-        facts = {"summary": games_summary(tally, sums["games"])}
+        facts = {"summary": games.games_summary(tally, sums["games"])}
         if not session.end(json.dumps(facts) + "\n" if options.json else ""):
             return signals.exit_status
         if rows := players.rows():
-            session.progress.show_table("all games:", TOTAL_COLUMNS, rows)
+            session.progress.show_table("all games:", games.TOTAL_COLUMNS, rows)
         cut = f"; {counted(sums['broken'], 'game')} could not be read as written" if sums["broken"] else ""
         say(f"{tally.text()}{cut}")
     return EXIT_WRONG if sums["broken"] or failed else 0
@@ -427,7 +399,7 @@ def _survey(inputs: Sequence[Input]) -> tuple[Counter[str], Problems]:
         for _, source in inputs:
             before = sums["positions"]
             for work in read_games(source):
-                sums.update(games=1, positions=count_positions(work), broken=bool(work.problems))
+                sums.update(games=1, positions=games.count_positions(work), broken=bool(work.problems))
                 for problem in work.problems:
                     place = f"{source.name}, game {work.number}, line {problem.line}"
                     problems.add(f"{place}: {problem.text}; {problem.consequence}")
@@ -442,8 +414,8 @@ def _games(
     inputs: Sequence[Input], session: AnalysisSession, options: argparse.Namespace
 ) -> Iterator[Work[_GameEntry]]:
     """Yield each game as separate work, with its positions from the last to the first."""
-    games = ((file, work) for file, one in enumerate(inputs, start=1) for work in read_games(one.source))
-    for number, (file, work) in enumerate(games, start=1):
+    works = ((file, work) for file, one in enumerate(inputs, start=1) for work in read_games(one.source))
+    for number, (file, work) in enumerate(works, start=1):
         entry = _GameEntry(number, file, work)
         known: dict[str, Answer] = {}
         if session.older is not None and work.readable:
@@ -482,7 +454,9 @@ def analyse_lines(
             key = str(task.id)
             sums.update(positions=1, kept=done.from_older, failed=bool(done.problems))
             result = PositionResult(done.item.id, 0, done.problems.get(key), "", task, done.answers.get(key))
-            if not session.put_rows(map(PositionResult.as_row, [result])):
+            if session.output.table is not None:
+                session.output.table.add([result.as_row()])
+            else:
                 session.put(json.dumps(result.as_json()) + "\n")
         if not session.end():
             return signals.exit_status

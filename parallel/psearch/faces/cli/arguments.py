@@ -88,25 +88,17 @@ def seconds(low: float, high: float) -> Callable[[str], float]:
 
 def worker_counts(text: str) -> list[int]:
     """Convert `1,2,4,...,64` to increasing numbers; dots between two numbers mean doubling."""
-    count = whole_number(1, MAX_THREADS)
-    misplaced_dots = argparse.ArgumentTypeError(f"dots must stand between two numbers, not as in {quoted(text, 40)}")
     counts: list[int] = []
-    doubling = False
-    for word in (word.strip() for word in text.split(",")):
-        if word in ("...", "…"):
-            if not counts or doubling:
-                raise misplaced_dots
-            doubling = True
-            continue
-        number = count(word)
-        while doubling and counts[-1] < number:
+    for part in re.split(r",\s*(?:\.\.\.|…)\s*,", text):
+        words = [word.strip() for word in part.split(",")]
+        if "..." in words or "…" in words:
+            raise argparse.ArgumentTypeError(f"dots must stand between two numbers, not as in {quoted(text, 40)}")
+        numbers = list(map(whole_number(1, MAX_THREADS), words))
+        while counts and counts[-1] < numbers[0]:
             counts.append(2 * counts[-1])
-        if doubling and counts[-1] != number:
-            raise argparse.ArgumentTypeError(f"doubling does not lead to {number} in {quoted(text, 40)}")
-        doubling = False
-        counts.append(number)
-    if doubling:
-        raise misplaced_dots
+        if counts and counts[-1] != numbers[0]:
+            raise argparse.ArgumentTypeError(f"doubling does not lead to {numbers[0]} in {quoted(text, 40)}")
+        counts += numbers
     return sorted(set(counts))
 
 
@@ -182,6 +174,11 @@ def add_on(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--on", metavar="CLUSTER", help=words)
 
 
+def add_flag(parser: argparse.ArgumentParser, flag: str, words: str) -> None:
+    """Add an argument without a value: True if it is given, else False. words: for the help."""
+    parser.add_argument(flag, action="store_true", help=words)
+
+
 def add_json(parser: argparse.ArgumentParser, instead_of: str = "text") -> None:
     """Add `--json`."""
-    parser.add_argument("--json", action="store_true", help=f"print one JSON object instead of {instead_of}")
+    add_flag(parser, "--json", f"print one JSON object instead of {instead_of}")

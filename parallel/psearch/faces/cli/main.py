@@ -14,19 +14,8 @@ import sys
 from collections.abc import Sequence
 
 from psearch.defaults import POLICY_NAMES
-from psearch.faces.cli import command_list
+from psearch.faces.cli import command_list, output
 from psearch.faces.cli.command_list import ANALYSE, COMMANDS, SEARCH, Command
-from psearch.faces.cli.output import (
-    EXIT_BAD_INPUT,
-    EXIT_SIGNAL,
-    EXIT_SYSTEM,
-    EXIT_WORKER_DIED,
-    abandon,
-    complain,
-    refuse,
-    say,
-    steady_streams,
-)
 from psearch.faces.cli.signals import Signals, run_apart
 from psearch.terminal.streams import is_terminal
 
@@ -40,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status (see `output.py`). Raises SystemExit for bad options."""
     # numpy's threads are useless here, and numpy fails where no more threads can be started
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    with steady_streams():
+    with output.steady_streams():
         return _main(list(sys.argv[1:] if arguments is None else arguments), arguments is None)
 
 
@@ -48,17 +37,17 @@ def _main(words: list[str], ends_program: bool) -> int:
     if not words:
         words = ["uci"]
         if sys.stdin is not None and sys.stdin.isatty():
-            say("psearch speaks UCI now: `help` shows its commands, `quit` ends it; more: `psearch --help`")
+            output.say("psearch speaks UCI now: `help` shows its commands, `quit` ends it; more: `psearch --help`")
     try:
         command, options = _understood(words)
     except KeyboardInterrupt:  # while the command is imported
-        complain("interrupted")
-        return EXIT_SIGNAL + signal.SIGINT
+        output.complain("interrupted")
+        return output.EXIT_SIGNAL + signal.SIGINT
     movetime = getattr(options, "movetime", None)
     if movetime is not None and not movetime.has_unit and is_terminal(sys.stderr):
         number = movetime.milliseconds
         if number <= _MOST_SECONDS:
-            complain(f"--movetime {number} is {number} milliseconds; {number}s would be seconds")
+            output.complain(f"--movetime {number} is {number} milliseconds; {number}s would be seconds")
     with Signals(ends_program) as signals:
         if ends_program and _calls_kernels_of_a_file(command, options):
             return run_apart(lambda: _guarded(command, options, signals), signals)
@@ -78,7 +67,7 @@ def _understood(words: list[str]) -> tuple[Command, argparse.Namespace]:
         command_list.check_position(words, first)
         if command_list.is_file(first):
             if first == "-" or os.path.exists(first):  # otherwise one error message is enough
-                complain(f"{'standard input' if first == '-' else first} is a file: running psearch {ANALYSE}")
+                output.complain(f"{'standard input' if first == '-' else first} is a file: running psearch {ANALYSE}")
             return _parsed(ANALYSE, words)
     return command, options
 
@@ -90,7 +79,7 @@ def _parsed(name: str, words: list[str]) -> tuple[Command, argparse.Namespace]:
         words = [*words[:at], *(_NO_OPTION + word if word.startswith("-") else word for word in words[at + 1 :])]
     options, others = parser.parse_known_intermixed_args(words)
     if others:
-        refuse(command_list.unknown(parser, others))
+        output.refuse(command_list.unknown(parser, others))
     for dest, value in vars(options).items():
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             setattr(options, dest, [word.removeprefix(_NO_OPTION) for word in value])
@@ -125,21 +114,21 @@ def _guarded(command: Command, options: argparse.Namespace, signals: Signals) ->
             poll.register(sys.stdout.fileno(), select.POLLOUT)
             is_broken = any(event & select.POLLERR for _, event in poll.poll(0))
             reader_left = isinstance(error, BrokenPipeError) and is_broken
-            abandon(sys.stdout)
+            output.abandon(sys.stdout)
         if signals.received is not None:
             return signals.exit_status  # the terminal is gone, as the signal has reported
         if reader_left:
-            return EXIT_SIGNAL + signal.SIGPIPE
-        complain(f"cannot continue: {error}")
-        return EXIT_SYSTEM
+            return output.EXIT_SIGNAL + signal.SIGPIPE
+        output.complain(f"cannot continue: {error}")
+        return output.EXIT_SYSTEM
     except MemoryError:
-        complain("cannot continue: not enough memory (see ulimit -v)")
-        return EXIT_SYSTEM
+        output.complain("cannot continue: not enough memory (see ulimit -v)")
+        return output.EXIT_SYSTEM
     except Exception as error:
         # a late import: it needs python-chess, for which `uciok` should not wait
         from psearch.results import PsearchError, WorkerDied
 
         if not isinstance(error, PsearchError):
             raise
-        complain(str(error))
-        return EXIT_WORKER_DIED if isinstance(error, WorkerDied) else EXIT_BAD_INPUT
+        output.complain(str(error))
+        return output.EXIT_WORKER_DIED if isinstance(error, WorkerDied) else output.EXIT_BAD_INPUT

@@ -21,10 +21,6 @@ _PATIENCE_S = 1.0
 _LOOK_S = 0.01
 
 
-class Interrupted(KeyboardInterrupt):
-    """Raised by a signal that arrives before a search has begun."""
-
-
 class Signals:
     """Turns SIGINT, SIGTERM and SIGHUP into a stop request while a search runs, and into an exception otherwise.
 
@@ -75,7 +71,7 @@ class Signals:
         else:
             self.received = number
             self._has_raised = True
-            raise Interrupted
+            raise KeyboardInterrupt
 
     @property
     def exit_status(self) -> int:

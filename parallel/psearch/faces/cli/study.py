@@ -11,15 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import DEFAULT_POLICY, JOB_HASH_MB, POLICY_NAMES, STUDY_DRIVERS
-from psearch.faces.cli.arguments import (
-    add_hash,
-    add_json,
-    add_number,
-    add_seed,
-    add_settings,
-    check_hash,
-    search_options,
-)
+from psearch.faces.cli import arguments
 from psearch.faces.cli.kernels import loaded_game
 from psearch.faces.cli.output import complain, print_answer, refuse, say
 from psearch.settings import SETTINGS, SPLITTING_POLICIES, is_own_policy
@@ -38,43 +30,27 @@ _NOT_IN_LOG = ("json", "plot", "log", "from_log", "jobs", "on", "costs", "trace"
 def add_suite(parser: argparse.ArgumentParser, plot: str) -> None:
     """Add `--suite FILE`, `--positions K`, `--json` and `--plot PNG`. plot: help of `--plot`."""
     parser.add_argument("--suite", metavar="FILE", help="EPD or FEN positions, one per line; `-` reads standard input")
-    add_number(parser, "--positions", 1, 10**6, "use only the first K positions", "K")
-    add_json(parser, instead_of="the table")
+    arguments.add_number(parser, "--positions", 1, 10**6, "use only the first K positions", "K")
+    arguments.add_json(parser, instead_of="the table")
     parser.add_argument("--plot", type=Path, metavar="PNG", help=plot)
 
 
 def add_options(parser: argparse.ArgumentParser, repeats: int, repeated: str) -> None:
     """Add the options of a measurement and its output. repeats: default of `--repeat`; repeated: its help."""
     add_suite(parser, "draw the table (needs matplotlib)")
-    parser.add_argument(
-        "--game",
-        nargs="+",
-        metavar=("FILE", "POSITION"),
-        help="your own game instead of --suite, from its initial position or from the given positions",
-    )
-    parser.add_argument(
-        "--policy",
-        default=DEFAULT_POLICY,
-        metavar="P,Q",
-        help=f"policies to compare: {', '.join(SPLITTING_POLICIES)} (default {DEFAULT_POLICY}), or your own files",
-    )
-    add_settings(parser, "pruning", "evaluation", "with_")
-    SETTINGS["driver"].add_to(
-        parser,
-        "search driver of all searches, one worker included: pvs (default), or null (null windows)",
-        choices=STUDY_DRIVERS,
-        default=STUDY_DRIVERS[0],
-    )
-    add_hash(parser, JOB_HASH_MB)
-    add_number(parser, "--repeat", 1, 1000, f"{repeated} (default {repeats})", "R", default=repeats)
-    add_seed(parser, "seed of all random numbers (history values, jitter)", 0, "S")
+    words = "your own game instead of --suite, from its initial position or from the given positions"
+    parser.add_argument("--game", nargs="+", metavar=("FILE", "POSITION"), help=words)
+    words = f"policies to compare: {', '.join(SPLITTING_POLICIES)} (default {DEFAULT_POLICY}), or your own files"
+    parser.add_argument("--policy", default=DEFAULT_POLICY, metavar="P,Q", help=words)
+    arguments.add_settings(parser, "pruning", "evaluation", "with_")
+    words = "search driver of all searches, one worker included: pvs (default), or null (null windows)"
+    SETTINGS["driver"].add_to(parser, words, choices=STUDY_DRIVERS, default=STUDY_DRIVERS[0])
+    arguments.add_hash(parser, JOB_HASH_MB)
+    arguments.add_number(parser, "--repeat", 1, 1000, f"{repeated} (default {repeats})", "R", default=repeats)
+    arguments.add_seed(parser, "seed of all random numbers (history values, jitter)", 0, "S")
     parser.add_argument("--log", type=Path, metavar="FILE", help="record every finished search here, for --from-log")
-    parser.add_argument(
-        "--from-log",
-        type=Path,
-        metavar="FILE",
-        help="measure nothing, but print the table of this log (FILE#RUN: one run of several)",
-    )
+    words = "measure nothing, but print the table of this log (FILE#RUN: one run of several)"
+    parser.add_argument("--from-log", type=Path, metavar="FILE", help=words)
 
 
 def check_plot(options: argparse.Namespace) -> None:
@@ -99,7 +75,7 @@ def check(command: str, options: argparse.Namespace, *needed: str) -> None:
         for name in (*needed, *(["suite"] if options.game is None else [])):
             if getattr(options, name) is None:
                 refuse(f"--{name} is missing (see psearch {command} --help)")
-        check_hash(options.hash)
+        arguments.check_hash(options.hash)
     elif options.suite is not None or options.log is not None:
         refuse("--from-log measures nothing: leave out --suite and --log")
     check_plot(options)
@@ -120,7 +96,7 @@ def options_of(options: argparse.Namespace, **changes: Any) -> SearchOptions:
     """Return the options of every search, except for the policy. Raises PsearchError."""
     if getattr(options, "game", None) is not None:
         changes["aspiration"] = 0
-    return search_options(options, policy=DEFAULT_POLICY, **changes)
+    return arguments.search_options(options, policy=DEFAULT_POLICY, **changes)
 
 
 def kernels_of(names: Sequence[str], with_: str = "") -> dict[str, KernelSet]:
@@ -188,8 +164,8 @@ def recording(
     from psearch.files.raw_log import RawLog
     from psearch.lab.studies.tree_sizes import depth_rule, rule_name
 
-    arguments = {name: value for name, value in vars(options).items() if name not in _NOT_IN_LOG}
-    about = {"study": study, "command": ["psearch", *sys.argv[1:]], "arguments": arguments}
+    given = {name: value for name, value in vars(options).items() if name not in _NOT_IN_LOG}
+    about = {"study": study, "command": ["psearch", *sys.argv[1:]], "arguments": given}
     about |= {"depths": rule_name(options.depth), **facts}
     if kernels:
         about["policy_files"] = {name: own.digest for name, own in kernels.items()}
@@ -224,29 +200,20 @@ def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
     samples, facts = read_log(path, kind)
     if not isinstance(facts.get("about"), dict):
         facts = {**facts, "about": {}}
-    arguments = facts["about"].get("arguments")
-    driver = arguments.get("driver") if isinstance(arguments, dict) else None
+    given = facts["about"].get("arguments")
+    driver = given.get("driver") if isinstance(given, dict) else None
     return StudyFound(driver if driver in STUDY_DRIVERS else "", depth_rule(facts), samples), facts
 
 
 def show(options: argparse.Namespace, found: StudyFound) -> int:
     """Print the table, draw `--plot`, and return the largest number of workers in it."""
-    from psearch.lab.studies.comparisons import (
-        fit_lines,
-        fit_times,
-        legend,
-        pair_lines,
-        pairs,
-        searched,
-        summarise,
-        table,
-    )
+    from psearch.lab.studies import comparisons
     from psearch.lab.studies.tree_sizes import scale, scale_line, warnings
 
-    rows = summarise(found.samples)
+    rows = comparisons.summarise(found.samples)
     ceilings = found.ceilings
-    fits = fit_times(rows) if ceilings is None else []
-    positions, nodes = searched(found.samples)
+    fits = comparisons.fit_times(rows) if ceilings is None else []
+    positions, nodes = comparisons.searched(found.samples)
     most = max((row.threads for row in rows), default=1)
     pruning = str(found.samples[0].pruning) if found.samples else ""
     log = options.from_log or options.log
@@ -260,18 +227,18 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
         **({"costs": found.costs, "fits": list(map(asdict, fits))} if ceilings is None else {"ceilings": ceilings}),
         "pairs": [
             {"threads": count, "policy": policy, "over": first, **pair._asdict()}
-            for (count, policy, first), pair in pairs(found.samples).items()
+            for (count, policy, first), pair in comparisons.pairs(found.samples).items()
         ],
         "log": None if log is None else str(log),
         "interrupted": found.interrupted,
     }
     how = ", ".join(f"{name} {words}" for name, words in (("pruning", pruning), ("driver", found.driver)) if words)
     below = [f"{scale_line(positions, nodes)}{'; ' * bool(how)}{how}", found.rule, found.costs]
-    parts = [table(rows, ceilings), "\n".join(filter(None, below))]
+    parts = [comparisons.table(rows, ceilings), "\n".join(filter(None, below))]
     cautions = []
     if rows:
-        legends = legend(rows, ceilings=ceilings is not None), fit_lines(fits) if fits else ""
-        parts += [pair_lines(found.samples), *legends]
+        legends = comparisons.legend(rows, ceilings=ceilings is not None), comparisons.fit_lines(fits) if fits else ""
+        parts += [comparisons.pair_lines(found.samples), *legends]
         cautions = warnings(positions, nodes, most, pruning)
     slow = [f"{row.policy} with {row.threads} (x{row.speedup:.2f})" for row in rows if row.speedup < 1]
     if slow and ceilings is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psearch.defaults import JOB_HASH_MB
-from psearch.faces.cli.arguments import add_limits, add_on, add_settings, check_hash
+from psearch.faces.cli.arguments import add_flag, add_limits, add_on, add_settings, check_hash
 from psearch.faces.cli.output import complain, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.settings import HASH, MARK_RULES, MULTIPV, SYZYGY, THREADS
@@ -48,41 +48,27 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `psearch analyse`."""
     parser.add_argument("file", nargs="*", metavar="FILE", help="EPD, FEN, PGN or JSON lines; `-` reads standard input")
-    parser.add_argument(
-        "--out",
-        metavar="FILE",
-        help="write the result here when it is complete; .csv, .parquet, .jsonl and .pgn say what is written",
-    )
+    words = "write the result here when it is complete; .csv, .parquet, .jsonl and .pgn say what is written"
+    parser.add_argument("--out", metavar="FILE", help=words)
     words = "positions or games searched at a time (default: the usable cores divided by --threads)"
     parser.add_argument("--jobs", type=THREADS.of_argument, metavar="N", help=words)
-    THREADS.add_to(
-        parser,
-        "worker processes for each position (default: 1, and more when fewer positions than jobs are left)",
-    )
+    words = "worker processes for each position (default: 1, and more when fewer positions than jobs are left)"
+    THREADS.add_to(parser, words)
     add_limits(parser, "for each position")
-    HASH.add_to(
-        parser, f"transposition table of each job in MiB (default {JOB_HASH_MB}, or less if --nodes needs less)"
-    )
+    words = f"transposition table of each job in MiB (default {JOB_HASH_MB}, or less if --nodes needs less)"
+    HASH.add_to(parser, words)
     add_settings(parser)
     MULTIPV.add_to(parser, "find the N best moves of each position; all are in --json and in JSON lines", default=1)
     SYZYGY.add_to(parser)
-    parser.add_argument(
-        "--merge",
-        metavar="FILE",
-        help="older results, from JSON lines or --json: keep an older result that is deeper than the new one",
-    )
+    words = "older results, from JSON lines or --json: keep an older result that is deeper than the new one"
+    parser.add_argument("--merge", metavar="FILE", help=words)
     words = "rule of the marks: that of lichess.org (default), or psearch's loss of expected points"
     parser.add_argument("--marks", choices=MARK_RULES, default=MARK_RULES[0], help=words)
-    parser.add_argument("--fresh-marks", action="store_true", help="remove the marks that moves of a game have already")
-    parser.add_argument("--wdl", action="store_true", help="note the chances to win, draw and lose in games as [%%wdl]")
+    add_flag(parser, "--fresh-marks", "remove the marks that moves of a game have already")
+    add_flag(parser, "--wdl", "note the chances to win, draw and lose in games as [%%wdl]")
     add_on(parser, "search on a Ray cluster")
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print one JSON object per line for each position or game, then the summary",
-    )
+    add_flag(parser, "--json", "print one JSON object per line for each position or game, then the summary")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:

@@ -22,7 +22,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `psearch bench`."""
     add_settings(parser, "pruning", "evaluation", "net", "with_")
 
 

@@ -6,15 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from psearch.defaults import DEFAULT_MOVETIME_MS
-from psearch.faces.cli.arguments import (
-    add_hash,
-    add_json,
-    add_limits,
-    add_settings,
-    add_threads,
-    check_hash,
-    limits_of,
-)
+from psearch.faces.cli import arguments
 from psearch.faces.cli.kernels import add_trace, check_trace, loaded_game, prepare_kernels, traced
 from psearch.faces.cli.output import complain, print_answer, refuse
 from psearch.faces.cli.signals import Signals
@@ -43,19 +35,15 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `psearch game`."""
-    parser.add_argument(
-        "words", nargs="+", metavar="FILE [POSITION]", help="file of the game, and the moves played so far"
-    )
-    add_threads(parser)
-    add_limits(parser)
-    add_hash(parser)
-    add_settings(parser, "policy")
-    add_json(parser)
+    words = "file of the game, and the moves played so far"
+    parser.add_argument("words", nargs="+", metavar="FILE [POSITION]", help=words)
+    arguments.add_threads(parser)
+    arguments.add_limits(parser)
+    arguments.add_hash(parser)
+    arguments.add_settings(parser, "policy")
+    arguments.add_json(parser)
     add_trace(parser)
-    parser.add_argument(
-        "--board", action="store_true", help="draw the board first (needs the function board_text in FILE)"
-    )
+    arguments.add_flag(parser, "--board", "draw the board first (needs the function board_text in FILE)")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
@@ -65,7 +53,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         refuse("no game given: give a file such as my_game.py (see psearch game --help)")
     if options.board and options.json:
         refuse("--board and --json exclude each other")
-    check_hash(options.hash)
+    arguments.check_hash(options.hash)
     check_trace(options.trace)
     game = loaded_game(file)
     position = game.read(" ".join(moves))
@@ -74,32 +62,25 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         if drawn is None:
             refuse("the game cannot draw its board: its file has no function board_text")
         print(drawn)
-    from psearch.games.searching import (
-        final_text,
-        iteration_text,
-        json_object,
-        options_for,
-        search_with,
-        supervisor_for,
-    )
+    from psearch.games import searching
     from psearch.scheduler.scheduler_entries import SEARCH
 
     def show(result: GameResult) -> None:
         if not options.json:
-            print(iteration_text(result), flush=True)
+            print(searching.iteration_text(result), flush=True)
 
     trace = options.trace
     if trace is not None and position.is_over:
         complain("the game is over: nothing to search, no trace written")
         trace = None
     facts = {"game": game.name, "position": " ".join(moves), "policy": options.policy}
-    how = options_for(game, options.policy)
+    how = searching.options_for(game, options.policy)
     prepare_kernels(how.kernels.group(SEARCH))
-    with supervisor_for(position, options.threads, options.hash, how, trace is not None) as supervisor:
+    with searching.supervisor_for(position, options.threads, options.hash, how, trace is not None) as supervisor:
         signals.searching = True
-        limits = limits_of(options, DEFAULT_MOVETIME_MS)
+        limits = arguments.limits_of(options, DEFAULT_MOVETIME_MS)
         with traced(supervisor, trace, facts, position):
-            result = search_with(supervisor, position, limits, how, show, signals.control, complain)
-            facts = json_object(position, result, options.threads)
-            print_answer(options.json, facts, final_text(position, result))
+            result = searching.search_with(supervisor, position, limits, how, show, signals.control, complain)
+            facts = searching.json_object(position, result, options.threads)
+            print_answer(options.json, facts, searching.final_text(position, result))
     return signals.exit_status

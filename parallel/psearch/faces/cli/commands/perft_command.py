@@ -12,6 +12,7 @@ from psearch.faces.cli.arguments import add_number, add_threads, whole_number
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import EXIT_WRONG, refuse
 from psearch.faces.cli.signals import Signals
+from psearch.terminal.streams import printable
 from psearch.text.values import counted
 
 if TYPE_CHECKING:
@@ -35,10 +36,8 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `psearch perft`."""
-    parser.add_argument(
-        "words", nargs="*", metavar="DEPTH FEN", help="the depth in plies, then the position (default: startpos)"
-    )
+    words = "the depth in plies, then the position (default: startpos)"
+    parser.add_argument("words", nargs="*", metavar="DEPTH FEN", help=words)
     add_threads(parser)
     parser.add_argument("--epd", metavar="FILE", help="check the counts in this file; `-` reads standard input")
     words = f"with --epd: skip expected counts above M (default {DEFAULT_MAX_NODES:,})"
@@ -90,7 +89,6 @@ def _check_suite(options: argparse.Namespace) -> int:
     max_nodes = options.max_nodes or DEFAULT_MAX_NODES
 
     from psearch.terminal.status import StatusLine
-    from psearch.terminal.streams import printable
     from psearch_core.chess.chess_entries import PERFT
 
     prepare_kernels(PERFT)

@@ -10,23 +10,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import DEFAULT_MOVETIME_MS
-from psearch.faces.cli.arguments import (
-    add_hash,
-    add_json,
-    add_limits,
-    add_number,
-    add_settings,
-    add_threads,
-    check_hash,
-    duration,
-    limits_of,
-    search_options,
-)
+from psearch.faces.cli import arguments
 from psearch.faces.cli.command_list import COMMANDS, check_moves
 from psearch.faces.cli.kernels import add_record, add_trace, check_trace, prepare_kernels, recorded, traced
 from psearch.faces.cli.output import complain, print_answer, print_json, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.settings import MATE, MOVETIME, MULTIPV, NODES, SYZYGY
+from psearch.terminal.streams import folded
 from psearch.version import __version__
 
 if TYPE_CHECKING:
@@ -91,47 +81,36 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `psearch FEN`."""
     parser.add_argument("fen", nargs="*", metavar="FEN", help="the position, or `startpos`")
     add_options(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add every argument except the position."""
-    add_threads(parser)
-    add_limits(parser)
+    arguments.add_threads(parser)
+    arguments.add_limits(parser)
     MATE.add_to(parser, "stop when a mate in at most N moves has been found")
-    parser.add_argument("--infinite", action="store_true", help="search until Ctrl-C or another limit")
-    time = duration(0, MOVETIME.high)
+    arguments.add_flag(parser, "--infinite", "search until Ctrl-C or another limit")
+    time = arguments.duration(0, MOVETIME.high)
     for flag, words in _CLOCK.items():
         parser.add_argument(f"--{flag}", type=time, metavar="TIME", help=words)
-    add_number(parser, "--movestogo", 1, NODES.high, "moves until the clock is reset (default: the whole game)")
-    add_hash(parser)
-    add_settings(parser)
-    parser.add_argument(
-        "--moves",
-        metavar='"M M"',
-        help="moves to play before the search, in UCI, SAN or PGN notation (from startpos if no FEN is given); "
-        "repetitions count from here",
-    )
+    words = "moves until the clock is reset (default: the whole game)"
+    arguments.add_number(parser, "--movestogo", 1, NODES.high, words)
+    arguments.add_hash(parser)
+    arguments.add_settings(parser)
+    words = "moves to play before the search, in UCI, SAN or PGN notation (from startpos if no FEN is given); "
+    parser.add_argument("--moves", metavar='"M M"', help=words + "repetitions count from here")
     parser.add_argument("--searchmoves", metavar='"M M"', help="consider only these moves")
     MULTIPV.add_to(parser, default=1)
     SYZYGY.add_to(parser)
-    parser.add_argument("--board", action="store_true", help="draw the position first, with White at the bottom")
+    arguments.add_flag(parser, "--board", "draw the position first, with White at the bottom")
     parser.add_argument("--on", help=argparse.SUPPRESS)  # belongs to `psearch analyse`, which runs if FEN is a file
-    add_json(parser)
-    parser.add_argument("--wdl", action="store_true", help="also print the chances to win, draw and lose")
-    parser.add_argument(
-        "--stats",
-        action="store_true",
-        help="also print how often each pruning technique was tried and succeeded, and how often node types were "
-        "predicted correctly",
-    )
-    parser.add_argument(
-        "--parameters",
-        action="store_true",
-        help="do not search: list the parameters that --pruning can change, in each mode",
-    )
+    arguments.add_json(parser)
+    arguments.add_flag(parser, "--wdl", "also print the chances to win, draw and lose")
+    words = "also print how often each pruning technique was tried and succeeded, and how often node types were "
+    arguments.add_flag(parser, "--stats", words + "predicted correctly")
+    words = "do not search: list the parameters that --pruning can change, in each mode"
+    arguments.add_flag(parser, "--parameters", words)
     add_trace(parser)
     add_record(parser, "; at most the last minute")
     parser.add_argument("-v", "-V", "--version", action="version", version=f"psearch {__version__}")
@@ -187,18 +166,14 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
 
 def _search(
-    board: chess.Board,
-    options: argparse.Namespace,
-    signals: Signals,
-    only: list[chess.Move] | None,
-    root: Root,
+    board: chess.Board, options: argparse.Namespace, signals: Signals, only: list[chess.Move] | None, root: Root
 ) -> None:
     """Search and print the answer. only: the root moves to consider, None for all; root: the endgame tables. Raises
     PsearchError for options that cannot be used, and WorkerDied."""
-    check_hash(options.hash)
-    how = search_options(options)
+    arguments.check_hash(options.hash)
+    how = arguments.search_options(options)
     clock = _clock_of(board, options, only)
-    limits = limits_of(options, None if options.infinite or clock is not None else DEFAULT_MOVETIME_MS)
+    limits = arguments.limits_of(options, None if options.infinite or clock is not None else DEFAULT_MOVETIME_MS)
     display: AbstractContextManager[Callable[[Info], None] | None] = nullcontext()
     if not options.json:
         from psearch.terminal.display import search_display
@@ -289,7 +264,6 @@ def _print_answer(
     found: RootProbe | None,
     exact: Sequence[Info],
 ) -> None:
-    from psearch.terminal.streams import folded
     from psearch.text.report import LABEL_WIDTH, final_report, json_object
 
     last = exact[0] if exact else None

@@ -8,7 +8,7 @@ import sys
 import threading
 
 from psearch.defaults import DEFAULT_POLICY
-from psearch.faces.cli.arguments import add_hash, add_number, add_settings, add_threads, check_hash
+from psearch.faces.cli.arguments import add_flag, add_hash, add_number, add_settings, add_threads, check_hash
 from psearch.faces.cli.kernels import loaded_game
 from psearch.faces.cli.output import complain, say
 from psearch.faces.cli.signals import Signals
@@ -32,20 +32,14 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `psearch serve`."""
     words = f"port on 127.0.0.1 (default {DEFAULT_PORT}; 0: any free port)"
     add_number(parser, "--port", 0, 65_535, words, default=DEFAULT_PORT)
-    parser.add_argument("--no-browser", action="store_true", help="print the address, but open no browser")
+    add_flag(parser, "--no-browser", "print the address, but open no browser")
     add_threads(parser)
     add_hash(parser)
     parser.add_argument("--game", metavar="FILE", default="", help="your own game, to be searched in the tab Workers")
-    parser.add_argument(
-        "--policy",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="your own policy, added to the choices of the tab Laboratory (may be repeated)",
-    )
+    words = "your own policy, added to the choices of the tab Laboratory (may be repeated)"
+    parser.add_argument("--policy", metavar="FILE", action="append", default=[], help=words)
     add_settings(parser, "with_")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import MAX_DEPTH, MAX_THREADS
 from psearch.faces.cli import study
-from psearch.faces.cli.arguments import add_number, add_on, add_settings, decimal_number, worker_counts
+from psearch.faces.cli.arguments import add_flag, add_number, add_on, add_settings, decimal_number, worker_counts
 from psearch.faces.cli.kernels import add_record, add_trace, check_trace, prepare_kernels, report_trace
 from psearch.faces.cli.output import complain, refuse, say
 from psearch.faces.cli.signals import Signals
@@ -49,45 +49,28 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `psearch simulate`."""
-    parser.add_argument(
-        "--workers", type=worker_counts, metavar="1,2,...,N", help=f"numbers of virtual workers, 1 to {MAX_THREADS}"
-    )
-    study.add_options(
-        parser, 1, "searches of each position with each worker count, each with other random history values"
-    )
+    words = f"numbers of virtual workers, 1 to {MAX_THREADS}"
+    parser.add_argument("--workers", type=worker_counts, metavar="1,2,...,N", help=words)
+    words = "searches of each position with each worker count, each with other random history values"
+    study.add_options(parser, 1, words)
     size = parser.add_mutually_exclusive_group()
     DEPTH.add_to(size, "the same depth for every position, in plies")
     words = "search each position to the depth at which one worker needs about N nodes"
     add_number(size, "--tree-nodes", 1000, 10**12, words)
-    parser.add_argument(
-        "--jitter",
-        type=decimal_number(0, 1),
-        metavar="J",
-        help="lengthen every cost by a random share, J at most (default: that of --costs, else 0)",
-    )
+    words = "lengthen every cost by a random share, J at most (default: that of --costs, else 0)"
+    parser.add_argument("--jitter", type=decimal_number(0, 1), metavar="J", help=words)
     parser.add_argument("--costs", type=Path, metavar="FILE", help="costs measured by bench/study/calibrate.py")
     add_settings(parser, "split_depth")
-    parser.add_argument(
-        "--wait", action="store_true", help="open a node only after its first move (young brothers wait)"
-    )
-    add_number(
-        parser,
-        "--open-busy",
-        0,
-        100,
-        "policy calibrated: percent P(needed) to open a node while all workers are busy",
-        "P",
-    )
-    add_number(
-        parser, "--open-idle", 0, 100, "policy calibrated: percent P(needed) to open a node while a worker is idle", "P"
-    )
+    add_flag(parser, "--wait", "open a node only after its first move (young brothers wait)")
+    for flag, when in (("--open-busy", "all workers are busy"), ("--open-idle", "a worker is idle")):
+        words = f"policy calibrated: percent P(needed) to open a node while {when}"
+        add_number(parser, flag, 0, 100, words, "P")
     words = "least depth at which moves to positions that another worker is searching are deferred; 0: never "
     add_number(parser, "--defer-depth", 0, MAX_DEPTH, words + "(default: 3 with abdada, else never)")
     words = "processes that run the searches; the results do not depend on it (default 1)"
     add_number(parser, "--jobs", 1, 256, words, default=1)
     add_on(parser, "run the searches on a Ray cluster")
-    parser.add_argument("--validate", action="store_true", help="check every invariant after every event (very slow)")
+    add_flag(parser, "--validate", "check every invariant after every event (very slow)")
     add_trace(parser, "; for one position, worker count and policy")
     add_record(parser, "; for one position, worker count and policy")
 

@@ -41,10 +41,8 @@ evaluation may add to material and piece-square tables."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `psearch verify-sound`."""
-    parser.add_argument(
-        "--epd", metavar="FILE", help="EPD or FEN positions, one per line (required); `-` reads standard input"
-    )
+    words = "EPD or FEN positions, one per line (required); `-` reads standard input"
+    parser.add_argument("--epd", metavar="FILE", help=words)
     DEPTH.add_to(parser, f"plies to search (default {_DEFAULT_DEPTH})", default=_DEFAULT_DEPTH)
     add_number(parser, "--positions", 1, 10**6, "only the first K positions", "K")
     words = "limit what the evaluation may add to material and piece-square tables to B centipawns; a smaller B skips "

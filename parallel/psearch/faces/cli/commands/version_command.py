@@ -25,7 +25,6 @@ _LIBRARIES = ("numba", "llvmlite", "numpy", "chess", "filelock", "platformdirs",
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `psearch version`."""
     add_json(parser)
 
 
