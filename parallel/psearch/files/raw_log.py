@@ -22,6 +22,7 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from psearch.closing import Closing
 from psearch.files.safe_files import DamagedLine, Journal, json_value
 from psearch.results import PsearchError
 from psearch.version import __version__
@@ -67,7 +68,7 @@ def source_commit() -> str:
     return built_from.read_text("ascii").strip() if built_from.exists() else __version__
 
 
-class RawLog:
+class RawLog(Closing):
     """An open log; a context manager. Every line reaches the file before the next search begins. The log of another
     study is replaced. Raises PsearchError for any other file, and if the log cannot be written."""
 
@@ -84,10 +85,7 @@ class RawLog:
         written = time.strftime("%Y-%m-%dT%H:%M:%S%z")
         self.note(about={**about, "commit": source_commit(), "machine": machine(), "written": written})
 
-    def __enter__(self) -> RawLog:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
         self._lines.close()
 
     def add(self, sample: Any) -> None:

@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from psearch.closing import Closing
+
 _BLOCK = 1 << 14
 _LONGEST_LINE = 1 << 26
 """Longest line in bytes: a thousand times the longest in any journal of psearch."""
@@ -55,7 +57,7 @@ def _naming(path: Path | None) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-class AtomicFile:
+class AtomicFile(Closing):
     """A text file that is written under another name and moved to its place by `commit`, so that readers always see
     either the old or the new file. A context manager.
 
@@ -75,10 +77,8 @@ class AtomicFile:
             descriptor = os.open(part, flags, 0o666)
         self.stream = open(descriptor, "w", encoding="utf-8", newline="\n")  # noqa: SIM115
 
-    def __enter__(self) -> AtomicFile:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
+        """Delete the temporary file, unless it has been moved to its place."""
         if self._part is not None:
             # `write` has already reported a full disk
             with contextlib.suppress(OSError):
@@ -120,7 +120,7 @@ class DamagedLine(ValueError):
         self.number = number
 
 
-class Journal:
+class Journal(Closing):
     """An open file of JSON, one value per line; a context manager. It is locked against other processes if the file
     system has locks.
 
@@ -187,12 +187,6 @@ class Journal:
             journal.close()
             raise
         return journal
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file, which releases the lock."""

@@ -19,6 +19,7 @@ import chess.polyglot
 import chess.syzygy
 import numpy as np
 
+from psearch.closing import Closing
 from psearch.results import WON_CP, Info, PsearchError
 
 _COPIED = 64 << 20
@@ -223,7 +224,7 @@ class _Tables(chess.syzygy.Tablebase):
         return super()._open_table(hashtable, _WdlTable if is_wdl else _DtzTable, path)
 
 
-class RootProber:
+class RootProber(Closing):
     """Syzygy tables of one or more folders; a context manager. path: folders, separated by `:` as in UCI's SyzygyPath.
     Raises PsearchError when no folder has a table. Tables are opened on demand."""
 
@@ -255,12 +256,6 @@ class RootProber:
             raise PsearchError(self.problems[0] if self.problems else "no Syzygy tables: no folder is named")
         self.most_pieces = max(len(name.replace("v", "")) for name in (*wdl, *dtz))
         """Number of pieces of the largest table, including kings and pawns."""
-
-    def __enter__(self) -> RootProber:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close every table. May be called twice."""

@@ -22,6 +22,7 @@ import chess
 
 from psearch.batch.analysis.tables import CsvTable, ParquetTable, ending_of
 from psearch.batch.positions.task import Answer, Task, uci_words
+from psearch.closing import Closing
 from psearch.files.safe_files import AtomicFile, DamagedLine, Journal, json_object
 from psearch.results import Limits, PsearchError
 from psearch.settings import DEPTH, MOVETIME, MULTIPV, NODES, Option
@@ -200,7 +201,7 @@ def _key(kind: str, fen: Any, moves: list[Any]) -> bytes:
     return hashlib.blake2b(json.dumps([kind, fen, moves]).encode(), digest_size=12).digest()
 
 
-class AnalysisJournal:
+class AnalysisJournal(Closing):
     """An open journal; a context manager.
 
     about: everything that the answers depend on, as JSON values by name. An existing journal is continued if its
@@ -229,10 +230,7 @@ class AnalysisJournal:
             self._lines.close()
             raise
 
-    def __enter__(self) -> AnalysisJournal:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
         if not self._offsets:
             self.path.unlink(missing_ok=True)
         self._lines.close()
@@ -298,7 +296,7 @@ def place_of(file: str | None) -> Path | None:
     return place
 
 
-class Output:
+class Output(Closing):
     """The output of the result: standard output (None), which gets it piece by piece, or a file, which appears when
     it is complete. A context manager.
 
@@ -327,12 +325,9 @@ class Output:
         elif ending:
             self.table = ParquetTable(cast(BinaryIO, self._file.stream.buffer), columns)
 
-    def __enter__(self) -> Output:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
         if self._file is not None:
-            self._file.__exit__(*exception)
+            self._file.close()
 
     def write(self, text: str) -> None:
         """Write a part of the result; standard output gets it at once, a table leaves it out."""

@@ -20,6 +20,7 @@ from psearch.batch.analysis.games import GameReview, judge_game, positions
 from psearch.batch.positions.many import WantedPool, limits_of, pool_wanted
 from psearch.batch.positions.position_pool import make_pool
 from psearch.batch.positions.task import Answer, Task
+from psearch.closing import Closing
 from psearch.defaults import REVIEW_MOVETIME_MS
 from psearch.results import Limits, PsearchError
 from psearch.settings import MARK_RULES, SearchKeywords, lists_settings
@@ -85,7 +86,7 @@ def _is_path(text: str) -> bool:
     return "\n" not in text and (text.lower().endswith(_ENDINGS) or os.path.isfile(text))
 
 
-class Reviews(Iterator[GameReview]):
+class Reviews(Closing, Iterator[GameReview]):
     """An iterator over the results of `psearch.review_many`, in the order of the games; a context manager."""
 
     def __init__(self, games: Games, wanted: WantedPool, rule: str) -> None:
@@ -108,12 +109,6 @@ class Reviews(Iterator[GameReview]):
             return
         finally:
             self._pool.close()
-
-    def __enter__(self) -> Reviews:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def __del__(self) -> None:
         if hasattr(self, "_pool"):

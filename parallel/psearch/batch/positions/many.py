@@ -23,6 +23,7 @@ from psearch.arena.control_groups import usable_cores
 from psearch.arena.system_calls import Owner
 from psearch.batch.positions.position_pool import WorkerSettings, make_pool, rounds
 from psearch.batch.positions.task import Answer, Outcome, Pause, Task, TaskList, result_object
+from psearch.closing import Closing
 from psearch.defaults import JOB_HASH_MB, MAX_THREADS
 from psearch.options import Settings
 from psearch.results import BestLine, Info, Limits, PsearchError
@@ -261,7 +262,7 @@ class _Search:
         return PositionResult(id, outcome.number, error or outcome.error, outcome.worker, task, answer)
 
 
-class ManyResults(Iterator[PositionResult]):
+class ManyResults(Closing, Iterator[PositionResult]):
     """An iterator over the results of `psearch.analyse_many`; a context manager.
 
     While the caller does other things, workers continue with the positions that they have got: a second or two of work.
@@ -284,18 +285,9 @@ class ManyResults(Iterator[PositionResult]):
         self._search = _Search(min(wanted.workers, most), wanted)
         self._results: Iterator[PositionResult] = self._search.results(positions)
 
-    def __enter__(self) -> ManyResults:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
     def __del__(self) -> None:
         if hasattr(self, "_search"):
             self._search.pool.close()
-
-    def __iter__(self) -> ManyResults:
-        return self
 
     def __next__(self) -> PositionResult:
         result = self._take()

@@ -20,6 +20,7 @@ from psearch.arena.control_groups import available_memory
 from psearch.batch.positions.comparing import LEAST_SEEMING_LOSS, Comparer, scores_around
 from psearch.batch.positions.task import Answer, Batch, Choice, Line, Outcome, Pause, Task, TaskList
 from psearch.batch.positions.task_queue import Done, Event, TaskQueue
+from psearch.closing import Closing
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
@@ -64,7 +65,7 @@ class WorkerSettings:
     """Folders of endgame tables, which are probed for the root; empty: none."""
 
 
-class PositionWorker:
+class PositionWorker(Closing):
     """Searches tasks, one at a time; a context manager. A process of a pool calls it with each batch.
 
     program: the program that gets outcomes, and whose messages are read ten times a second during a search; name: the
@@ -91,12 +92,6 @@ class PositionWorker:
         kernels = settings.options.kernels
         size = Size(settings.threads, settings.hash_mb, inline=settings.threads == 1, kernels=kernels)
         self._engine = Searcher(Notices(LOG.warning)).start(size)
-
-    def __enter__(self) -> PositionWorker:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Free the memory, and end the processes, if any."""
@@ -248,7 +243,7 @@ def answer_of(result: Result, infos: Iterable[Info]) -> Answer:
     )
 
 
-class PositionPool:
+class PositionPool(Closing):
     """Worker processes that search batches, and that may be lost and replaced. A context manager, for one thread.
     threads: threads of each worker; cluster: the processes, if they are on a cluster."""
 
@@ -259,12 +254,6 @@ class PositionPool:
         self._batches = 0
         self.lost = 0
         """Number of workers that were lost."""
-
-    def __enter__(self) -> PositionPool:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def send(self, worker: int, batch: Batch) -> None:
         """Queue a batch for a worker. Never waits long; `wait` reports a worker that has just been lost."""
