@@ -34,13 +34,13 @@ def terminal_kind(board: chess.Board) -> str:
 def terminal_line(board: chess.Board) -> str:
     """Return the one-line answer for a board without legal moves."""
     if terminal_kind(board) == "checkmate":
-        return f"checkmate: {side_to_move(board)} is mated"
+        return f"checkmate: {side_name(board.turn)} is mated"
     return "stalemate: draw"
 
 
-def side_to_move(board: chess.Board) -> str:
+def side_name(color: chess.Color) -> str:
     """Return `White` or `Black`."""
-    return chess.COLOR_NAMES[board.turn].capitalize()
+    return chess.COLOR_NAMES[color].capitalize()
 
 
 def chances(score: chess.engine.PovScore, board: chess.Board) -> list[int]:
@@ -89,7 +89,7 @@ def final_report(board: chess.Board, result: Result, exact: Info | None = None, 
     """Return the result of a search for people: the best move, the figures, and how the work was shared. exact: last
     exact report of the best line, for a score that is a bound; shows_wdl: with the chances to win, draw and lose."""
     info = result.info
-    score = f"{score_text(info.score, board, info.bound)} for {side_to_move(board)}"
+    score = f"{score_text(info.score, board, info.bound)} for {side_name(board.turn)}"
     if exact is not None and info.bound != "exact":
         score += f"; last exact {score_text(exact.score, board)} at depth {exact.depth}"
     best = f"{board.san(result.bestmove)} ({board.uci(result.bestmove)})" if result.bestmove else "none"

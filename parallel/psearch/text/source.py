@@ -95,21 +95,20 @@ class Source:
         """Yield the text in blocks, up to its size."""
         at = 0
         with _readable(self.name):
-            for block in self._unpacked() if self._is_packed else file_blocks(self._descriptor, _BLOCK):
+            for block in (
+                unpacked(self.name, self._descriptor) if self._is_packed else file_blocks(self._descriptor, _BLOCK)
+            ):
                 if not (known := block[: self.size - at]):
                     return
                 at += len(known)
                 yield known
-
-    def _unpacked(self) -> Iterator[bytes]:
-        return unpacked(self.name, self._descriptor)
 
     def _between(self, begin: int, end: int) -> bytes:
         if not self._is_packed:
             return os.pread(self._descriptor, end - begin, begin)
         blocks, at, data = self._place
         if at > begin:
-            blocks, at, data = self._unpacked(), 0, b""
+            blocks, at, data = unpacked(self.name, self._descriptor), 0, b""
         while at + len(data) < end and (block := next(blocks, b"")):
             skipped = min(begin - at, len(data))
             at, data = at + skipped, data[skipped:] + block

@@ -55,6 +55,7 @@ class Work(Generic[T]):
     """Number of answers that count towards `_MOST_HELD`."""
 
 
+@dataclass(eq=False)
 class Analyser:
     """Gets the answers of positions, from the journal if it has them, else from a pool of workers.
 
@@ -64,30 +65,20 @@ class Analyser:
     those of an uninterrupted run, so an unfinished work is searched again from its start, with an empty table.
     """
 
-    def __init__(
-        self,
-        pool: PositionPool,
-        is_stopped: Callable[[], bool],
-        journal: AnalysisJournal | None = None,
-        on_answer: Callable[[bool], None] = lambda searched: None,
-        on_note: Callable[[str], None] = lambda note: None,
-        assist: int = 0,
-        is_exact: bool = False,
-    ) -> None:
-        self.pool = pool
-        self.is_stopped = is_stopped
-        self.journal = journal
-        self.on_answer = on_answer
-        self.on_found: Callable[[Any, str, Answer], None] = lambda item, key, answer: None
-        """Callback for each new answer of a search, before `on_answer`."""
-        self.on_note = on_note
-        self.assist = assist
-        self.is_exact = is_exact
-        self._pending: deque[Work[Any]] = deque()
-        """Works that have been read and not returned."""
-        self._searched: dict[str, Work[Any]] = {}
-        """Work of each task that is being searched, by key."""
-        self._held = 0
+    pool: PositionPool
+    is_stopped: Callable[[], bool]
+    journal: AnalysisJournal | None = None
+    on_answer: Callable[[bool], None] = lambda searched: None
+    on_note: Callable[[str], None] = lambda note: None
+    assist: int = 0
+    is_exact: bool = False
+    on_found: Callable[[Any, str, Answer], None] = lambda item, key, answer: None
+    """Callback for each new answer of a search, before `on_answer`."""
+    _pending: deque[Work[Any]] = field(default_factory=deque)
+    """Works that have been read and not returned."""
+    _searched: dict[str, Work[Any]] = field(default_factory=dict)
+    """Work of each task that is being searched, by key."""
+    _held: int = 0
 
     def answered(self, works: Iterable[Work[T] | Pause], awaited: int | None = None) -> Iterator[Work[T]]:
         """Yield every work with its answers, in the order of `works`, which is read ahead.

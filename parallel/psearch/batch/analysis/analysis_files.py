@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import itertools
 import json
 import os
 import re
@@ -27,7 +26,7 @@ from psearch.files.safe_files import AtomicFile, DamagedLine, Journal, json_obje
 from psearch.results import Limits, PsearchError
 from psearch.settings import DEPTH, MOVETIME, MULTIPV, NODES, Option
 from psearch.terminal.streams import is_terminal, printable
-from psearch.text.source import STANDARD_STREAM, Source, Stream, TextLine, parse_lines, parse_stream
+from psearch.text.source import STANDARD_STREAM, Source, Stream, parse_lines, parse_stream
 from psearch.text.values import shown
 
 _MOST_MOVES = 20_000
@@ -57,25 +56,18 @@ def read_asked(source: Source | Stream, file: int, default: Limits, lines: int =
     """
 
     def parse(text: str, number: int) -> Asked:
-        return _asked(text, file, number, default, lines)
+        values = json_object(text)
+        name = values.get("id", number)
+        if isinstance(name, bool) or not isinstance(name, (str, int)):
+            raise PsearchError(f"id must be text or a whole number, not {shown(name)}")
+        fen = values.get("fen", chess.STARTING_FEN)
+        if not isinstance(fen, str) or len(fen) > _LONGEST_FEN:
+            raise PsearchError(f"fen must be text, not {shown(fen)}")
+        key = f"file {file} line {number}"
+        multipv = _whole(MULTIPV, values.get("multipv", lines))
+        return Asked(name, Task(key, fen, _moves(values.get("moves", [])), _limits(values, default), multipv))
 
     return parse_stream(source, parse) if isinstance(source, Stream) else parse_lines(source, parse)
-
-
-def _asked(text: str, file: int, number: int, default: Limits, lines: int) -> Asked:
-    try:
-        values = json_object(text)
-    except ValueError as error:
-        raise PsearchError(str(error)) from None
-    name = values.get("id", number)
-    if isinstance(name, bool) or not isinstance(name, (str, int)):
-        raise PsearchError(f"id must be text or a whole number, not {shown(name)}")
-    fen = values.get("fen", chess.STARTING_FEN)
-    if not isinstance(fen, str) or len(fen) > _LONGEST_FEN:
-        raise PsearchError(f"fen must be text, not {shown(fen)}")
-    key = f"file {file} line {number}"
-    multipv = _whole(MULTIPV, values.get("multipv", lines))
-    return Asked(name, Task(key, fen, _moves(values.get("moves", [])), _limits(values, default), multipv))
 
 
 def _moves(value: Any) -> tuple[str, ...]:
@@ -123,8 +115,7 @@ class OlderResults:
         self._source = source
         self._deepest: dict[bytes, _OlderResult] = {}
         """Deepest result of each position or game."""
-        lines = itertools.chain(source.lines(), [TextLine(source.size, "")])
-        for number, (line, after) in enumerate(itertools.pairwise(lines), start=1):
+        for number, line in enumerate(source.lines(), start=1):
             if not line.text.strip():
                 continue
             try:
@@ -134,7 +125,7 @@ class OlderResults:
                 raise PsearchError(f"{text}; merged files must hold JSON lines, or the output of --json") from None
             key, depth = _key_and_depth(values)
             if key is not None and (key not in self._deepest or self._deepest[key].depth < depth):
-                self._deepest[key] = _OlderResult(number, line.begin, after.begin, depth)
+                self._deepest[key] = _OlderResult(number, line.begin, line.end, depth)
 
     def __len__(self) -> int:
         return len(self._deepest)

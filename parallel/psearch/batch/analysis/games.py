@@ -30,7 +30,7 @@ from psearch.batch.positions.comparing import MOST_BEHIND, scores_around, sure_s
 from psearch.batch.positions.task import Answer, Comparison, answer_object, uci_words
 from psearch.text.marks import MARK_NAMES, MARKS, Scores, capped_cp, win_percent
 from psearch.text.pgn_text import PgnGame
-from psearch.text.report import terminal_kind
+from psearch.text.report import side_name, terminal_kind
 from psearch.text.values import counted
 from psearch.text.wdl import pov_wdl
 from psearch.version import __version__
@@ -103,9 +103,7 @@ def _positions(work: PgnGame) -> Iterator[chess.Board]:
     """Yield the positions of a game that can be searched, from the last to the first, on one board."""
     if not work.readable or work.game.next() is None:
         return
-    board = work.game.board()
-    for move in work.game.mainline_moves():
-        board.push(move)
+    board = work.game.end().board()
     while True:
         if board.is_valid() and any(board.legal_moves):
             yield board
@@ -416,7 +414,7 @@ def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSu
     others = [name for name in headers.get("Annotator", "").split(":") if name and not name.startswith("psearch ")]
     headers["Annotator"] = ":".join([*others, annotator])
     for color, player in players.items():
-        side = _side(color)
+        side = side_name(color)
         for tag, value in (
             ("Accuracy", None if player.accuracy is None else f"{player.accuracy:.1f}"),
             ("ACPL", None if player.average_loss is None else f"{player.average_loss:.0f}"),
@@ -542,18 +540,14 @@ def player_rows(judged: GameReview) -> list[list[str]]:
     """Return White's and Black's rows for `PLAYER_COLUMNS`; `-` stands for a figure without judged moves."""
     rows = []
     for color, player in judged.players.items():
-        side, name = _side(color), judged.work.game.headers.get(_side(color), "?")
+        side, name = side_name(color), judged.work.game.headers.get(side_name(color), "?")
         cells = _cells(player.accuracy, player.average_loss, player.marks)
         rows.append([f"{side}, {name}" if _name_of(judged, color) else side, *cells])
     return rows
 
 
-def _side(color: chess.Color) -> str:
-    return chess.COLOR_NAMES[color].capitalize()
-
-
 def _name_of(judged: GameReview, color: chess.Color) -> str:
-    return judged.work.game.headers.get(_side(color), "").strip("? ")
+    return judged.work.game.headers.get(side_name(color), "").strip("? ")
 
 
 def _cells(accuracy: float | None, loss: float | None, marks: Mapping[str, int]) -> list[str]:

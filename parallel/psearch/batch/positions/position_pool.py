@@ -211,20 +211,15 @@ class PositionWorker(Closing):
 def answer_of(result: Result, infos: Iterable[Info]) -> Answer:
     """Return the answer for a result and the reports before it."""
     info, best = result.info, result.bestmove
+    reports = [report for report in infos if report.multipv == 1]
+    exact = next((report for report in reversed(reports) if report.bound == "exact"), None)
+    preferred = [(report.pv[0], report) for report in reports if report.depth > 0 and report.pv]
+    if best is not None:
+        preferred.append((best, info))
     choices: list[Choice] = []
-    exact: Info | None = None
-
-    def choose(move: chess.Move, since: Info) -> None:
+    for move, since in preferred:
         if not choices or choices[-1].move != move.uci():
             choices.append(Choice(move.uci(), round(since.time_s, 4), since.depth, since.nodes))
-
-    for report in infos:
-        if report.multipv == 1:
-            exact = report if report.bound == "exact" else exact
-            if report.depth > 0 and report.pv:
-                choose(report.pv[0], report)
-    if best is not None:
-        choose(best, info)
     return Answer(
         best=None if best is None else best.uci(),
         lines=[
@@ -243,21 +238,21 @@ def answer_of(result: Result, infos: Iterable[Info]) -> Answer:
     )
 
 
+@dataclass(eq=False)
 class PositionPool(Closing):
     """Worker processes that search batches, and that may be lost and replaced. A context manager, for one thread.
     threads: threads of each worker; cluster: the processes, if they are on a cluster."""
 
-    def __init__(self, processes: BackEnd, threads: int, cluster: ClusterProcesses | None = None) -> None:
-        self.processes = processes
-        self._cluster = cluster
-        self.threads = threads
-        self._batches = 0
-        self.lost = 0
-        """Number of workers that were lost."""
+    processes: BackEnd
+    threads: int
+    cluster: ClusterProcesses | None = None
+    lost: int = 0
+    """Number of workers that were lost."""
+    _batches: int = 0
 
     def send(self, worker: int, batch: Batch) -> None:
         """Queue a batch for a worker. Never waits long; `wait` reports a worker that has just been lost."""
-        self.processes.give(worker, self._batches, batch, None if self._cluster is None else limit_s(batch))
+        self.processes.give(worker, self._batches, batch, None if self.cluster is None else limit_s(batch))
         self._batches += 1
 
     def assist(self, worker: int, threads: int) -> None:
@@ -278,8 +273,8 @@ class PositionPool(Closing):
                     events.append(message)
                 case Told(worker, _, answer) | Answered(worker, _, answer):
                     outcomes = pickle.loads(answer)
-                    if self._cluster is not None:
-                        node = self._cluster.count(worker, len(outcomes))
+                    if self.cluster is not None:
+                        node = self.cluster.count(worker, len(outcomes))
                         outcomes = [replace(outcome, worker=node) for outcome in outcomes]
                     events.append(Done(worker, outcomes))
                 case Raised(worker, _, error):  # an error of a position would be an outcome
@@ -288,7 +283,7 @@ class PositionPool(Closing):
 
     def work_done(self) -> str:
         """Return a summary of each machine's work, for people; empty without a cluster."""
-        return "" if self._cluster is None else self._cluster.work_done()
+        return "" if self.cluster is None else self.cluster.work_done()
 
     def close(self) -> None:
         """End all workers, in bounded time. May be called twice."""

@@ -101,9 +101,7 @@ def from_board(board: chess.Board) -> tuple[str, tuple[str, ...]]:
     """Return a FEN, and the moves from there to the board: as many of the last moves as a search uses."""
     count = min(len(board.move_stack), board.halfmove_clock, MAX_HISTORY)
     if count:
-        before = board.copy(stack=count)
-        for _ in range(count):
-            before.pop()
+        before = board.copy(stack=count).root()
         drop_impossible(before)
         if before.is_valid():  # not after a null move, or in a game that began with an illegal position
             return _fen(before), tuple(uci_words(before, board.move_stack[-count:]))

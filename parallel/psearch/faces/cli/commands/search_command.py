@@ -235,14 +235,14 @@ def _clock_of(board: chess.Board, options: argparse.Namespace, only: Sequence[ch
 
     from psearch.api.question import time_manager
     from psearch.results import PsearchError
-    from psearch.text.report import side_to_move
+    from psearch.text.report import side_name
 
     given = {name: getattr(options, name) for name in _CLOCK}
     seconds = {name: None if value is None else value.milliseconds / 1000 for name, value in given.items()}
     own = "wtime" if board.turn else "btime"
     if seconds[own] is None:
         if options.movestogo or any(value is not None for value in given.values()):
-            raise PsearchError(f"{side_to_move(board)} is to move: give --{own}")
+            raise PsearchError(f"{side_name(board.turn)} is to move: give --{own}")
         return None
     limit = chess.engine.Limit(
         time=None if options.movetime is None else options.movetime.milliseconds / 1000,
