@@ -88,22 +88,17 @@ __all__ = [
 ]
 
 _LAZY = {
-    **dict.fromkeys(("Info", "Limits", "PsearchError", "Result", "WorkerDied", "WorkerStats"), "psearch.results"),
-    "Analysis": "psearch.api.blocking",
-    **dict.fromkeys(("AsyncAnalysis", "AsyncEngine"), "psearch.api.asynchronous"),
-    "Engine": "psearch.api.blocking",
-    **dict.fromkeys(("evaluate", "perft"), "psearch.api.counting"),
-    **dict.fromkeys(
-        ("AsyncManyResults", "ManyResults", "Position", "PositionResult", "analyse_many", "analyse_many_async"),
-        "psearch.batch.positions.many",
+    "psearch.api.asynchronous": "AsyncAnalysis AsyncEngine",
+    "psearch.api.blocking": "Analysis Engine",
+    "psearch.api.counting": "evaluate perft",
+    "psearch.batch.analysis.games": "GameReview ReviewedMove",
+    "psearch.batch.analysis.reviews": "AsyncReviews Reviews review review_async review_many review_many_async",
+    "psearch.batch.positions.many": (
+        "AsyncManyResults ManyResults Position PositionResult analyse_many analyse_many_async"
     ),
-    **dict.fromkeys(("GameReview", "ReviewedMove"), "psearch.batch.analysis.games"),
-    **dict.fromkeys(
-        ("AsyncReviews", "Reviews", "review", "review_async", "review_many", "review_many_async"),
-        "psearch.batch.analysis.reviews",
-    ),
+    "psearch.results": "Info Limits PsearchError Result WorkerDied WorkerStats",
 }
-"""Module of each name whose import needs python-chess or numba."""
+"""Names whose import needs python-chess or numba, by module."""
 
 
 @lists_settings
@@ -196,6 +191,7 @@ def __getattr__(name: str) -> Any:
         from psearch.text.wdl import pov_wdl
 
         return pov_wdl
-    if name in _LAZY:
-        return getattr(importlib.import_module(_LAZY[name]), name)
+    for module, names in _LAZY.items():
+        if name in names.split():
+            return getattr(importlib.import_module(module), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

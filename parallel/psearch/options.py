@@ -26,9 +26,8 @@ from psearch.settings import (
     RULES,
     SEARCH_SETTINGS,
     SETTINGS,
+    EngineSettings,
     Option,
-    PoolSettings,
-    RootSettings,
     SearchSettings,
     declared_module,
     is_code_file,
@@ -304,7 +303,7 @@ _MANAGED = {
 
 
 @dataclass(frozen=True)
-class Settings(PoolSettings, RootSettings):
+class Settings(EngineSettings):
     """Settings of an engine: its workers, its table, what is done at the root, and the options of its searches."""
 
     search: SearchOptions = field(default_factory=lambda: SearchOptions(driver=DEFAULT_DRIVER))

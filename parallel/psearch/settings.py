@@ -1,7 +1,7 @@
 """The settings of users, each declared once.
 
-`PoolSettings` and `SearchSettings` have a field for each setting of an engine, with its `Option`. All interfaces follow
-from them: the arguments of the command line (`add_to`), the options of UCI (`declaration`, `of_text`) and of
+`EngineSettings` and `SearchSettings` have a field for each setting of an engine, with its `Option`. All interfaces
+follow from them: the arguments of the command line (`add_to`), the options of UCI (`declaration`, `of_text`) and of
 python-chess (`of_chess_engine`), the page's fields, the keywords of Python (`of_value`, `lists_settings`). The module
 imports nothing heavy: the UCI engine prints its options before python-chess or numba are loaded.
 """
@@ -231,23 +231,17 @@ def _field(option: Option) -> Any:
     return field(default=option.default, metadata={"option": option})
 
 
+_TABLES = "folder of Syzygy tables, or several with : between them"
+
+
 @dataclass(frozen=True)
-class PoolSettings:
-    """Settings that need new workers when they change. Each field declares a setting."""
+class EngineSettings:
+    """Settings of an engine besides those of its searches. Each field declares a setting."""
 
     threads: int = _spin("Threads", 1, 1, MAX_THREADS, f"worker processes, 1 to {MAX_THREADS}")
     hash_mb: int = _spin(
         "Hash", DEFAULT_HASH_MB, 1, MAX_HASH_MB, "size of the transposition table in MiB", flag="--hash", metavar="MB"
     )
-
-
-_TABLES = "folder of Syzygy tables, or several with : between them"
-
-
-@dataclass(frozen=True)
-class RootSettings:
-    """Settings of what is done at the root beside the search of the workers. Each field declares a setting."""
-
     syzygy: str = _field(
         Option("SyzygyPath", "string", "", words=_TABLES, flag="--syzygy", metavar="PATH", is_path=True)
     )
@@ -322,7 +316,7 @@ def _declared(settings: type) -> dict[str, Option]:
 
 
 SEARCH_SETTINGS = list(_declared(SearchSettings).values())
-SETTINGS = _declared(PoolSettings) | _declared(SearchSettings) | _declared(RootSettings)
+SETTINGS = _declared(EngineSettings) | _declared(SearchSettings)
 """Options of all settings, by the name of the field."""
 THREADS, HASH, SYZYGY = (SETTINGS[name] for name in ("threads", "hash_mb", "syzygy"))
 ELO, LIMIT_STRENGTH = SETTINGS["elo"], SETTINGS["limit_strength"]
@@ -409,8 +403,8 @@ def checked_limits(
     from psearch.results import Limits  # not at the top: `psearch --help` does not need it
 
     return Limits(
-        depth=None if depth is None else DEPTH.of_value(depth),
+        depth=DEPTH.of_value(depth),
         movetime_ms=None if movetime_ms is None else number("movetime_ms", movetime_ms, MOVETIME.low, MOVETIME.high),
-        nodes=None if nodes is None else NODES.of_value(nodes),
-        mate=None if mate is None else MATE.of_value(mate),
+        nodes=NODES.of_value(nodes),
+        mate=MATE.of_value(mate),
     )

@@ -70,9 +70,11 @@ def asked(game: Game, rule: str, trap: int) -> object:
         return position.moves()
     if rule == "make":
         return position.line_text([3])
-    return {"result": position.result, "evaluate": position.static_score, "key": lambda: position._number("key")}[
-        rule
-    ]()
+    return {
+        "result": position.result,
+        "evaluate": position.static_score,
+        "key": lambda: position._ask("number", "key"),
+    }[rule]()
 
 
 def line_of(file: Path, rule: str) -> int:

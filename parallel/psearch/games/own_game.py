@@ -111,10 +111,6 @@ class Game:
             position, rest = position._read_move(text, rest)
         return position
 
-    def move_text(self, position: GamePosition, move: int) -> str:
-        with _reported(self.file):
-            return move_text(self._module, position.record, move, self.file)
-
     def board_text(self, position: GamePosition) -> str | None:
         """Return the board as text; None if the file has no `board_text`. Raises PsearchError."""
         if "board_text" not in vars(self._module):
@@ -168,9 +164,6 @@ class GamePosition:
     def _ask(self, name: str, *arguments: Any) -> Any:
         return self.game.ask(name, self.pos.tobytes(), *arguments)
 
-    def _number(self, rule: str) -> int:
-        return int(self.game.ask("number", rule, self.pos.tobytes()))
-
     @cached_property
     def _found(self) -> tuple[int, list[int]]:
         """Number of moves, and the moves; -1 and none if the game is over."""
@@ -183,7 +176,7 @@ class GamePosition:
 
     def result(self) -> int:
         """Return the score of an ended game, for the side to move."""
-        return self._number("result")
+        return int(self._ask("number", "result"))
 
     def moves(self) -> list[int]:
         """Return the legal moves, best guess first; none if the game is over. Raises PsearchError."""
@@ -199,7 +192,8 @@ class GamePosition:
         return GamePosition(self.game, np.frombuffer(self._ask("after", move), np.uint8))
 
     def move_text(self, move: int) -> str:
-        return self.game.move_text(self, move)
+        with _reported(self.game.file):
+            return move_text(self.game._module, self.record, move, self.game.file)
 
     def name_of(self, number: int) -> str:
         """Return the text of a move that the search counts from 1; if the game has none for it here, its number."""
@@ -246,14 +240,14 @@ class GamePosition:
     def write_root(self, record: np.ndarray) -> None:
         """Write the position into a record of the search."""
         record.view(np.uint8).reshape(-1)[:POSITION_BYTES] = self.pos
-        record["key"] = np.uint64(self._number("key") & (1 << 64) - 1)
+        record["key"] = np.uint64(self._ask("number", "key") & (1 << 64) - 1)
 
     def root_moves(self) -> list[int]:
         """Return the legal moves as the search counts them, from 1."""
         return [move + 1 for move in self.moves()]
 
     def static_score(self) -> int:
-        return self._number("evaluate")
+        return int(self._ask("number", "evaluate"))
 
     def text(self) -> str:
         """Return the bytes in hexadecimal, since a game may have no other text for a position."""

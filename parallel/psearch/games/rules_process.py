@@ -58,7 +58,7 @@ class Rules:
         self._call("start", pos)
         return pos.tobytes()
 
-    def number(self, rule: str, position: bytes) -> int:
+    def number(self, position: bytes, rule: str) -> int:
         """Return `result`, `evaluate` or `key` of a position."""
         return self._call(rule, _copy_of(position))
 

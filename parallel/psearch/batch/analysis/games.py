@@ -30,7 +30,7 @@ from psearch.batch.positions.comparing import MOST_BEHIND, scores_around, sure_s
 from psearch.batch.positions.task import Answer, Comparison, answer_object, uci_words
 from psearch.text.marks import MARK_NAMES, MARKS, Scores, capped_cp, win_percent
 from psearch.text.pgn_text import PgnGame
-from psearch.text.report import side_name, terminal_kind
+from psearch.text.report import finished_result, side_name, terminal_kind
 from psearch.text.values import counted
 from psearch.text.wdl import pov_wdl
 from psearch.version import __version__
@@ -215,7 +215,11 @@ class GameReview:
                 if not child.nags & _ASSESSMENTS:
                     child.nags.add(_NAGS[found.mark])
                     child.comment = f"{_WORDS.sub('', child.comment)} {found.words}".strip()
-                _add_line(node, found)
+                line = found.best_line[:_LINE_PLIES]
+                if line and not node.has_variation(line[0]):
+                    better = node.add_variation(line[0])
+                    better.set_eval(chess.engine.PovScore(found.compared.best_score, found.mover), found.compared.depth)
+                    better.add_line(line[1:])
             if found.score is not None:
                 child.set_eval(found.score, self.depth_at(ply + 1))
                 if shows_wdl and found.wdl is not None:
@@ -330,9 +334,8 @@ def _score_of(board: chess.Board, answer: Answer | None) -> chess.engine.PovScor
     """Return the score of a position, by the rules if the game is over there; None if it is not known."""
     if answer is not None:
         return chess.engine.PovScore(answer.estimate[0], board.turn)
-    if board.is_checkmate():
-        return chess.engine.PovScore(chess.engine.Mate(0), board.turn)
-    return chess.engine.PovScore(chess.engine.Cp(0), board.turn) if board.is_stalemate() else None
+    finished = finished_result(board)
+    return None if finished is None else finished.info.score
 
 
 def move_accuracy(before: float, after: float) -> float:
@@ -422,15 +425,6 @@ def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSu
             headers.pop(side + tag, None)
             if value is not None:
                 headers[side + tag] = value
-
-
-def _add_line(parent: chess.pgn.GameNode, found: ReviewedMove) -> None:
-    """Add the better line as a variation, unless one begins with the same move."""
-    line, compared = found.best_line[:_LINE_PLIES], found.compared
-    if compared is not None and line and not parent.has_variation(line[0]):
-        first = parent.add_variation(line[0])
-        first.set_eval(chess.engine.PovScore(compared.best_score, found.mover), compared.depth)
-        first.add_line(line[1:])
 
 
 # -- as JSON ---------------------------------------------------------------------------------------------------------
