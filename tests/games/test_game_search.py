@@ -32,7 +32,7 @@ from psearch_core.records import position_dtype
 
 def negamax(position: GamePosition, depth: int, known: dict[tuple[bytes, int], int]) -> int:
     """Return the minimax value of so many moves, for the side to move. known: values that are there already."""
-    place = position.pos.tobytes(), depth
+    place = position.pos, depth
     if place not in known:
         if position.is_over:
             known[place] = position.result()

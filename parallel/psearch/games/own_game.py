@@ -90,7 +90,7 @@ class Game:
             raise PsearchError(str(error)) from None
 
     def start(self) -> GamePosition:
-        return GamePosition(self, np.frombuffer(self.ask("start"), np.uint8))
+        return GamePosition(self, self.ask("start"))
 
     def read(self, text: str) -> GamePosition:
         """Return the position that a text describes: moves, or a text for the file's own `read_position`. Raises
@@ -103,9 +103,7 @@ class Game:
                     self._module.read_position(record, text)
                 except ValueError as error:  # the game's way to refuse a text
                     raise PsearchError(f"position {shown(text)}: {' '.join(str(error).split())}") from error
-            pos = np.zeros(POSITION_BYTES, np.uint8)
-            pos[: record.nbytes] = np.frombuffer(record.tobytes(), np.uint8)
-            return GamePosition(self, pos)
+            return GamePosition(self, record.tobytes().ljust(POSITION_BYTES, b"\0"))
         rest = text.lstrip(BETWEEN)
         while rest:
             position, rest = position._read_move(text, rest)
@@ -153,16 +151,15 @@ class GamePosition:
     """A position of a game; the `Subject` of a search unless the game is over."""
 
     game: Game
-    pos: np.ndarray
-    """Bytes of the position."""
+    pos: bytes
 
     @property
     def record(self) -> Any:
         """Copy of the position as the record that the file's functions take."""
-        return record_of(self.game._module, self.pos)
+        return record_of(self.game._module, np.frombuffer(self.pos, np.uint8))
 
     def _ask(self, name: str, *arguments: Any) -> Any:
-        return self.game.ask(name, self.pos.tobytes(), *arguments)
+        return self.game.ask(name, self.pos, *arguments)
 
     @cached_property
     def _found(self) -> tuple[int, list[int]]:
@@ -189,7 +186,7 @@ class GamePosition:
         return list(found)
 
     def after(self, move: int) -> GamePosition:
-        return GamePosition(self.game, np.frombuffer(self._ask("after", move), np.uint8))
+        return GamePosition(self.game, self._ask("after", move))
 
     def move_text(self, move: int) -> str:
         with _reported(self.game.file):
@@ -204,7 +201,7 @@ class GamePosition:
 
     def line_text(self, moves: list[int]) -> list[str]:
         """Return the texts of consecutive moves, up to the first that is not legal."""
-        line = [GamePosition(self.game, np.frombuffer(pos, np.uint8)) for pos in self._ask("along", moves)]
+        line = [GamePosition(self.game, pos) for pos in self._ask("along", moves)]
         return [position.move_text(move) for position, move in zip(line[:-1], moves, strict=False)]
 
     def perft(self, depth: int) -> int:
@@ -239,7 +236,7 @@ class GamePosition:
 
     def write_root(self, record: np.ndarray) -> None:
         """Write the position into a record of the search."""
-        record.view(np.uint8).reshape(-1)[:POSITION_BYTES] = self.pos
+        record.view(np.uint8).reshape(-1)[:POSITION_BYTES] = np.frombuffer(self.pos, np.uint8)
         record["key"] = np.uint64(self._ask("number", "key") & (1 << 64) - 1)
 
     def root_moves(self) -> list[int]:
@@ -251,4 +248,4 @@ class GamePosition:
 
     def text(self) -> str:
         """Return the bytes in hexadecimal, since a game may have no other text for a position."""
-        return self.pos.tobytes().rstrip(b"\0").hex()
+        return self.pos.rstrip(b"\0").hex()

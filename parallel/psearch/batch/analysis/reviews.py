@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import partial
 from typing import Any, TypeAlias, Unpack
 
@@ -194,15 +194,12 @@ def _first(game: Games) -> list[PgnGame]:
     return found
 
 
-class AsyncReviews(Started[Reviews]):
+class AsyncReviews(Started[Reviews], AsyncIterator[GameReview]):
     """The results of `psearch.review_many_async`, in the order of the games: an asynchronous iterator and context
     manager.
 
     An await that is cancelled ends all searches.
     """
-
-    def __aiter__(self) -> AsyncReviews:
-        return self
 
     async def __anext__(self) -> GameReview:
         reviews = await self._start()

@@ -7,7 +7,7 @@ import concurrent.futures
 import itertools
 import math
 import threading
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias, Unpack
@@ -276,13 +276,13 @@ class ManyResults(Closing, Iterator[PositionResult]):
             raise PsearchError(f"positions must be an iterable of FENs or boards, not {shown(positions)}")
         self.total = len(positions) if isinstance(positions, Sized) else None
         """Number of results, for a progress bar; None if `positions` has no length."""
-        most = wanted.workers if self.total is None else max(1, self.total)
+        workers = wanted.workers if self.total is None else min(wanted.workers, max(1, self.total))
         self._owner = Owner("analysis")
         self._is_over = False
         """True when all results have been returned, or the search has failed."""
         self._closer: int | None = None
         """Thread that closed the results."""
-        self._search = _Search(min(wanted.workers, most), wanted)
+        self._search = _Search(workers, wanted)
         self._results: Iterator[PositionResult] = self._search.results(positions)
 
     def __del__(self) -> None:
@@ -498,7 +498,7 @@ class _FromLoop(Iterator[object]):
         return await anext(self._source, _END)
 
 
-class AsyncManyResults(Started[ManyResults]):
+class AsyncManyResults(Started[ManyResults], AsyncIterator[PositionResult]):
     """The results of `psearch.analyse_many_async`: an asynchronous iterator and context manager.
 
     An await that is cancelled ends the analysis.
@@ -509,9 +509,6 @@ class AsyncManyResults(Started[ManyResults]):
         self._positions: Any = positions
         self._closer: asyncio.Task[Any] | None = None
         """Task that closed the results."""
-
-    def __aiter__(self) -> AsyncManyResults:
-        return self
 
     async def __anext__(self) -> PositionResult:
         results = await self._start()
