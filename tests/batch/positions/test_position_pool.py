@@ -28,7 +28,7 @@ SETTINGS = WorkerSettings(hash_mb=1)
 
 def lists(count: int, nodes: int = 2_000) -> Iterator[TaskList]:
     for number in range(count):
-        yield TaskList([Task(number, "startpos", limits=Limits(nodes=nodes))])
+        yield [Task(number, "startpos", limits=Limits(nodes=nodes))]
 
 
 def outcomes(pool: PositionPool, lists: Iterable[TaskList], assist: int = 0) -> Iterator[Outcome]:
@@ -237,7 +237,7 @@ def test_messages_longer_than_a_pipe_holds_go_both_ways() -> None:
 
 
 def test_a_game_moves_on_to_more_threads_when_workers_have_nothing_to_do() -> None:
-    positions = [TaskList([Task("long", "startpos", limits=Limits(movetime_ms=3_000))])]
+    positions = [[Task("long", "startpos", limits=Limits(movetime_ms=3_000))]]
     with make_pool(2, SETTINGS) as pool:
         (one,) = outcomes(pool, positions, assist=2)
     assert one.answer.threads == 2

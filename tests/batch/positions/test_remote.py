@@ -21,7 +21,7 @@ from psearch.batch.positions.position_pool import (
     make_pool,
     rounds,
 )
-from psearch.batch.positions.task import Batch, Outcome, Part, Task, TaskList
+from psearch.batch.positions.task import Batch, Outcome, Part, Task
 from psearch.batch.positions.task_queue import Done
 from psearch.bench import BENCH_POSITIONS
 from psearch.options import SearchOptions
@@ -42,7 +42,7 @@ def batch(*some: Task) -> Batch:
 
 
 def outcomes(pool: PositionPool, tasks: list[Task]) -> Iterator[Outcome]:
-    return itertools.chain.from_iterable(rounds(pool, (TaskList([task]) for task in tasks)))
+    return itertools.chain.from_iterable(rounds(pool, ([task] for task in tasks)))
 
 
 def test_answers_are_those_of_this_machine(kernels: None, fake_ray: Path) -> None:

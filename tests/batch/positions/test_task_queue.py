@@ -33,7 +33,7 @@ def task(name: str | int) -> Task:
 
 
 def lists_of(sizes: list[int]) -> list[TaskList]:
-    return [TaskList([task(f"{tasks}.{place}") for place in range(size)]) for tasks, size in enumerate(sizes)]
+    return [[task(f"{tasks}.{place}") for place in range(size)] for tasks, size in enumerate(sizes)]
 
 
 def outcome(number: int, task: Task) -> Outcome:
@@ -211,7 +211,7 @@ def test_the_innocent_beside_a_poisonous_position_are_found(seed: int, workers: 
 def lazily(count: int, read: list[int]) -> Iterator[TaskList]:
     for number in range(count):
         read[0] = number + 1
-        yield TaskList([task(number)])
+        yield [task(number)]
 
 
 def test_a_long_iterable_is_read_as_it_is_needed() -> None:
@@ -321,7 +321,7 @@ def test_no_help_while_there_may_be_more_to_read() -> None:
 
 def test_what_the_iterable_raises_goes_through() -> None:
     def broken() -> Iterator[TaskList]:
-        yield TaskList([task(0)])
+        yield [task(0)]
         raise ValueError("no more")
 
     clock = Clock()
@@ -347,7 +347,7 @@ def test_pauses_of_the_input_lose_nothing(sizes: list[int | Pause], workers: int
     pool.cost = lambda one: 0.05
     pool.loss = loss
     lists: list[TaskList | Pause] = [
-        size if isinstance(size, Pause) else TaskList([task(f"{number}.{place}") for place in range(size)])
+        size if isinstance(size, Pause) else [task(f"{number}.{place}") for place in range(size)]
         for number, size in enumerate(sizes)
     ]
     results = run(pool, TaskQueue(lists, clock=clock))
@@ -363,7 +363,7 @@ def test_behind_a_pause_nothing_is_read_until_the_next_round() -> None:
     def lists() -> Iterator[TaskList | Pause]:
         for number in range(3):
             read.append(number)
-            yield TaskList([task(number)])
+            yield [task(number)]
             yield Pause.INPUT
 
     clock = Clock()
@@ -382,6 +382,6 @@ def test_behind_a_pause_nothing_is_read_until_the_next_round() -> None:
 
 
 def test_nothing_to_do() -> None:
-    queue = TaskQueue([TaskList([]), TaskList([])])
+    queue = TaskQueue([[], []])
     assert queue.batches() == []
     assert queue.is_over

@@ -107,7 +107,7 @@ class Analyser:
             tasks = self._tasks(work)
             first = next(tasks, None)
             if first is not None:
-                yield TaskList(itertools.chain([first], tasks))
+                yield itertools.chain([first], tasks)
             else:
                 self._hold(work)
                 if len(self._pending) == 1:  # return it before reading more

@@ -239,7 +239,7 @@ class _Search:
             number = next(numbers)
             id, task, error = _read_entry(number, entry, self.wanted)
             self._given[number] = id, task, error
-            yield TaskList([task if error is None else Task(number, "")])  # an error keeps its place in the order
+            yield [task if error is None else Task(number, "")]  # an error keeps its place in the order
             while len(self._held) >= _MOST_HELD:
                 yield Pause.OUTCOME
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import chess
 import chess.engine
@@ -60,12 +60,9 @@ class Task:
         return board
 
 
-@dataclass(frozen=True)
-class TaskList:
-    """Tasks that one worker searches in order, keeping its table, as the positions of a game. A worker forgets
-    everything between two lists. tasks: an iterable that is read once, on demand."""
-
-    tasks: Iterable[Task]
+TaskList: TypeAlias = Iterable[Task]
+"""Tasks that one worker searches in order, keeping its table, as the positions of a game; read once, on demand. A
+worker forgets everything between two lists."""
 
 
 class Pause(Enum):

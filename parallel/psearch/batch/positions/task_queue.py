@@ -279,7 +279,7 @@ class TaskQueue:
             elif isinstance(tasks, Pause):
                 self.pause = tasks
             else:
-                opened = _OpenList(self._lists_read, iter(tasks.tasks))
+                opened = _OpenList(self._lists_read, iter(tasks))
                 self._lists_read += 1
                 if self._has_more(opened):
                     self._free.append(opened)

@@ -15,7 +15,7 @@ import chess.pgn
 from psearch.api.asynchronous import in_thread
 from psearch.batch.analysis.games import MARK_NAMES, judge_game, positions
 from psearch.batch.positions.position_pool import PositionPool, WorkerSettings, make_pool, rounds
-from psearch.batch.positions.task import Answer, Outcome, Task, TaskList
+from psearch.batch.positions.task import Answer, Outcome, Task
 from psearch.defaults import DEFAULT_DRIVER, JOB_HASH_MB
 from psearch.faces.web.connection import Connection
 from psearch.faces.web.game_board import GameBoard
@@ -186,7 +186,7 @@ async def _outcomes(tasks: list[Task], threads: int) -> AsyncGenerator[Outcome, 
 
     try:
         await in_thread(begin, stopped.set)
-        found = rounds(pools[0], [TaskList(tasks)], is_stopped=stopped.is_set)
+        found = rounds(pools[0], [tasks], is_stopped=stopped.is_set)
         while (outcomes := await in_thread(lambda: next(found, None), stopped.set)) is not None:
             for outcome in outcomes:
                 yield outcome
