@@ -27,7 +27,6 @@ from timing import least, wait_until
 
 import psearch
 from psearch.batch.positions.position_pool import WorkerSettings, make_pool
-from psearch.batch.positions.task import Batch
 from psearch.processes.supervisor import Supervisor
 from psearch.remote.cluster_processes import ClusterProcesses
 
@@ -527,7 +526,7 @@ def test_what_is_below_the_api(fake_ray: Path, kernels: None) -> None:
         assert in_fork(supervisor.close) == "None"
         assert supervisor.restore() == []
     with make_pool(1, WorkerSettings(hash_mb=1)) as pool:
-        for call in (lambda: pool.wait(0.0), lambda: pool.send(0, Batch([])), lambda: pool.assist(0, 2)):
+        for call in (lambda: pool.wait(0.0), lambda: pool.send(0, []), lambda: pool.assist(0, 2)):
             assert in_fork(call) == REFUSED.format("analysis")
         assert in_fork(pool.close) == "None"
         (pid,) = pool.processes.pids()

@@ -867,7 +867,7 @@ class StandInPool:
     def wait(self, timeout_s: float, awaited: int | None = None) -> list[Event]:
         if not self._events and self._batches:
             worker, batch = self._batches.pop()
-            self._events = [Done(worker, [self._answer(*entry) for part in batch.parts for entry in part.tasks])]
+            self._events = [Done(worker, [self._answer(*entry) for part in batch for entry in part.tasks])]
         events, self._events = self._events, []
         return events
 

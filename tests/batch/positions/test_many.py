@@ -419,7 +419,7 @@ class SlowPool:
         self.kept: list[Outcome] = []
 
     def send(self, worker: int, batch: Batch) -> None:
-        numbers = [number for part in batch.parts for number, _ in part.tasks]
+        numbers = [number for part in batch for number, _ in part.tasks]
         outcomes = [Outcome(number, number, fake_workers.FOUND) for number in numbers]
         if worker == 0:
             self.kept += outcomes

@@ -18,7 +18,7 @@ import pytest
 from timing import wait_until
 
 from psearch.batch.positions.position_pool import PositionPool, WorkerSettings, make_pool, rounds
-from psearch.batch.positions.task import Batch, Outcome, Part, Pause, Task, TaskList
+from psearch.batch.positions.task import Outcome, Part, Pause, Task, TaskList
 from psearch.batch.positions.task_queue import Done, Event
 from psearch.processes.tasks import ProcessJoined, ProcessLost
 from psearch.results import Limits, PsearchError, WorkerDied
@@ -123,7 +123,7 @@ def test_a_worker_that_is_stopped_is_replaced() -> None:
 
 
 def test_a_worker_that_raises_is_replaced() -> None:
-    broken = Batch([Part(0, True, [(0, Task(0, 5, limits=Limits(depth=1)))])])  # type: ignore[arg-type]
+    broken = [Part(0, True, [(0, Task(0, 5, limits=Limits(depth=1)))])]  # type: ignore[arg-type]
     with make_pool(1, SETTINGS) as pool:
         events: list[Event] = []
         while len(events) < 3:
@@ -177,7 +177,7 @@ def outcomes_again(pool: PositionPool, count: int) -> list:
     for place, worker in enumerate(workers):
         numbers = range(place, count, len(workers))
         tasks = [(number, Task(number, "startpos", limits=Limits(nodes=500))) for number in numbers]
-        pool.send(worker, Batch([Part(0, True, tasks)]))
+        pool.send(worker, [Part(0, True, tasks)])
     while len(found) < count:
         for event in pool.wait(1.0):
             if isinstance(event, Done):
@@ -228,8 +228,8 @@ def test_messages_longer_than_a_pipe_holds_go_both_ways() -> None:
         joined: list[ProcessJoined] = []
         while not joined:
             joined = [event for event in pool.wait(10.0) if isinstance(event, ProcessJoined)]
-        pool.send(joined[0].process, Batch([Part(0, True, many)]))
-        pool.send(joined[0].process, Batch([Part(1, True, [(number + 6_000, task) for number, task in many])]))
+        pool.send(joined[0].process, [Part(0, True, many)])
+        pool.send(joined[0].process, [Part(1, True, [(number + 6_000, task) for number, task in many])])
         time.sleep(0.5)
         found = 0
         while found < 12_000:

@@ -35,7 +35,7 @@ def answer(worker: PositionWorker, number: int, task: Task, on_look: Callable[[]
 
 
 def begun(*tasks: Task) -> Batch:
-    return Batch([Part(number, True, [(number, task)]) for number, task in enumerate(tasks)])
+    return [Part(number, True, [(number, task)]) for number, task in enumerate(tasks)]
 
 
 def test_a_worker_finds_what_a_search_by_itself_finds(worker: PositionWorker) -> None:
@@ -59,7 +59,7 @@ def test_what_was_searched_before_changes_nothing_in_another_list(worker: Positi
 
 def test_the_table_is_kept_within_a_list(worker: PositionWorker) -> None:
     task = Task("a", MIDDLEGAME, limits=Limits(depth=6))
-    first, second = (outcome.answer for outcome in worker.work(Batch([Part(0, True, [(0, task), (1, task)])])))
+    first, second = (outcome.answer for outcome in worker.work([Part(0, True, [(0, task), (1, task)])]))
     assert second.nodes != first.nodes
 
 
@@ -154,7 +154,7 @@ def played(id: str, fen: str, *moves: str, line: str = "", limits: Limits = LIMI
 
 
 def one_list(*tasks: Task) -> Batch:
-    return Batch([Part(0, True, list(enumerate(tasks)))])
+    return [Part(0, True, list(enumerate(tasks)))]
 
 
 def test_a_move_that_may_be_a_mistake_is_compared_with_the_best_one(worker: PositionWorker) -> None:

@@ -38,7 +38,7 @@ def tasks(number: int, nodes: int = 500) -> list[Task]:
 
 
 def batch(*some: Task) -> Batch:
-    return Batch([Part(place, True, [(place, task)]) for place, task in enumerate(some)])
+    return [Part(place, True, [(place, task)]) for place, task in enumerate(some)]
 
 
 def outcomes(pool: PositionPool, tasks: list[Task]) -> Iterator[Outcome]:

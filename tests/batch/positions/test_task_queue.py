@@ -32,6 +32,10 @@ def task(name: str | int) -> Task:
     return Task(name, "startpos", limits=Limits(nodes=1))
 
 
+def size_of(batch: Batch) -> int:
+    return sum(len(part.tasks) for part in batch)
+
+
 def lists_of(sizes: list[int]) -> list[TaskList]:
     return [[task(f"{tasks}.{place}") for place in range(size)] for tasks, size in enumerate(sizes)]
 
@@ -67,11 +71,11 @@ class FakePool:
         self.next += 1
 
     def send(self, worker: int, batch: Batch) -> None:
-        self.batches.append((worker, batch.size))
+        self.batches.append((worker, size_of(batch)))
         if worker not in self.workers:
             return
         assert not self.workers[worker]
-        for part in batch.parts:
+        for part in batch:
             for place, (number, one) in enumerate(part.tasks):
                 self.workers[worker].append((number, one, part.list_number, part.begins and place == 0))
 
@@ -249,11 +253,11 @@ def test_a_worker_has_one_batch_at_a_time() -> None:
     queue = TaskQueue(lazily(3, [0]), clock=clock)
     queue.take(ProcessJoined(0, "", "a"))
     queue.take(ProcessJoined(1, "", "b"))
-    assert [(worker, batch.size) for worker, batch in queue.batches()] == [(0, 1), (1, 1)]
+    assert [(worker, size_of(batch)) for worker, batch in queue.batches()] == [(0, 1), (1, 1)]
     assert queue.batches() == []
     clock.now = 60.0
     queue.take(Done(1, [outcome(1, task(1))]))
-    assert [(worker, batch.size) for worker, batch in queue.batches()] == [(1, 1)]
+    assert [(worker, size_of(batch)) for worker, batch in queue.batches()] == [(1, 1)]
 
 
 def test_what_a_worker_was_lost_with_goes_one_by_one() -> None:
@@ -262,20 +266,20 @@ def test_what_a_worker_was_lost_with_goes_one_by_one() -> None:
     queue.take(ProcessJoined(0, "", "a"))
     ((_, first),) = queue.batches()
     clock.now = 0.1
-    queue.take(Done(0, [outcome(number, one) for number, one in first.parts[0].tasks]))
+    queue.take(Done(0, [outcome(number, one) for number, one in first[0].tasks]))
     ((_, second),) = queue.batches()
-    assert second.size == 4
-    numbers = [number for part in second.parts for number, _ in part.tasks]
+    assert size_of(second) == 4
+    numbers = [number for part in second for number, _ in part.tasks]
     queue.take(Done(0, [outcome(numbers[0], task(numbers[0]))]))
     queue.take(ProcessLost(0, "gone"))
     assert queue.batches() == []
     queue.take(ProcessJoined(1, "", "b"))
     for number in numbers[1:]:
         ((_, again),) = queue.batches()
-        assert [(part.begins, [number for number, _ in part.tasks]) for part in again.parts] == [(True, [number])]
+        assert [(part.begins, [number for number, _ in part.tasks]) for part in again] == [(True, [number])]
         queue.take(Done(1, [outcome(number, task(number))]))
     ((_, behind),) = queue.batches()
-    assert behind.size > 1
+    assert size_of(behind) > 1
 
 
 def test_an_answer_that_comes_twice_counts_once() -> None:
@@ -371,7 +375,7 @@ def test_behind_a_pause_nothing_is_read_until_the_next_round() -> None:
     for worker in range(4):
         queue.take(ProcessJoined(worker, "", "worker"))
     for number in range(3):
-        assert [batch.size for _, batch in queue.batches()] == [1]
+        assert [size_of(batch) for _, batch in queue.batches()] == [1]
         assert queue.pause is Pause.INPUT
         assert read == list(range(number + 1))
         clock.now += 1.0

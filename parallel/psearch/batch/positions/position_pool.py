@@ -119,7 +119,7 @@ class PositionWorker(Closing):
 
     def work(self, batch: Batch) -> Iterator[Outcome]:
         """Search a batch and yield its outcomes one by one; see `search`."""
-        for part in batch.parts:
+        for part in batch:
             if part.begins:
                 self.forget()
             for number, task in part.tasks:
@@ -293,7 +293,7 @@ class PositionPool(Closing):
 def limit_s(batch: Batch) -> float | None:
     """Return the seconds after which a batch has hung; None if a position has no limit of time."""
     seconds = 0.0
-    for part in batch.parts:
+    for part in batch:
         for _, task in part.tasks:
             if task.limits.movetime_ms is None:
                 return None

@@ -83,15 +83,8 @@ class Part:
     tasks: list[tuple[int, Task]]
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Tasks that a worker gets in one message: about a second of work."""
-
-    parts: list[Part]
-
-    @property
-    def size(self) -> int:
-        return sum(len(part.tasks) for part in self.parts)
+Batch: TypeAlias = list[Part]
+"""Tasks that a worker gets in one message: about a second of work."""
 
 
 def from_board(board: chess.Board) -> tuple[str, tuple[str, ...]]:

@@ -218,7 +218,7 @@ class TaskQueue:
     def _batch(self, worker: _Worker) -> Batch | None:
         """Return the next batch for an idle worker; None: there are no tasks."""
         size = self._size(worker)
-        parts: list[Part] = []
+        parts: Batch = []
         while len(worker.batch) < size:
             tasks = worker.tasks or self._next_list(alone=not worker.batch)
             if tasks is None:
@@ -245,7 +245,7 @@ class TaskQueue:
         if not parts:
             return None
         worker.marked_at, worker.size = self._clock(), len(worker.batch)
-        return Batch(parts)
+        return parts
 
     def _size(self, worker: _Worker) -> int:
         """Return the largest number of tasks for the next batch of a worker."""
