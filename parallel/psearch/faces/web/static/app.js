@@ -14,25 +14,19 @@ const NOTE_MS = 8000;
 // Tabs that are loaded when first opened: classes, constructed with an empty element and the channel. Their
 // show() and hide() are called as the tab comes and goes. The content security policy is strict: no inline script, no
 // style="..." in markup (element.style is fine), nothing from elsewhere.
-const TABS = {
-  workers: { label: "Workers", load: async () => (await import("./workers.js")).WorkersTab },
-  laboratory: { label: "Laboratory", load: async () => (await import("./laboratory.js")).Laboratory },
+const LOADERS = {
+  workers: async () => (await import("./workers.js")).WorkersTab,
+  laboratory: async () => (await import("./laboratory.js")).Laboratory,
 };
 
 // The token is in a cookie now; remove it from the address, so that it does not stay in the history.
 history.replaceState(null, "", location.pathname);
 
 // A name that survives a reload and differs from tab to tab.
-function pageName() {
-  let name = sessionStorage.getItem("psearch-page");
-  if (!name) {
-    name = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-    sessionStorage.setItem("psearch-page", name);
-  }
-  return name;
-}
+const pageName = sessionStorage.getItem("psearch-page") ?? crypto.randomUUID().replaceAll("-", "");
+sessionStorage.setItem("psearch-page", pageName);
 
-const channel = new Channel(`ws://${location.host}/socket?page=${pageName()}`);
+const channel = new Channel(`ws://${location.host}/socket?page=${pageName}`);
 const game = new Game(channel);
 const board = new Board(channel, game);
 new Evaluation(channel, game);
@@ -125,12 +119,10 @@ document.addEventListener("click", (event) => {
   if (event.detail && event.target.closest("button")) document.activeElement.blur();
 });
 byId("board").addEventListener("pointerdown", () => document.activeElement.blur());
-document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && event.target.matches?.("input, select, textarea")) event.target.blur();
-});
 // the page is useless without the server, but the game must not be lost
 window.addEventListener("keydown", (event) => byId("main").inert && event.stopImmediatePropagation(), { capture: true });
 document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && event.target.matches?.("input, select, textarea")) event.target.blur();
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !event.target.closest?.("input, textarea")) {
     channel.send(event.shiftKey ? "board.redo" : "board.undo");
   }
@@ -147,19 +139,12 @@ document.addEventListener("keydown", (event) => {
 // -- tabs (https://www.w3.org/WAI/ARIA/apg/patterns/tabs/)
 
 const tablist = byId("tabs");
+const parts = {}; // loaded tabs, by name
 let current = null;
-
-for (const [name, { label }] of Object.entries(TABS)) {
-  const attributes = { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}` };
-  tablist.append(el("button", attributes, label));
-  byId("panels").append(
-    el("section", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, hidden: true }),
-  );
-}
 
 async function openTab(name) {
   if (current === name) return;
-  TABS[current]?.part?.hide();
+  parts[current]?.hide();
   current = name;
   sessionStorage.setItem("psearch-tab", name);
   channel.announce("page.opened", { tab: name });
@@ -169,13 +154,11 @@ async function openTab(name) {
     tab.tabIndex = isOpen ? 0 : -1;
     byId(tab.getAttribute("aria-controls")).hidden = !isOpen;
   }
-  const entry = TABS[name];
-  if (!entry) return;
+  if (!LOADERS[name]) return;
   try {
-    entry.kind ??= entry.load();
-    const Part = await entry.kind;
-    entry.part ??= new Part(byId(`panel-${name}`), channel);
-    if (current === name) entry.part.show();
+    const Part = await LOADERS[name]();
+    parts[name] ??= new Part(byId(`panel-${name}`), channel);
+    if (current === name) parts[name].show();
   } catch (error) {
     note(`This part cannot be shown: ${error.message}`, "error");
   }

@@ -38,7 +38,7 @@ export class Board {
     channel.on("game.moved", () => this.takePosition());
     channel.on("game.previewed", ({ node }) => this.preview(node));
     channel.on("analysis.lines", (found) => this.takeLines(found));
-    channel.on("analysis.state", (state) => this.takeState(state));
+    channel.on("analysis.state", ({ lines }) => lines !== undefined && this.takeLines(lines));
     channel.on("channel.closed", () => this.takeLines(null));
     channel.on("play.state", (state) => this.takePlay(state));
     channel.on("board.show", (line) => this.showLine(line));
@@ -104,11 +104,6 @@ export class Board {
 
   takeLines(found) {
     this.lines = found;
-    this.drawArrows();
-  }
-
-  takeState(state) {
-    if (state.lines !== undefined) this.lines = state.lines;
     this.drawArrows();
   }
 

@@ -61,15 +61,13 @@ export function paintOn(canvas, width, height) {
 // Return the present value of a colour variable such as "--text".
 export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim() || "#888";
 
-const THIN = "\u2009";
-
 // Format 1234567 as 1,234,567.
 export const grouped = (number) => Math.round(number).toLocaleString("en");
 
 // Format 1234567 as 1.23 M, 1.234 as 1.2.
 export function short(number) {
   for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
-    if (number >= size) return `${(number / size).toPrecision(3)}${THIN}${unit}`;
+    if (number >= size) return `${(number / size).toPrecision(3)}\u2009${unit}`;
   }
   return number < 100 && !Number.isInteger(number) ? number.toFixed(1) : String(Math.round(number));
 }

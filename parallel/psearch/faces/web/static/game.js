@@ -30,8 +30,7 @@ export class Game {
     for (const node of this.nodes.values()) {
       if (node.parent !== undefined) this.nodes.get(node.parent).children.push(node);
     }
-    this.here = this.asked ?? tree.here;
-    if (!this.nodes.has(this.here)) this.here = tree.here;
+    this.here = this.nodes.has(this.asked) ? this.asked : tree.here;
     this.headers = tree.headers ?? {};
     this.white = this.headers.White ?? "";
     this.black = this.headers.Black ?? "";
