@@ -8,8 +8,6 @@ import { TrackView, timeText, trackLegend } from "./tracks.js";
 
 const FIELDS = { workers: "Virtual workers", first: "Policy", second: "against", nodes: "Nodes of one worker",
   pruning: "Pruning", driver: "Driver", rules: "With", positions: "Positions" };
-const WORKERS = [1, 2, 4, 8, 16, 32, 64];
-const POSITIONS = [1, 4, 8, 12, 24];
 
 // Format a number; a dash if there is none.
 const known = (form) => (value) => (value ?? null) === null ? "–" : form(value);
@@ -81,7 +79,7 @@ export class Laboratory {
     const fields = Object.entries(FIELDS);
     this.choices = Object.fromEntries(fields.map(([name]) => [name, el("select", { id: `laboratory-${name}`, disabled: true })]));
     this.runButton = el("button", { type: "submit", disabled: true }, "Compare");
-    this.stopButton = el("button", { type: "button", disabled: true, onclick: () => this.stop() }, "Stop");
+    this.stopButton = el("button", { type: "button", disabled: true, onclick: () => this.channel.send("laboratory.stop") }, "Stop");
     this.form = el("form", { "aria-label": "Experiment" }, fields.map(([name, label]) => el("label", {}, label, this.choices[name])),
       el("div", { class: "watch-bar" }, this.runButton, this.stopButton));
     onSubmit(this.form, () => this.run());
@@ -94,14 +92,14 @@ export class Laboratory {
 
   offer({ policies, most_workers: most, nodes, pruning, drivers, rules }) {
     const offered = {
-      workers: [WORKERS.filter((number) => number <= most), 8],
+      workers: [[1, 2, 4, 8, 16, 32, 64].filter((number) => number <= most), 8],
       first: [policies, "calibrated"],
       second: [policies, "ybw"],
       nodes: [nodes, nodes[1], grouped],
       pruning: [pruning, "modern"],
       driver: [drivers, "pvs"],
       rules: [rules, "", (file) => file || "nothing"],
-      positions: [POSITIONS, 1, (number) => (number === 1 ? "the one on the board" : `${number} of the game`)],
+      positions: [[1, 4, 8, 12, 24], 1, (number) => (number === 1 ? "the one on the board" : `${number} of the game`)],
     };
     for (const [name, [values, chosen, words = String]] of Object.entries(offered)) {
       this.choices[name].replaceChildren(...values.map((value) => el("option", { value, selected: value === chosen }, words(value))));
@@ -135,8 +133,6 @@ export class Laboratory {
     this.channel.send("laboratory.run", { ...chosen, workers: Number(chosen.workers), nodes: Number(chosen.nodes),
       positions: Number(chosen.positions) });
   }
-
-  stop() { this.channel.send("laboratory.stop"); }
 
   timeline(part, title, end) {
     const root = el("div", { class: "tracks-root" });
@@ -210,7 +206,7 @@ export class Laboratory {
         ["best move", ...all.map((one) => one.san ?? "–")],
         ["score, centipawns", ...all.map((one) => count(one.score))],
       ], "Figures of the searches"),
-      el("div", { class: "timelines pair" }, ...runs.map((one, number) => this.timeline(one, title(one, number), end))),
+      el("div", { class: "timelines" }, ...runs.map((one, number) => this.timeline(one, title(one, number), end))),
       trackLegend(),
       el("h2", {}, "Differences"),
       el("p", { class: "note" }, `Time of each iteration, and how far ${names[1]} is behind ${names[0]} in total.`),
