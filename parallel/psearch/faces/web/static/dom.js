@@ -37,6 +37,10 @@ export function download(name, content, type = "text/plain") {
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }
 
+// Create the options of a select, whose texts are their values.
+export const options = (values, chosen) =>
+  values.map((value) => el("option", { value, selected: value === chosen }, value));
+
 export const byId = (id) => document.getElementById(id);
 
 // Set a text only if it has changed, since most texts do not change between updates.

@@ -79,7 +79,8 @@ export class Laboratory {
     const fields = Object.entries(FIELDS);
     this.choices = Object.fromEntries(fields.map(([name]) => [name, el("select", { id: `laboratory-${name}`, disabled: true })]));
     this.runButton = el("button", { type: "submit", disabled: true }, "Compare");
-    this.stopButton = el("button", { type: "button", disabled: true, onclick: () => this.channel.send("laboratory.stop") }, "Stop");
+    this.stopButton = el("button",
+      { type: "button", disabled: true, onclick: () => this.channel.send("laboratory.stop") }, "Stop");
     this.form = el("form", { "aria-label": "Experiment" }, fields.map(([name, label]) => el("label", {}, label, this.choices[name])),
       el("div", { class: "watch-bar" }, this.runButton, this.stopButton));
     onSubmit(this.form, () => this.run());

@@ -1,6 +1,6 @@
 // The analysis: its switch, its settings, and its lines, updated at most twenty times a second.
 
-import { byId, el, grouped, isTyped, seconds, setText, short } from "./dom.js";
+import { byId, el, grouped, isTyped, options, seconds, setText, short } from "./dom.js";
 import { moveNumber } from "./game.js";
 
 const STATES = {
@@ -12,8 +12,6 @@ const STATES = {
 };
 
 const KEPT = "psearch-settings"; // sessionStorage: settings of this tab; localStorage: the latest of all tabs
-
-const options = (names) => names.map((name) => el("option", { value: name }, name));
 
 function valueOf(field) {
   if (field.type === "checkbox") return field.checked;

@@ -4,7 +4,7 @@
 // page confirms each (`workers.seen`) after processing it, so that a slow page gets fewer. It keeps the last minute, so
 // that one can pause, step back and replay. A recording (docs/guides/recordings.md) is read, shown and written here.
 
-import { download, el, grouped, onSubmit } from "./dom.js";
+import { download, el, grouped, onSubmit, options } from "./dom.js";
 import { Stage, saidShares } from "./stage.js";
 import { timeText, trackLegend } from "./tracks.js";
 
@@ -19,8 +19,8 @@ const LONGEST_FILE = 64 << 20;
 const TOURS = [["all-node", "An ALL node, shared at once or after a wait"], ["cut-node", "A CUT node predicted wrongly"],
   ["idle", "32 workers, and where they idle"]];
 
-const options = (pairs, chosen) => pairs.map(([value, text]) => el("option", { value, selected: value === chosen }, text));
-const policyOptions = (names) => names.map((name) => el("option", { value: name }, name));
+const namedOptions = (pairs, chosen) =>
+  pairs.map(([value, text]) => el("option", { value, selected: value === chosen }, text));
 
 /** Return recordings [{facts, looks}] from the text of a file. Throws an Error in one line for anything else. */
 export function readRecordings(text) {
@@ -67,7 +67,7 @@ export class WorkersTab {
       "workers.error": ({ text }) => { this.status.textContent = text; },
       "channel.open": () => { if (this.isShown) this.ask(); },
       "page.facts": ({ settings }) => this.offer(settings),
-      "virtual.choices": ({ policies }) => this.offerPolicies(policies),
+      "virtual.choices": ({ policies }) => this.other.replaceChildren(...options(policies, "ybw")),
       "engine.state": ({ threads, hash, mostThreads }) => {
         this.hash = hash;
         Object.assign(this.threads, { value: threads, max: mostThreads });
@@ -103,7 +103,8 @@ export class WorkersTab {
 
   build(root) {
     const button = (text, act, attributes = {}) => el("button", { type: "button", onclick: act, ...attributes }, text);
-    const select = (label, pairs, chosen, act = null) => el("select", { "aria-label": label, onchange: act ?? (() => {}) }, options(pairs, chosen));
+    const select = (label, pairs, chosen, act = null) =>
+      el("select", { "aria-label": label, onchange: act ?? (() => {}) }, namedOptions(pairs, chosen));
     const field = (text, input) => el("label", {}, text, input);
     // the engine's search
     this.runButton = button("Analyse", () => this.channel.send(this.settings.on ? "analysis.stop" : "analysis.start"), { class: "main" });
@@ -181,12 +182,10 @@ export class WorkersTab {
 
   offer(settings) {
     for (const name of ["policy", "driver"]) {
-      this[name].replaceChildren(...policyOptions(settings.find(({ id }) => id === name)?.choices ?? []));
+      this[name].replaceChildren(...options(settings.find(({ id }) => id === name)?.choices ?? []));
     }
     this.takeState(this.settings);
   }
-
-  offerPolicies(names) { this.other.replaceChildren(...names.map((name) => el("option", { value: name, selected: name === "ybw" }, name))); }
 
   takeState(state) {
     const { lines, ...settings } = state;
@@ -195,7 +194,7 @@ export class WorkersTab {
     for (const name of ["policy", "driver"]) {
       const value = this.settings[name];
       if (value === undefined) continue;
-      if (![...this[name].options].some((one) => one.value === value)) this[name].append(...policyOptions([value]));
+      if (![...this[name].options].some((one) => one.value === value)) this[name].append(...options([value]));
       this[name].value = value;
     }
   }
