@@ -135,11 +135,8 @@ def copy_record(typing_context: Any, target: Any, source: Any) -> Any:
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _I8.as_pointer()
-        size = ir.Constant(_I64, target.size)
-        cgutils.raw_memcpy(
-            builder, builder.bitcast(args[0], pointer), builder.bitcast(args[1], pointer), size, 1, align=8
-        )
+        to, origin = (builder.bitcast(arg, _I8.as_pointer()) for arg in args)
+        cgutils.raw_memcpy(builder, to, origin, ir.Constant(_I64, target.size), 1, align=8)
         return context.get_dummy_value()
 
     return types.void(target, source), codegen
@@ -418,9 +415,7 @@ def square_dot(size: int, top: int) -> Any:
             product = builder.mul(clipped, _load_row(builder, weights, index, _UNITS))  # in 16 bits
             # LLVM compiles this to one instruction that multiplies and adds pairs (pmaddwd, smlal)
             total = builder.add(total, builder.mul(builder.sext(product, _WIDE), builder.sext(clipped, _WIDE)))
-        name = f"llvm.vector.reduce.add.v{_DOT_LANES}i32"
-        reduce = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_I32, [_WIDE]), name)
-        return builder.sext(builder.call(reduce, [total]), _I64)
+        return builder.sext(_called(builder, f"llvm.vector.reduce.add.v{_DOT_LANES}i32", _I32, total), _I64)
 
     return dot
 
@@ -438,9 +433,7 @@ def place_of_greatest(builder: Any, entries: Any, count: Any) -> Any:
         return builder.shuffle_vector(builder.insert_element(undefined, number, ir.Constant(_I32, 0)), undefined, first)
 
     def reduced(operation: str, vector: Any) -> Any:
-        name = f"llvm.vector.reduce.{operation}.v{_ENTRIES.count}i32"
-        kind = ir.FunctionType(_I32, [_ENTRIES])
-        return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [vector])
+        return _called(builder, f"llvm.vector.reduce.{operation}.v{_ENTRIES.count}i32", _I32, vector)
 
     steps = (ir.Constant(_I64, 0), count, ir.Constant(_I64, _ENTRIES.count))
     end = spread(builder.trunc(count, _I32))

@@ -45,8 +45,8 @@ _SPARED_S = 86400.0
 """Seconds after its last use for which a file stays in a full cache, since a program may still need it."""
 _FILE = re.compile(r"[\w.-]+-[0-9a-f]{32}\.o|[0-9a-f]{32}\.bc|[\w.-]+-[0-9a-f]{12}\.json|\.new-\w+")
 _NEW = ".new-"
-_OWN_PACKAGES = ("psearch", "psearch_core")
 """Prefix of the name of a file that is being written. An old one was left by a program that was killed."""
+_OWN_PACKAGES = ("psearch", "psearch_core")
 
 
 class KernelError(Exception):
