@@ -120,7 +120,7 @@ def test_quiet_mates_in_2_need_few_nodes(arena: Arena) -> None:
     for board, _ in mates(QUIET_MATES):
         arena.forget()
         seen.append(search(arena, board, Limits(nodes=50_000, mate=2), blind).score == MATE - 3)
-    assert seen.count(True) <= 2
+    assert seen.count(True) < len(seen) / 4
 
 
 def test_a_mate_by_a_waiting_move_threatens_nothing(arena: Arena) -> None:
@@ -362,7 +362,8 @@ def test_verification_sees_zugzwang(arena: Arena) -> None:
         ("reverse_futility", DEFAULT),
         ("lmr", DEFAULT),
         ("lmp", DEFAULT),
-        ("move_futility", DEFAULT),
+        # late move pruning leaves out most of the moves that are futile
+        ("move_futility", without("lmp")),
         ("see_pruning", DEFAULT),
         ("null_move", AEL),
         ("futility", AEL),

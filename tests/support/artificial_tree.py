@@ -151,8 +151,11 @@ class Serial:
         self.nodes = self.qnodes = 0
         self.value = 0
         self._order = list(range(1, root_of(shape).breadth + 1))
+        self._below = dict.fromkeys(self._order, 0)
+        """Nodes that were searched below each move of the root."""
         for self._iteration in range(1, shape.depth + 1):
             self._iterate(aspiration)
+            self._order[1:] = sorted(self._order[1:], key=self._below.__getitem__, reverse=True)
 
     def _iterate(self, aspiration: int) -> None:
         alpha, beta, width = -INFINITE, INFINITE, INFINITE
@@ -192,7 +195,10 @@ class Serial:
                 best = max(best, -child.value)
                 done += 1
                 continue
+            before = self.nodes
             value = self._try(child, ply, depth - 1, alpha, beta, done)
+            if ply == 0:
+                self._below[move] += self.nodes - before
             done += 1
             best = max(best, value)
             if value > alpha:

@@ -146,7 +146,7 @@ def test_threads_between_searches() -> None:
 
 BEFORE_MATE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 3 3"
 """3... Nf6 is mated at once, 3... g6 is not"""
-LIMIT = Limits(nodes=20_000)
+LIMIT = Limits(nodes=40_000)
 
 
 def played(id: str, fen: str, *moves: str, line: str = "", limits: Limits = LIMIT) -> Task:

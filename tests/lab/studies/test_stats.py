@@ -188,7 +188,7 @@ def test_studies_say_what_was_pruned(run: Run, tmp_path: Path) -> None:
 
 
 POSITIONS = DATA / "search" / "sound_positions.epd"
-BLOCKED = "3q1k2/3r2p1/4Q1Pp/5P1P/3p1P2/8/7K/4R3 w - - 35 78"
+BLOCKED = "6k1/3p4/P2P4/8/5Kp1/1p4Q1/p5p1/b7 w - - 0 1"
 STALEMATE_TRICK = "8/5p2/5p1p/5p1p/2K2p1p/5P1P/p7/kbR5 w - - 0 1"
 QUEENS = "R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1"
 

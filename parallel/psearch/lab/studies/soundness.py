@@ -179,6 +179,22 @@ class SoundnessSummary:
         return self.violations == 0 and self.different_roots == 0
 
 
+class Shadow:
+    """Memory in which the kernels of `SHADOW` record their checks. workers: a `shadow_dtype` for each worker."""
+
+    def __init__(self, arena: Arena) -> None:
+        of_workers = arena.workers * shadow_dtype.itemsize
+        memory = np.zeros(of_workers + len(arena.frames) * shadow_visit_dtype.itemsize, np.uint8)
+        self.workers = memory[:of_workers].view(shadow_dtype)
+        self._visits = memory[of_workers:].view(shadow_visit_dtype)
+        arena.use_memory(memory)
+
+    def begin(self) -> None:
+        """Clear the records before the next search."""
+        self.workers[:] = 0
+        self._visits[:] = 0
+
+
 class Verifier(AbstractContextManager["Verifier"]):
     """Compares the modes in its own arena; a context manager.
 
@@ -191,10 +207,7 @@ class Verifier(AbstractContextManager["Verifier"]):
         self._arena.tables["rest_bound"] = bound
         self._max_nodes = max_nodes
         self._options = replace(SearchOptions.plain(policy="serial"), pruning=pruning)
-        frames = len(self._arena.frames)
-        self._memory = np.zeros(shadow_dtype.itemsize + frames * shadow_visit_dtype.itemsize, np.uint8)
-        """Memory in which the kernels of `SHADOW` record their checks."""
-        self._arena.use_memory(self._memory)
+        self._shadow = Shadow(self._arena)
 
     def __exit__(self, *exception: object) -> None:
         self._arena.close()
@@ -221,10 +234,10 @@ class Verifier(AbstractContextManager["Verifier"]):
             if notes is None:
                 work_alone(arena)
             else:
-                self._memory[:] = 0
+                self._shadow.begin()
                 while not work_in_shadow(arena.context, 0, _BURSTS_PER_CALL):
                     continue
-                noted = self._memory[: shadow_dtype.itemsize].view(shadow_dtype)[0]
+                noted = self._shadow.workers[0]
                 notes.checked += int(noted["checked"])
                 notes.violations += int(noted["violations"])
                 kept = min(int(noted["violations"]), VIOLATIONS)

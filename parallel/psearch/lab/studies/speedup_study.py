@@ -7,7 +7,7 @@ empty table and its own history. Independent searches side by side measure the c
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,7 @@ def measure(
     progress: StudyProgress | None = None,
     seed: int = 0,
     kernels: Mapping[str, KernelSet] | None = None,
-) -> Iterator[Sample]:
+) -> Generator[Sample, None, None]:
     """Search every position with every policy and worker count, alternating within each repeat; yield the samples.
 
     Every position is searched to `depth`, or else to the depth that takes one worker about `seconds`; positions without

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+from contextlib import closing
 
 from psearch.arena.control_groups import usable_cores
 from psearch.faces.cli import study
@@ -86,7 +87,7 @@ def _measure(options: argparse.Namespace) -> study.StudyFound:
     with study.recording("speedup", options, found, suite, own) as keep:
         prepare_kernels(*(kernels.group(SEARCH) for kernels in own.values()))
         with StatusLine() as status:
-            for sample in measure(
+            samples = measure(
                 suite,
                 options.threads,
                 chosen,
@@ -98,8 +99,10 @@ def _measure(options: argparse.Namespace) -> study.StudyFound:
                 progress=status,
                 seed=options.seed,
                 kernels=own,
-            ):
-                keep(sample)
+            )
+            with closing(samples):
+                for sample in samples:
+                    keep(sample)
         if not found.samples:
             raise PsearchError(f"no position takes one worker about {options.seconds:g} s at any depth")
         alone = statistics.median_high(sample.seconds for sample in found.samples if sample.threads == 1)
