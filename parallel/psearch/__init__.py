@@ -88,17 +88,21 @@ __all__ = [
 ]
 
 _LAZY = {
-    "psearch.api.asynchronous": "AsyncAnalysis AsyncEngine",
-    "psearch.api.blocking": "Analysis Engine",
-    "psearch.api.counting": "evaluate perft",
-    "psearch.batch.analysis.games": "GameReview ReviewedMove",
-    "psearch.batch.analysis.reviews": "AsyncReviews Reviews review review_async review_many review_many_async",
-    "psearch.batch.positions.many": (
-        "AsyncManyResults ManyResults Position PositionResult analyse_many analyse_many_async"
-    ),
-    "psearch.results": "Info Limits PsearchError Result WorkerDied WorkerStats",
+    name: module
+    for module, names in {
+        "psearch.api.asynchronous": "AsyncAnalysis AsyncEngine",
+        "psearch.api.blocking": "Analysis Engine",
+        "psearch.api.counting": "evaluate perft",
+        "psearch.batch.analysis.games": "GameReview ReviewedMove",
+        "psearch.batch.analysis.reviews": "AsyncReviews Reviews review review_async review_many review_many_async",
+        "psearch.batch.positions.many": (
+            "AsyncManyResults ManyResults Position PositionResult analyse_many analyse_many_async"
+        ),
+        "psearch.results": "Info Limits PsearchError Result WorkerDied WorkerStats",
+    }.items()
+    for name in names.split()
 }
-"""Names whose import needs python-chess or numba, by module."""
+"""Module of each name whose import needs python-chess or numba."""
 
 
 @lists_settings
@@ -191,7 +195,6 @@ def __getattr__(name: str) -> Any:
         from psearch.text.wdl import pov_wdl
 
         return pov_wdl
-    for module, names in _LAZY.items():
-        if name in names.split():
-            return getattr(importlib.import_module(module), name)
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

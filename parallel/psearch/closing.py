@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Self
 
 
-class Closing:
+class Closing(ABC):
     """A context manager that calls its `close` at the end of the block."""
 
     def __enter__(self) -> Self:
@@ -14,5 +15,6 @@ class Closing:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    @abstractmethod
     def close(self) -> None:
-        raise NotImplementedError
+        """Give back what the object holds."""

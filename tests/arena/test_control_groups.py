@@ -266,8 +266,8 @@ sys.exit(main(["--threads", "2", "--hash", sys.argv.pop(), "--depth", "2", "star
 def test_the_page_is_bounded_by_a_real_limit(real_group: Path) -> None:
     set_limit(real_group, {"memory.max": "800M", "memory.limit_in_bytes": "800M"})
     program = """
-from psearch.faces.web.shared_engine import EngineSettings, bounds_of
-print(bounds_of(EngineSettings(1, 16)).hash_mb)
+from psearch.faces.web.shared_engine import SharedSettings, bounds_of
+print(bounds_of(SharedSettings(1, 16)).hash_mb)
 """
     assert in_group(real_group, program).stdout == "200\n"
 

@@ -22,6 +22,7 @@ import chess.engine
 from psearch.api import LOG
 from psearch.api.question import Place, Question, RootMoves, ask
 from psearch.arena.system_calls import Owner
+from psearch.closing import Closing
 from psearch.options import Options, Settings, clears_hash
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
@@ -77,7 +78,7 @@ class Described:
 
 
 @lists_settings
-class Engine(Described):
+class Engine(Closing, Described):
     """A chess engine with its own worker processes; a context manager.
 
     - threads: number of worker processes, 1 to 1024.
@@ -128,12 +129,6 @@ class Engine(Described):
         self._is_closed = False
         self._root = Root(self._settings.syzygy, LOG.warning)
         self._searcher = Searcher(Notices(LOG.warning)).start(self._size(self._settings))
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     @property
     def threads(self) -> int:

@@ -17,6 +17,7 @@ import chess
 
 from psearch.arena.arena import Arena
 from psearch.arena.system_calls import Owner
+from psearch.closing import Closing
 from psearch.processes import patience
 from psearch.processes.control import SearchControl
 from psearch.processes.pool import INLINE, WorkerPool
@@ -52,7 +53,7 @@ def _import_watch() -> None:
     from psearch.processes import watch  # noqa: F401  # only so that `search` finds it imported
 
 
-class Supervisor:
+class Supervisor(Closing):
     """Worker processes with their shared memory; a context manager.
 
     threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `forkserver`, `inline` (no processes:
@@ -103,12 +104,6 @@ class Supervisor:
             recorder = Recorder(arena, ring=self._is_ring)
             recorder.begin()
             self.recorder = recorder
-
-    def __enter__(self) -> Supervisor:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def __del__(self) -> None:
         if getattr(self, "is_usable", False) and self._owner.is_here:

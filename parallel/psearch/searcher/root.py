@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import chess
 
+from psearch.closing import Closing
 from psearch.processes.request import SearchRequest
 from psearch.results import Info, Result
 from psearch.strength import MOST_LINES, choose_line, node_limit, noise_cp
@@ -66,7 +67,7 @@ def prepared(request: SearchRequest, probe: RootProbe | None) -> Prepared:
     return Prepared(replace(request, only=only or request.only, on_info=on_info), probe, scored)
 
 
-class Root:
+class Root(Closing):
     """Endgame tables of the searches of one engine; a context manager.
 
     syzygy: folders of tables; empty: none. tell: takes a line about each unusable table. Raises PsearchError when no
@@ -81,12 +82,6 @@ class Root:
             self._prober = RootProber(syzygy)
             for problem in self._prober.problems:
                 tell(problem)
-
-    def __enter__(self) -> Root:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the tables."""

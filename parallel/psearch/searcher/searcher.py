@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from psearch.closing import Closing
 from psearch.processes.pool import INLINE
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
@@ -57,7 +58,7 @@ def search_here(request: SearchRequest) -> Result:
         return supervisor.search(request)
 
 
-class Searcher:
+class Searcher(Closing):
     """Owner of a supervisor with workers of the wanted size, or the largest that the system grants; a context manager.
 
     Call `start`, which raises an error when the system refuses, or `settle`, which accepts a smaller size. notices:
@@ -71,12 +72,6 @@ class Searcher:
         """Size of the present workers."""
         self._wanted: Size | None = None
         """Size that was tried last; it is tried again only by `retry`, or after another one."""
-
-    def __enter__(self) -> Searcher:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the workers; a running search fails."""

@@ -81,9 +81,9 @@ def client(access: Access, kernels: None, named: dict[str, Any]) -> Iterator[Tes
         pytest.skip(MISSING)
     from psearch.faces.web.page import Pages
     from psearch.faces.web.server import make_app
-    from psearch.faces.web.shared_engine import EngineSettings
+    from psearch.faces.web.shared_engine import SharedSettings
 
-    app = make_app(access, lambda: Pages(EngineSettings(threads=2, hash_mb=2, **named)))
+    app = make_app(access, lambda: Pages(SharedSettings(threads=2, hash_mb=2, **named)))
     with TestClient(app, base_url=ADDRESS) as found:
         yield found
 

@@ -19,7 +19,7 @@ import pytest
 
 from psearch.faces.web.connection import _MOST_WAITING, SHOW_S
 from psearch.faces.web.page import Page
-from psearch.faces.web.shared_engine import EngineSettings, SharedEngine
+from psearch.faces.web.shared_engine import SharedEngine, SharedSettings
 
 pytest.importorskip("starlette", reason="starlette is not installed (pip install '.[dev]')")
 pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install '.[dev]')")
@@ -493,7 +493,7 @@ async def until(is_so: Callable[[], object]) -> None:
 
 
 def new_page() -> Page:
-    return Page(SharedEngine(EngineSettings(1, 1), lambda type, payload: None))
+    return Page(SharedEngine(SharedSettings(1, 1), lambda type, payload: None))
 
 
 @contextlib.asynccontextmanager

@@ -215,11 +215,7 @@ class GameReview:
                 if not child.nags & _ASSESSMENTS:
                     child.nags.add(_NAGS[found.mark])
                     child.comment = f"{_WORDS.sub('', child.comment)} {found.words}".strip()
-                line = found.best_line[:_LINE_PLIES]
-                if line and not node.has_variation(line[0]):
-                    better = node.add_variation(line[0])
-                    better.set_eval(chess.engine.PovScore(found.compared.best_score, found.mover), found.compared.depth)
-                    better.add_line(line[1:])
+                _add_line(node, found)
             if found.score is not None:
                 child.set_eval(found.score, self.depth_at(ply + 1))
                 if shows_wdl and found.wdl is not None:
@@ -425,6 +421,15 @@ def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSu
             headers.pop(side + tag, None)
             if value is not None:
                 headers[side + tag] = value
+
+
+def _add_line(parent: chess.pgn.GameNode, found: ReviewedMove) -> None:
+    """Add the better line as a variation, unless one begins with the same move."""
+    line, compared = found.best_line[:_LINE_PLIES], found.compared
+    if compared is not None and line and not parent.has_variation(line[0]):
+        first = parent.add_variation(line[0])
+        first.set_eval(chess.engine.PovScore(compared.best_score, found.mover), compared.depth)
+        first.add_line(line[1:])
 
 
 # -- as JSON ---------------------------------------------------------------------------------------------------------

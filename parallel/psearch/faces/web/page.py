@@ -20,7 +20,7 @@ from psearch.faces.web.game_tree import GameTree, move_in_words, move_of
 from psearch.faces.web.messages import Payload, setting_facts, text_of, texts_of, whole_of
 from psearch.faces.web.playing import Match
 from psearch.faces.web.reviewing import Review
-from psearch.faces.web.shared_engine import EngineSettings, SharedEngine
+from psearch.faces.web.shared_engine import SharedEngine, SharedSettings
 from psearch.faces.web.watching_tabs import BackgroundWork, OwnGame, Watching
 from psearch.results import PsearchError
 from psearch.strength import MAX_ELO, MIN_ELO
@@ -240,7 +240,7 @@ def _number(payload: Payload, name: str = "id") -> int:
 class Pages:
     """Keeps all pages and their shared engine. Each page names itself by a random number, which survives a reload."""
 
-    def __init__(self, settings: EngineSettings) -> None:
+    def __init__(self, settings: SharedSettings) -> None:
         self._settings = settings
         self.shared_engine: SharedEngine
         """Engine of all pages; exists after `start`."""

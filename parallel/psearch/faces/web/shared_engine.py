@@ -32,7 +32,7 @@ _MOST_NOTES = 50
 
 
 @dataclass(frozen=True)
-class EngineSettings:
+class SharedSettings:
     """Settings that all pages share. Files come from the command line only, never from a page."""
 
     threads: int
@@ -52,7 +52,7 @@ class Bounds(NamedTuple):
     hash_mb: int
 
 
-def bounds_of(settings: EngineSettings) -> Bounds:
+def bounds_of(settings: SharedSettings) -> Bounds:
     """Return the usable cores and a quarter of the usable memory, or the values of the command line if larger."""
     most_mb = min(MAX_HASH_MB, usable_memory_mb() // _HASH_SHARE)
     return Bounds(max(usable_cores(), settings.threads), max(most_mb, settings.hash_mb))
@@ -77,7 +77,7 @@ class WantedAnalysis:
 class SharedEngine:
     """Starts, shares and ends the engine. Used in the event loop's thread only."""
 
-    def __init__(self, settings: EngineSettings, send_all: Callable[[str, dict[str, Any]], None]) -> None:
+    def __init__(self, settings: SharedSettings, send_all: Callable[[str, dict[str, Any]], None]) -> None:
         self.settings = settings
         self.bounds = bounds_of(settings)
         self.state = "starting"

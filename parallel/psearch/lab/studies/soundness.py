@@ -7,7 +7,6 @@ Sound mode must then find the same value and the same set of best moves at the r
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 import chess
@@ -15,6 +14,7 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
+from psearch.closing import Closing
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
@@ -195,7 +195,7 @@ class Shadow:
         self._visits[:] = 0
 
 
-class Verifier(AbstractContextManager["Verifier"]):
+class Verifier(Closing):
     """Compares the modes in its own arena; a context manager.
 
     bound: B in centipawns; max_nodes: limit of one search, None for no limit. Plain mode needs a limit on boards full
@@ -209,7 +209,7 @@ class Verifier(AbstractContextManager["Verifier"]):
         self._options = replace(SearchOptions.plain(policy="serial"), pruning=pruning)
         self._shadow = Shadow(self._arena)
 
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
         self._arena.close()
 
     def compare(self, position: SuitePosition, depth: int) -> ModeComparison:

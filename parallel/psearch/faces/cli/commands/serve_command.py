@@ -69,10 +69,10 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     def open_pages():  # type: ignore[no-untyped-def]  # its type needs python-chess
         from psearch.faces.web.page import Pages
-        from psearch.faces.web.shared_engine import EngineSettings
+        from psearch.faces.web.shared_engine import SharedSettings
 
         named = options.game, tuple(options.policy), options.with_
-        return Pages(EngineSettings(options.threads, options.hash, *named))
+        return Pages(SharedSettings(options.threads, options.hash, *named))
 
     listener = listen(options.port)
     with listener:
