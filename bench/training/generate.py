@@ -1,7 +1,7 @@
 """Games of psearch against itself, from which a net is trained.
 
     python bench/training/generate.py GAMES.games [--nodes 1500] [--jobs 2] [--games N] [--minutes M] [--seed 1]
-        [--pruning TEXT] [--network F.net] [--book FILE ...] [--starts GAMES.pgn ... | --follow GAMES.pgn ...]
+        [--pruning TEXT] [--network F.net] [--book FILE ...] [--starts GAMES.pgn ... [--men N] | --follow GAMES.pgn ...]
     python bench/training/generate.py --report FILE ...
     python bench/training/generate.py --manifest FILE ... [--into FOLDER]
     python bench/training/generate.py --again [FILE ...] [--network F.net]
@@ -11,7 +11,8 @@ during which they are passed is the last. Late move pruning is off: in small sea
 side's replies, and scores are too high by half a pawn. A game begins with 8 to 12 random moves, half of all games
 at the start position, a quarter at a position of the books (with up to 5 random moves more), 15% where one or two
 pieces are missing, a tenth in Chess960. With --starts three quarters of all games begin in positions of these PGN
-files, the others so: positions that strong players reach are seldom in its own games. How games end:
+files, the others so: positions that strong players reach are seldom in its own games. With --men they have at most so
+many men, pawns and kings among them: endings that strong players reach are nearly equal. How games end:
 `netdata/playing.py`; the file: `netdata/blocks.py`.
 
 The file grows by whole blocks. A run that ends, in whatever way, loses the blocks that are being played; the same
@@ -127,6 +128,13 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--pruning", default=PRUNING, metavar="TEXT", help=f"of the search ({PRUNING})")
     parser.add_argument("--book", nargs="*", type=Path, default=_BOOKS, metavar="FILE", help="FEN or EPD")
     parser.add_argument("--starts", nargs="+", type=Path, default=(), metavar="FILE", help="PGN, to begin games in")
+    parser.add_argument(
+        "--men",
+        type=whole_number(3, 32),
+        default=0,
+        metavar="N",
+        help="of these positions, at most (any, ply 8 to 100)",
+    )
     parser.add_argument("--follow", nargs="+", type=Path, default=(), metavar="FILE", help="PGN, whose games to score")
     parser.add_argument(
         "--network",
@@ -145,6 +153,8 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
         parser.error("name one file of games, or one of --report, --manifest and --again")
     if options.follow and options.starts:
         parser.error("--starts is for games that are played, --follow for games that are not")
+    if options.men and not options.starts:
+        parser.error("--men is for positions of --starts")
     if options.minutes is not None and not options.minutes > 0:
         parser.error("--minutes must be more than 0")
     return options
@@ -177,7 +187,8 @@ def _manifest(paths: Sequence[Path], folder: Path) -> int:
 
 
 def _again(options: argparse.Namespace) -> int:
-    book, name, commit = read_books(options.book, options.starts), network_name(options.network), source_commit()
+    book = read_books(options.book, options.starts, options.men)
+    name, commit = network_name(options.network), source_commit()
     load_kernels(GAMES)
     counts: dict[bool | None, int] = {}
     for path in options.again or [options.into / manifest.SAMPLES]:
@@ -191,7 +202,10 @@ def _again(options: argparse.Namespace) -> int:
 
 def _generate(options: argparse.Namespace) -> int:
     followed = read_played(options.follow)
-    book = Book(digest=digest_of(options.follow)) if options.follow else read_books(options.book, options.starts)
+    if options.follow:
+        book = Book(digest=digest_of(options.follow))
+    else:
+        book = read_books(options.book, options.starts, options.men)
     most = min(options.games, len(followed)) if options.follow else options.games
     if not most or (options.starts and not book.played):
         raise PsearchError(f"these files have no finished game of {FOLLOWED_PLIES} plies")

@@ -275,6 +275,23 @@ def test_games_begin_in_the_games_of_others(tmp_path: Path) -> None:
     assert {len(start.moves) for start in starts if not start.fen} == {8, 9, 10, 11, 12}  # the others are as before
 
 
+def test_games_begin_in_the_endings_of_others(tmp_path: Path) -> None:
+    file = tmp_path / "played.pgn"
+    exchanges = "1. e4 d5 2. exd5 Qxd5 3. Nc3 Qxg2 4. Bxg2 Bh3 5. Bxb7 Bf1 6. Bxa8 Bh3"
+    quiet = " ".join(f"{n}. Nge2 Bg2 {n + 1}. Ng1 Bh3" for n in range(7, 27, 2))
+    file.write_text(f'[Result "0-1"]\n\n{exchanges} {quiet} 0-1\n\n[Result "1/2-1/2"]\n\n{MOVES} 1/2-1/2\n')
+    book = read_books((), [file], 27)
+    assert len(book.played) == 1  # the other game never has so few men
+    assert book.digest == read_books((), [file]).digest + ", 27 men"
+    dice = random.Random(1)
+    starts = [draw_start(book, dice) for _ in range(400)]
+    endings = [board_of(start.fen) for start in starts if start.fen and len(start.moves) <= 2]
+    reached = [board for board in endings if board.piece_at(chess.A8) == chess.Piece.from_symbol("B")]
+    assert 240 < len(reached) < 340
+    assert all(len(board.piece_map()) <= 27 for board in reached)
+    assert {board.turn for board in reached} == {True, False}
+
+
 def test_what_is_written_is_read(path: Path, block: Block) -> None:
     blocks = list(read_blocks(path))
     assert [found.header["block"] for found in blocks] == [0, 1, 2]

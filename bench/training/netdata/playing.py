@@ -103,6 +103,8 @@ class Book(NamedTuple):
     """Games of others, in whose positions games begin."""
     digest: str = ""
     """Digest of the files; empty without any."""
+    most_men: int = 0
+    """Most men of those positions; 0 for any, at `_PLAYED_PLIES`."""
 
 
 def digest_of(paths: Sequence[Path]) -> str:
@@ -113,16 +115,19 @@ def digest_of(paths: Sequence[Path]) -> str:
     return digest.hexdigest()[:16] if paths else ""
 
 
-def read_books(paths: Sequence[Path], games: Sequence[Path] = ()) -> Book:
+def read_books(paths: Sequence[Path], games: Sequence[Path] = (), most_men: int = 0) -> Book:
     """Read files of FEN, EPD or PGN, and PGN files of games in whose positions games begin.
 
-    Raises OSError, PsearchError, and MatchError for a position that is none.
+    most_men: of those positions, 0 for any; games without such a position are left out. Raises OSError, PsearchError,
+    and MatchError for a position that is none.
     """
     fens = []
     for path in paths:
         for opening in read_book(path, chess960=True):
             fens.append(_fen_of(opening.board()))
-    return Book(tuple(fens), tuple(read_played(games)), digest_of([*paths, *games]))
+    played = (game for game in read_played(games) if not most_men or _ply_of_ending(game.start, most_men) is not None)
+    digest = digest_of([*paths, *games])
+    return Book(tuple(fens), tuple(played), f"{digest}, {most_men} men" if most_men else digest, most_men)
 
 
 FOLLOWED_FROM = 8
@@ -176,18 +181,30 @@ def _without_pieces(board: chess.Board, dice: random.Random) -> chess.Board | No
     return board if board.is_valid() and not board.is_game_over() else None
 
 
-def _reached(played: Sequence[Played], dice: random.Random) -> str:
+def _reached(book: Book, dice: random.Random) -> str:
     """Return a position of a game that others have played, without the moves that led to it."""
-    start = dice.choice(played).start
+    start = dice.choice(book.played).start
     first, last = _PLAYED_PLIES
+    if book.most_men and (ending := _ply_of_ending(start, book.most_men)) is not None:
+        first, last = ending, len(start.moves)
     ply = dice.randint(first, min(last, len(start.moves) - 1))
     return _fen_of(start._replace(moves=start.moves[:ply]).board())
+
+
+def _ply_of_ending(start: Start, most_men: int) -> int | None:
+    """Return the first ply before the last move with at most so many men; None where there is none."""
+    board = board_of(start.fen)
+    for ply, move in enumerate(start.moves):
+        if board.occupied.bit_count() <= most_men:
+            return ply
+        board.push(move)
+    return None
 
 
 def draw_start(book: Book, dice: random.Random) -> Start:
     """Draw a start: of a kind, then its position and moves. Without a book the start position takes its place."""
     while book.played and dice.random() < _PLAYED_SHARE:
-        fen = _reached(book.played, dice)
+        fen = _reached(book, dice)
         moves = _walk(board_of(fen), dice.randint(*_PLAYED_WALK), dice)
         if moves is not None:
             return Start(fen, moves)
