@@ -201,10 +201,11 @@ def run(words: Sequence[str] | None = None) -> int:
     if options.seed is not None:
         random.Random(options.seed).shuffle(openings)
     digest = hashlib.sha256("\n".join(str(opening) for opening in openings).encode()).hexdigest()[:16]
+    book = options.book and options.book.name
     settings = {
-        "first": asdict(specs[0]),
-        "second": asdict(specs[1]),
-        "openings": {"book": str(options.book), "number": len(openings), "sha256": digest, "seed": options.seed},
+        "first": specs[0].settings(),
+        "second": specs[1].settings(),
+        "openings": {"book": book, "number": len(openings), "sha256": digest, "seed": options.seed},
         "rules": asdict(options.rules),
     }
     settings = json.loads(json.dumps(settings))  # as the journal has it

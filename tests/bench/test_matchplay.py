@@ -142,7 +142,10 @@ def test_engines_and_limits() -> None:
     assert (spec.name, spec.command, spec.protocol) == ("a", ("true", "--deep"), "xboard")
     assert spec.options == {"Hash": "16", "Clear Hash": ""}
     assert spec.limit == TimeControl(base_s=60, increment_s=0.5, moves=40)
-    assert parse_engine("", TimeControl(depth=3)).limit.depth == 3
+    ours = parse_engine("", TimeControl(depth=3))
+    assert ours.limit.depth == 3
+    assert ours.settings()["command"] == ("psearch", "uci") and sys.executable in ours.command
+    assert spec.settings()["command"] == spec.command
     assert str(parse_limit("tc", "5")) == "5+0"
 
 

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,10 @@ class EngineSpec:
     options: dict[str, str] = field(default_factory=dict)
     directory: str | None = None
     """Folder where the engine is started; None: the current one."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return the fields as a match keeps them: this psearch is called that, wherever its interpreter is."""
+        return {**asdict(self), "command": ("psearch", "uci") if self.command == PSEARCH else self.command}
 
     def __str__(self) -> str:
         settings = "".join(f" {key}={value}" for key, value in self.options.items())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+from abc import ABC, abstractmethod
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-class GameLog:
+class GameLog(ABC):
     """A journal of games, open and locked; a context manager.
 
     Its first line has the settings under `head`. `take` reads any other line, and raises for what is none.
@@ -77,9 +78,9 @@ class GameLog:
         """Tell whether a setting that the log has and this run has not makes it another."""
         return True
 
+    @abstractmethod
     def take(self, entry: dict[str, Any]) -> None:
-        """Take an entry of the journal; each kind of journal says how."""
-        raise NotImplementedError  # the logs of matches, odds and judgements each have their own
+        """Take an entry of the journal: the logs of matches, odds and judgements each have their own."""
 
     def begin(self, is_new: bool) -> None:
         """Cut off what is torn, before anything is appended."""
