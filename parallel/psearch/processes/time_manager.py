@@ -40,6 +40,11 @@ _LONG_LAG_S = 0.05
 """Largest lag that one move counts for, unless the overhead is larger: one delay shall not spoil the game."""
 _ROUNDING_S = 0.002
 """Rounding error of a clock that is given in milliseconds."""
+_LATE_FACTOR, _LATE_EXTRA_S = 2.0, 0.003
+"""What a fixed time keeps back for an answer: so many times the delay of recent answers, and so many seconds, since the
+next one may take longer."""
+_LATE_KEPT = 0.9
+"""Share of a delay that still counts one answer later."""
 
 # each number of the distribution was measured in games (docs/decisions/trials.md)
 _MOVES_AHEAD = 30
@@ -128,12 +133,16 @@ def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
     return Budget(soft, max(soft, min(_HARD_OVER_SOFT * base, most)), clock.time_s)
 
 
-def fixed_time(movetime_s: float, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
+def fixed_time(movetime_s: float, overhead_s: float = DEFAULT_OVERHEAD_S, late_s: float | None = None) -> Budget:
     """Return the budget for a move that must be answered within `movetime_s` seconds, but at least 1 ms.
 
-    The overhead is subtracted, but at most half of the time.
+    The overhead is subtracted, but at most half of the time. late_s: delay of recent answers (`LagMeter.late_s`), if
+    known; the default part of the overhead is for such delays, and no more of it is subtracted than they ask for.
     """
     within_s = max(_LEAST_S, movetime_s)
+    if late_s is not None:
+        usual_s = min(overhead_s, DEFAULT_OVERHEAD_S)
+        overhead_s += min(usual_s, _LATE_FACTOR * late_s + _LATE_EXTRA_S) - usual_s
     return Budget(math.inf, max(within_s / 2, within_s - overhead_s))
 
 
@@ -259,7 +268,8 @@ class TimeManager:
 class LagMeter:
     """Measures the lag of a game's moves: time that the clock has lost beyond the budget between two of our moves.
 
-    lag_s: expected lag before the first measurement; None: the overhead.
+    Its part on this side is known without a clock: `late_s`. lag_s: expected lag before the first measurement; None:
+    the overhead.
     """
 
     def __init__(self, lag_s: float | None = None) -> None:
@@ -271,6 +281,8 @@ class LagMeter:
         self._meant_s = 0.0
         self._sum_s = 0.0
         self._moves = 0
+        self.late_s: float | None = None
+        """Longest delay of recent answers, in seconds after the search should have stopped; None: unknown."""
 
     def read(self, clock: GameClock | None, overhead_s: float = DEFAULT_OVERHEAD_S) -> GameClock | None:
         """Take the clock at a move, if there is one, and return it with lag and number of the moves before."""
@@ -294,3 +306,5 @@ class LagMeter:
             return
         self._before = self._now
         self._meant_s = ran_s if manager.meant_s is None else min(ran_s, waited_s + manager.meant_s)
+        if manager.meant_s is not None:
+            self.late_s = max(ran_s - self._meant_s, _LATE_KEPT * (self.late_s or 0.0))

@@ -117,10 +117,11 @@ class Turn:
         clock = None
         if clock_ms is not None:
             clock = GameClock(clock_ms / 1000, increment_ms / 1000, command.movestogo)
-        clock = self.resources.lag.read(clock, overhead_s)
+        lag = self.resources.lag
+        clock = lag.read(clock, overhead_s)
         if clock is not None and not command.ponder:
             clock = replace(clock, time_s=clock.time_s - self.waited_s)
-        fixed = None if command.movetime is None else fixed_time(command.movetime / 1000, overhead_s)
+        fixed = None if command.movetime is None else fixed_time(command.movetime / 1000, overhead_s, lag.late_s)
         stretch = _PONDER_BONUS if self.values["Ponder"] else 1.0
         return time_manager(clock, fixed, moves, overhead_s, stretch, pondering=command.ponder)
 
