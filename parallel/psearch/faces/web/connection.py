@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
@@ -32,7 +33,7 @@ _CORE = ("board", "analysis", "engine", "play", "review")
 """Parts that share one queue, since their messages concern the same board."""
 
 
-class Connection:
+class Connection(ABC):
     """Connects a page with its parts. Used in the event loop's thread only."""
 
     def __init__(self, shared_engine: SharedEngine) -> None:
@@ -50,13 +51,13 @@ class Connection:
         self._leaving: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
+    @abstractmethod
     def come(self) -> None:
         """Send the whole state to a page that has opened or returned."""
-        raise NotImplementedError
 
+    @abstractmethod
     def leave(self) -> None:
         """End the searches of the page, which was closed."""
-        raise NotImplementedError
 
     @property
     def is_open(self) -> bool:
