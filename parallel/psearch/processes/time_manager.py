@@ -40,10 +40,10 @@ _LONG_LAG_S = 0.05
 """Largest lag that one move counts for, unless the overhead is larger: one delay shall not spoil the game."""
 _ROUNDING_S = 0.002
 """Rounding error of a clock that is given in milliseconds."""
-_LATE_FACTOR, _LATE_EXTRA_S = 2.0, 0.003
+_LATE_FACTOR, _LATE_EXTRA_S = 2.0, 0.005
 """What a fixed time keeps back for an answer: so many times the delay of recent answers, and so many seconds, since the
 next one may take longer."""
-_LATE_KEPT = 0.9
+_LATE_KEPT = 0.95
 """Share of a delay that still counts one answer later."""
 
 # each number of the distribution was measured in games (docs/decisions/trials.md)
@@ -133,17 +133,16 @@ def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
     return Budget(soft, max(soft, min(_HARD_OVER_SOFT * base, most)), clock.time_s)
 
 
-def fixed_time(movetime_s: float, overhead_s: float = DEFAULT_OVERHEAD_S, late_s: float | None = None) -> Budget:
+def fixed_time(movetime_s: float, overhead_s: float = DEFAULT_OVERHEAD_S, late_s: float = DEFAULT_OVERHEAD_S) -> Budget:
     """Return the budget for a move that must be answered within `movetime_s` seconds, but at least 1 ms.
 
-    The overhead is subtracted, but at most half of the time. late_s: delay of recent answers (`LagMeter.late_s`), if
-    known; the default part of the overhead is for such delays, and no more of it is subtracted than they ask for.
+    The overhead is subtracted, but at most half of the time. late_s: delay of recent answers (`LagMeter.late_s`); the
+    default part of the overhead is for such delays, and no more of it is subtracted than they ask for.
     """
     within_s = max(_LEAST_S, movetime_s)
-    if late_s is not None:
-        usual_s = min(overhead_s, DEFAULT_OVERHEAD_S)
-        overhead_s += min(usual_s, _LATE_FACTOR * late_s + _LATE_EXTRA_S) - usual_s
-    return Budget(math.inf, max(within_s / 2, within_s - overhead_s))
+    usual_s = min(overhead_s, DEFAULT_OVERHEAD_S)
+    kept_s = overhead_s - usual_s + min(usual_s, _LATE_FACTOR * late_s + _LATE_EXTRA_S)
+    return Budget(math.inf, max(within_s / 2, within_s - kept_s))
 
 
 def time_manager(
@@ -281,8 +280,8 @@ class LagMeter:
         self._meant_s = 0.0
         self._sum_s = 0.0
         self._moves = 0
-        self.late_s: float | None = None
-        """Longest delay of recent answers, in seconds after the search should have stopped; None: unknown."""
+        self.late_s = DEFAULT_OVERHEAD_S / _LATE_FACTOR
+        """Longest delay of recent answers, in seconds after the search should have stopped."""
 
     def read(self, clock: GameClock | None, overhead_s: float = DEFAULT_OVERHEAD_S) -> GameClock | None:
         """Take the clock at a move, if there is one, and return it with lag and number of the moves before."""
@@ -307,4 +306,4 @@ class LagMeter:
         self._before = self._now
         self._meant_s = ran_s if manager.meant_s is None else min(ran_s, waited_s + manager.meant_s)
         if manager.meant_s is not None:
-            self.late_s = max(ran_s - self._meant_s, _LATE_KEPT * (self.late_s or 0.0))
+            self.late_s = max(ran_s - self._meant_s, _LATE_KEPT * self.late_s)
