@@ -11,8 +11,8 @@ during which they are passed is the last. Late move pruning is off: in small sea
 side's replies, and scores are too high by half a pawn. A game begins with 8 to 12 random moves, half of all games
 at the start position, a quarter at a position of the books (with up to 5 random moves more), 15% where one or two
 pieces are missing, a tenth in Chess960. With --starts three quarters of all games begin in positions of these PGN
-files, the others so: positions that strong players reach are seldom in its own games. With --men they have at most so
-many men, pawns and kings among them: endings that strong players reach are nearly equal. How games end:
+files, the others so: positions that strong players reach are seldom in its own games. With --men N these
+positions have at most N men, pawns and kings included, so that balanced endings are played. How games end:
 `netdata/playing.py`; the file: `netdata/blocks.py`.
 
 The file grows by whole blocks. A run that ends, in whatever way, loses the blocks that are being played; the same
@@ -128,13 +128,7 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--pruning", default=PRUNING, metavar="TEXT", help=f"of the search ({PRUNING})")
     parser.add_argument("--book", nargs="*", type=Path, default=_BOOKS, metavar="FILE", help="FEN or EPD")
     parser.add_argument("--starts", nargs="+", type=Path, default=(), metavar="FILE", help="PGN, to begin games in")
-    parser.add_argument(
-        "--men",
-        type=whole_number(3, 32),
-        default=0,
-        metavar="N",
-        help="of these positions, at most (any, ply 8 to 100)",
-    )
+    parser.add_argument("--men", type=whole_number(3, 32), default=0, metavar="N", help="there, at most (any number)")
     parser.add_argument("--follow", nargs="+", type=Path, default=(), metavar="FILE", help="PGN, whose games to score")
     parser.add_argument(
         "--network",
@@ -208,7 +202,8 @@ def _generate(options: argparse.Namespace) -> int:
         book = read_books(options.book, options.starts, options.men)
     most = min(options.games, len(followed)) if options.follow else options.games
     if not most or (options.starts and not book.played):
-        raise PsearchError(f"these files have no finished game of {FOLLOWED_PLIES} plies")
+        reaching = f" that comes down to {options.men} men" if options.men else ""
+        raise PsearchError(f"these files have no finished game of {FOLLOWED_PLIES} plies{reaching}")
     settings = Settings(
         options.seed,
         options.nodes,

@@ -54,7 +54,7 @@ _BOOK_PLIES = (0, 5)
 _PLAYED_SHARE = 0.75
 """Share of the games that begin in the games of others, where there are any."""
 _PLAYED_PLIES = (8, 100)
-"""Plies of such a game before a start: its opening stands in books, and of endings there are enough."""
+"""Plies of such a game before a start, unless endings are asked for: its opening stands in books."""
 _PLAYED_WALK = (0, 2)
 """Random moves behind such a position: there are millions, and more moves would spoil them."""
 
@@ -95,6 +95,8 @@ class Played(NamedTuple):
     start: Start
     """Its position and all its moves."""
     result: int
+    plies: range = range(0)
+    """Plies at which games may begin."""
 
 
 class Book(NamedTuple):
@@ -102,9 +104,7 @@ class Book(NamedTuple):
     played: tuple[Played, ...] = ()
     """Games of others, in whose positions games begin."""
     digest: str = ""
-    """Digest of the files; empty without any."""
-    most_men: int = 0
-    """Most men of those positions; 0 for any, at `_PLAYED_PLIES`."""
+    """Digest of the files, and the most men of those positions unless any will do; empty without files."""
 
 
 def digest_of(paths: Sequence[Path]) -> str:
@@ -125,9 +125,9 @@ def read_books(paths: Sequence[Path], games: Sequence[Path] = (), most_men: int 
     for path in paths:
         for opening in read_book(path, chess960=True):
             fens.append(_fen_of(opening.board()))
-    played = (game for game in read_played(games) if not most_men or _ply_of_ending(game.start, most_men) is not None)
-    digest = digest_of([*paths, *games])
-    return Book(tuple(fens), tuple(played), f"{digest}, {most_men} men" if most_men else digest, most_men)
+    played = (game._replace(plies=_plies(game.start, most_men)) for game in read_played(games))
+    digest = digest_of([*paths, *games]) + (f", {most_men} men" if most_men else "")
+    return Book(tuple(fens), tuple(game for game in played if game.plies), digest)
 
 
 FOLLOWED_FROM = 8
@@ -181,30 +181,30 @@ def _without_pieces(board: chess.Board, dice: random.Random) -> chess.Board | No
     return board if board.is_valid() and not board.is_game_over() else None
 
 
-def _reached(book: Book, dice: random.Random) -> str:
+def _reached(played: Sequence[Played], dice: random.Random) -> str:
     """Return a position of a game that others have played, without the moves that led to it."""
-    start = dice.choice(book.played).start
-    first, last = _PLAYED_PLIES
-    if book.most_men and (ending := _ply_of_ending(start, book.most_men)) is not None:
-        first, last = ending, len(start.moves)
-    ply = dice.randint(first, min(last, len(start.moves) - 1))
-    return _fen_of(start._replace(moves=start.moves[:ply]).board())
+    game = dice.choice(played)
+    ply = dice.choice(game.plies)
+    return _fen_of(game.start._replace(moves=game.start.moves[:ply]).board())
 
 
-def _ply_of_ending(start: Start, most_men: int) -> int | None:
-    """Return the first ply before the last move with at most so many men; None where there is none."""
+def _plies(start: Start, most_men: int) -> range:
+    """Return the plies of a game at which others may begin: before its last move, and from few enough men on."""
+    count = len(start.moves)
+    if not most_men:
+        return range(_PLAYED_PLIES[0], min(_PLAYED_PLIES[1] + 1, count))
     board = board_of(start.fen)
     for ply, move in enumerate(start.moves):
         if board.occupied.bit_count() <= most_men:
-            return ply
+            return range(ply, count)
         board.push(move)
-    return None
+    return range(0)
 
 
 def draw_start(book: Book, dice: random.Random) -> Start:
     """Draw a start: of a kind, then its position and moves. Without a book the start position takes its place."""
     while book.played and dice.random() < _PLAYED_SHARE:
-        fen = _reached(book, dice)
+        fen = _reached(book.played, dice)
         moves = _walk(board_of(fen), dice.randint(*_PLAYED_WALK), dice)
         if moves is not None:
             return Start(fen, moves)

@@ -40,9 +40,10 @@ _LONG_LAG_S = 0.05
 """Largest lag that one move counts for, unless the overhead is larger: one delay shall not spoil the game."""
 _ROUNDING_S = 0.002
 """Rounding error of a clock that is given in milliseconds."""
-_LATE_FACTOR, _LATE_EXTRA_S = 2.0, 0.005
-"""What a fixed time keeps back for an answer: so many times the delay of recent answers, and so many seconds, since the
-next one may take longer."""
+_LATE_FACTOR = 2.0
+"""Time that a fixed time keeps back for its answer, as a multiple of the delay of recent answers."""
+_LATE_EXTRA_S = 0.005
+"""Seconds that a fixed time keeps back beyond that, since the next answer may take longer."""
 _LATE_KEPT = 0.95
 """Share of a delay that still counts one answer later."""
 
