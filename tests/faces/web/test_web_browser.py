@@ -579,10 +579,10 @@ def test_a_game_is_played(page: Any) -> None:
 
 
 def test_a_move_is_made_before_its_turn_and_a_rematch_changes_colours(page: Any) -> None:
-    """The terms of the game are those of the next visit."""
+    """A piece stays picked up when psearch moves. The terms of the game are those of the next visit."""
     start_game(page)
     page.click("#resign")
-    page.select_option("#clock", "none+2")
+    page.select_option("#clock", "none+10")
     page.select_option("#elo", "")
     page.click("#start-game")
     until(page, says("play-state", "Your move"))
@@ -597,9 +597,15 @@ def test_a_move_is_made_before_its_turn_and_a_rematch_changes_colours(page: Any)
     until(page, says("play-state", "psearch is thinking"))
     assert page.locator("#clock-bottom .name").inner_text() == "You"
     assert page.evaluate("document.querySelector('.cg-wrap.orientation-black') !== null")
+    page.mouse.click(*centre(page, "d2"))  # e7 and e5 of the turned board
+    wait_for_moves(page, 1)
+    until(page, says("play-state", "Your move"))
+    page.mouse.click(*centre(page, "d4"))
+    wait_for_moves(page, 2)
+    assert moves(page)[1] == "e5"
     page.reload()
     until(page, "document.querySelector('#elo').length > 5")
-    assert page.locator("#clock").input_value() == "none+2"
+    assert page.locator("#clock").input_value() == "none+10"
     assert page.locator("[name=color]:checked").get_attribute("value") == "black"
     until(page, says("play-state", "Your move"))
     resign(page)

@@ -22,6 +22,7 @@ export class Board {
     this.root = byId("board");
     this.isMine = null; // colour of the user in a game; null: both
     this.lines = null; // the latest analysis
+    this.latest = {}; // position drawn last, and whether the user plays on from it
     this.shown = null; // a line that is not in the game
     this.isEdited = false; // while the board is edited
     this.cursor = null; // square of the keyboard cursor
@@ -68,10 +69,15 @@ export class Board {
       turnColor: position.turn,
       lastMove: position.last ?? undefined,
       check: position.check,
-      selected: undefined,
       viewOnly: false,
       movable: { color: mover || undefined, dests: new Map(mover === position.turn ? Object.entries(position.dests) : []) },
     });
+    // a piece stays picked up when its position is drawn again, and when the engine moves
+    const inGame = this.isMine !== null && this.isMine === mover;
+    const goesOn = position.id === this.latest.id || (inGame && this.latest.inGame);
+    this.latest = { id: position.id, inGame };
+    const { pieces, selected } = this.ground.state;
+    if (selected && !(goesOn && pieces.get(selected)?.color === mover)) this.ground.selectSquare(null);
     this.ground.setShapes(shapesOf(this.game.node));
     if (this.isMine !== mover) this.ground.cancelPremove();
     else if (mover === position.turn) this.ground.playPremove();
