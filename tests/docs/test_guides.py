@@ -137,6 +137,18 @@ def test_it_runs_as_printed(
     assert (status, captured.out + captured.err != "") == (0, True), captured.err
 
 
+@pytest.mark.slow
+def test_the_comparison_in_virtual_time_prints_the_line_of_the_readme(
+    kernels: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Virtual time is the same on every machine, so the ratio and its interval are, too."""
+    monkeypatch.chdir(REPOSITORY)
+    (command,) = re.findall(r"^psearch (simulate [^#\n]*)$", README, re.MULTILINE)
+    (line,) = re.findall(r"^ +(\d+ workers, \w+ over .*)$", README, re.MULTILINE)
+    assert main(shlex.split(command)) == 0
+    assert line in capsys.readouterr().out
+
+
 def test_the_example_of_a_trace_has_many_events_and_busy_workers(
     kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
