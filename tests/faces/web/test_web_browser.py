@@ -579,7 +579,7 @@ def test_a_game_is_played(page: Any) -> None:
 
 
 def test_a_move_is_made_before_its_turn_and_a_rematch_changes_colours(page: Any) -> None:
-    """A piece stays picked up when psearch moves. The terms of the game are those of the next visit."""
+    """A piece stays picked up when psearch moves, and a header as it is typed. The terms are those of the next visit."""
     start_game(page)
     page.click("#resign")
     page.select_option("#clock", "none+10")
@@ -598,11 +598,18 @@ def test_a_move_is_made_before_its_turn_and_a_rematch_changes_colours(page: Any)
     assert page.locator("#clock-bottom .name").inner_text() == "You"
     assert page.evaluate("document.querySelector('.cg-wrap.orientation-black') !== null")
     page.mouse.click(*centre(page, "d2"))  # e7 and e5 of the turned board
+    page.click("#tab-game")
+    page.click("summary:has-text('Headers')")
+    page.fill("#headers [name=Event]", "At ho")
+    assert not moves(page)
     wait_for_moves(page, 1)
     until(page, says("play-state", "Your move"))
+    page.keyboard.type("me")
+    assert page.locator("#headers [name=Event]").input_value() == "At home"
     page.mouse.click(*centre(page, "d4"))
     wait_for_moves(page, 2)
     assert moves(page)[1] == "e5"
+    page.click("#tab-play")
     page.reload()
     until(page, "document.querySelector('#elo').length > 5")
     assert page.locator("#clock").input_value() == "none+10"

@@ -111,7 +111,7 @@ export class Headers {
     this.root = byId("headers");
     const send = (name, value) => channel.send("board.header", { name, value });
     channel.on("game.changed", () => this.draw(game.headers));
-    channel.on("board.error", () => this.draw(game.headers)); // fields return to the accepted values
+    channel.on("board.error", () => this.draw(game.headers, true)); // fields return to the accepted values
     this.root.addEventListener("change", ({ target }) => send(target.name, target.value));
     onSubmit(this.root, () => {});
     onSubmit(byId("header-form"), () => {
@@ -120,7 +120,13 @@ export class Headers {
     });
   }
 
-  draw(headers) {
+  // A field that is typed into keeps its text, unless all are filled: psearch may move meanwhile.
+  draw(headers, all = false) {
+    const fields = [...this.root.elements];
+    if (fields.map(({ name }) => name).join() === Object.keys(headers).join()) {
+      for (const field of fields) if (all || field !== document.activeElement) field.value = headers[field.name];
+      return;
+    }
     const focused = this.root.contains(document.activeElement) ? document.activeElement.name : null;
     this.root.replaceChildren(...Object.entries(headers).map(([name, value]) => el("label", { class: "field" },
       el("span", {}, name), el("input", { name, value, maxlength: 1000, readonly: ["FEN", "SetUp", "Variant"].includes(name) }))));
