@@ -579,7 +579,7 @@ def test_a_game_is_played(page: Any) -> None:
 
 
 def test_a_move_is_made_before_its_turn_and_a_rematch_changes_colours(page: Any) -> None:
-    """A piece stays picked up when psearch moves, and a header as it is typed. The terms are those of the next visit."""
+    """What is picked up, typed or focused stays so when psearch moves. The terms are those of the next visit."""
     start_game(page)
     page.click("#resign")
     page.select_option("#clock", "none+10")
@@ -590,8 +590,10 @@ def test_a_move_is_made_before_its_turn_and_a_rematch_changes_colours(page: Any)
     until(page, says("play-state", "psearch is thinking"))
     click_move(page, "d2", "d4")
     page.wait_for_selector("cg-board square.current-premove")
+    page.focus("#moves .move")
     wait_for_moves(page, 3)
     assert moves(page)[::2] == ["e4", "d4"]
+    assert page.evaluate("document.activeElement === document.querySelector('#moves .move')")
     page.click("#resign")
     page.click("#rematch")
     until(page, says("play-state", "psearch is thinking"))

@@ -44,6 +44,7 @@ export class Moves {
   }
 
   draw() {
+    const focused = this.root.contains(document.activeElement) ? Number(document.activeElement.dataset.id) : null;
     this.buttons.clear();
     const root = this.game.root;
     const parts = comment(root);
@@ -51,6 +52,7 @@ export class Moves {
     if (!parts.length) parts.push(el("span", { class: "muted" }, "No moves yet: make one on the board."));
     const over = this.game.result !== "*" ? [el("span", { class: "result" }, this.game.result)] : [];
     this.root.replaceChildren(...parts, ...over);
+    this.buttons.get(focused)?.focus({ preventScroll: true });
     this.markCurrent();
   }
 
