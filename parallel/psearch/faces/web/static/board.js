@@ -73,13 +73,13 @@ export class Board {
       movable: { color: mover || undefined, dests: new Map(mover === position.turn ? Object.entries(position.dests) : []) },
     });
     // a piece stays picked up when its position is drawn again, and when the engine moves
-    const inGame = this.isMine !== null && this.isMine === mover;
+    const inGame = this.isMine === mover;
     const goesOn = position.id === this.latest.id || (inGame && this.latest.inGame);
     this.latest = { id: position.id, inGame };
     const { pieces, selected } = this.ground.state;
     if (selected && !(goesOn && pieces.get(selected)?.color === mover)) this.ground.selectSquare(null);
     this.ground.setShapes(shapesOf(this.game.node));
-    if (this.isMine !== mover) this.ground.cancelPremove();
+    if (!inGame) this.ground.cancelPremove();
     else if (mover === position.turn) this.ground.playPremove();
     this.drawArrows();
     this.describe();
