@@ -1,11 +1,11 @@
 """The tables of the study in virtual time, all again with one command.
 
     python bench/study/tables.py --minutes 40 --out FOLDER [--jobs J] [--only default,policies]
-    python bench/study/tables.py --minutes 0
+    psearch simulate --from-log docs/measurements/study-selective/tables.jsonl.xz#policies
 
 Each run of TABLES below is searched and kept as FOLDER/NAME.jsonl; one that is there already is not searched again, so
 an interrupted command goes on where it was. Then the logs go into docs/measurements/study-selective/tables.jsonl.xz,
-and tables.md beside it is written from that file: with --minutes 0 nothing else is done.
+from which the second command prints a table.
 
 --minutes is about the time that one core takes. It decides how many positions of its suite each run gets, evenly
 spread, and beyond all of them how many repeats: the intervals are as wide as the square root of it is small. The trees
@@ -15,29 +15,24 @@ stay as they are, for their size changes what is found.
 from __future__ import annotations
 
 import argparse
-import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import log2
 from pathlib import Path
-from typing import Any
 
-from pack_logs import Line, Runs, read_packed, write_packed
+from pack_logs import read_packed, write_packed
 
 from psearch.files.raw_log import RawLog, read_log
-from psearch.lab.studies.comparisons import summarise
-from psearch.lab.studies.tree_sizes import depth_rule, rule_name, scale
+from psearch.lab.studies.tree_sizes import rule_name
 from psearch.lab.studies.virtual_study import Study, run_study
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
-from psearch.simulation.simulator import VirtualSample
 from psearch.terminal.status import StatusLine
 from psearch.text.epd_text import SuitePosition, read_suite
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "measurements"
 LOGS = DOCS / "study-selective" / "tables.jsonl.xz"
-PAGE = DOCS / "study-selective" / "tables.md"
 _NODES_A_SECOND = 0.8e6
 """Nodes a second in virtual time on one core, roughly."""
 _SURVEY = 1.5
@@ -51,7 +46,6 @@ class Table:
     """A run: what is searched, and how much of the time it gets."""
 
     name: str
-    title: str
     suite: Path
     tree_nodes: int
     workers: tuple[int, ...]
@@ -78,18 +72,14 @@ def _overhead(policy: str, workers: int) -> float:
 
 
 _BOTH = DOCS / "study" / "both.epd"
+_STS = DOCS / "study-selective"
 TABLES = (
-    Table("default", "Principal variation search, 2 to 64 workers", _BOTH, 1_000_000, (2, 8, 32, 64), share=0.3,
-          hash_mb=64),
-    Table("null-windows", "The same positions by null windows", _BOTH, 1_000_000, (2, 8, 32, 64), share=0.3,
-          driver="null", hash_mb=64),
-    Table("default-small", "Principal variation search on many small trees", DOCS / "study-selective" / "sts250.epd",
-          150_000, (2, 8, 32), share=0.12),
-    Table("policies", "Every policy on the same trees", DOCS / "study-selective" / "sts125.epd", 150_000, (8, 32),
-          share=0.2, policies=_POLICIES),
-    Table("plain", "Nothing pruned", DOCS / "study-selective" / "sts125.epd", 150_000, (2, 8, 32), share=0.08,
-          pruning="plain"),
-)  # fmt: skip
+    Table("default", _BOTH, 1_000_000, (2, 8, 32, 64), share=0.3, hash_mb=64),
+    Table("null-windows", _BOTH, 1_000_000, (2, 8, 32, 64), share=0.3, driver="null", hash_mb=64),
+    Table("default-small", _STS / "sts250.epd", 150_000, (2, 8, 32), share=0.12),
+    Table("policies", _STS / "sts125.epd", 150_000, (8, 32), share=0.2, policies=_POLICIES),
+    Table("plain", _STS / "sts125.epd", 150_000, (2, 8, 32), share=0.08, pruning="plain"),
+)
 """The trees of the first two have work for 64 workers (10,000 nodes for each, and more); the others compare."""
 
 
@@ -122,80 +112,42 @@ def measure(table: Table, minutes: float, folder: Path, jobs: int, status: Statu
     unfinished.rename(path)
 
 
-def page(runs: Runs) -> str:
-    """Return the tables as Markdown, of those runs that are there."""
-    return "\n".join([_HEAD, *(_section(table, runs[table.name]) for table in TABLES if table.name in runs)])
-
-
-_HEAD = """\
-# Tables in virtual time
-
-From the runs of [tables.jsonl.xz](tables.jsonl.xz). Words and columns are those of
-[the study](../../studies/study.md#words). No worker count is favoured by the choice of depths
-([decision 016](../../decisions/016-unbiased-depths.md)).
-"""
-
-
-def _section(table: Table, lines: Sequence[Line]) -> str:
-    about: dict[str, Any] = lines[0]["about"]
-    samples = [VirtualSample(**line) for line in lines if "position" in line]
-    alone = [sample for sample in samples if sample.threads == 1]
-    size = scale(len({sample.fen for sample in alone}), statistics.fmean(sample.nodes for sample in alone))
-    rows = [
-        f"| `{row.policy}` | {row.threads} | **{row.speedup:.2f}** | {(row.interval).replace(' - ', ' to ')} | "
-        f"x{row.nps_scaling:.2f} | x{row.node_overhead:.2f} | {row.idle_share:.1%} | {row.joins:,.0f} | "
-        f"{row.aborted_share:.2%} |"
-        for row in summarise(samples)
-    ]
-    repeats = about["arguments"]["repeat"]
-    searches = f", {repeats} searches of each" if repeats > 1 else ""
-    how = f"pruning `{table.pruning}`, driver `{table.driver}`"
-    facts = f"`{table.name}`: {size}{searches}, of `{table.suite.name}`, {how}"
-    head = f"## {table.title}\n\n{facts};\n{depth_rule(lines[0])}; commit {about['commit']}.\n"
-    names = "| policy | workers | speedup | interval | nps | nodes | idle | joins | aborted |"
-    return "\n".join([head, names, "|---|---|---|---|---|---|---|---|---|", *rows, ""])
-
-
-def packed(logs: Path, folder: Path | None) -> Runs:
-    """All runs of the file, with those of the folder added to it."""
+def pack(logs: Path, folder: Path) -> None:
+    """Put the runs of the folder into the file, beside those that are in it."""
     runs = read_packed(logs) if logs.exists() else {}
-    if folder is not None:
-        for table in TABLES:
-            path = folder / f"{table.name}.jsonl"
-            if path.exists():
-                samples, facts = read_log(path, dict)
-                runs[table.name] = [facts, *samples]
-        write_packed(logs, runs)
-    return runs
+    for table in TABLES:
+        path = folder / f"{table.name}.jsonl"
+        if path.exists():
+            samples, facts = read_log(path, dict)
+            runs[table.name] = [facts, *samples]
+    write_packed(logs, runs)
 
 
 def main() -> None:
-    """Measure what is missing, pack, write the page."""
+    """Measure what is missing, and pack it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, required=True)
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="of the logs")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="of the logs")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", default="", metavar="NAME,NAME")
     parser.add_argument("--logs", type=Path, default=LOGS, help="the packed file")
-    parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args()
     names = [table.name for table in TABLES]
     only = options.only.split(",") if options.only else names
-    if not 0 <= options.minutes < 1e6 or (options.minutes > 0) != (options.out is not None) or options.jobs < 1:
-        parser.error("give --minutes and --out, or --minutes 0 alone")
+    if not 0 < options.minutes < 1e6 or options.jobs < 1:
+        parser.error("--minutes and --jobs must be positive")
     if not set(only) <= set(names):
         parser.error(f"--only wants some of {', '.join(names)}")
     try:
-        if options.out is not None:
-            options.out.mkdir(parents=True, exist_ok=True)
-            with StatusLine() as status:
-                for table in TABLES:
-                    if table.name in only:
-                        measure(table, options.minutes, options.out, options.jobs, status)
-        options.page.write_text(page(packed(options.logs, options.out)), "utf-8")
+        options.out.mkdir(parents=True, exist_ok=True)
+        with StatusLine() as status:
+            for table in TABLES:
+                if table.name in only:
+                    measure(table, options.minutes, options.out, options.jobs, status)
+        pack(options.logs, options.out)
     except (PsearchError, OSError) as error:
         raise SystemExit(f"tables: {error}") from None
-    print(options.page)
+    print(options.logs)
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def test_with_yields(tmp_path: Path) -> None:
     assert json.loads(log.read_text().splitlines()[-1])["searches"] > 0
 
 
-TOY = tables.Table("toy", "Toy", tables.DOCS / "study" / "twelve.epd", 2000, (2, 4), 1.0, ("calibrated", "lazy"),
+TOY = tables.Table("toy", tables.DOCS / "study" / "twelve.epd", 2000, (2, 4), 1.0, ("calibrated", "lazy"),
                    driver="null", hash_mb=1)  # fmt: skip
 
 
@@ -90,30 +90,32 @@ def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
     tables.main()
 
 
-def test_the_page_is_what_the_logs_give() -> None:
-    assert tables.PAGE.read_text("utf-8") == tables.page(read_packed(tables.LOGS))
+def test_the_packed_runs_are_those_of_the_tables() -> None:
+    runs = read_packed(tables.LOGS)
+    assert set(runs) == {table.name for table in tables.TABLES}
+    for table in tables.TABLES:
+        arguments = runs[table.name][0]["about"]["arguments"]
+        assert tuple(arguments["workers"]) == table.workers and arguments["pruning"] == table.pruning
 
 
 def test_one_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tables, "TABLES", (TOY,))
-    logs, page = tmp_path / "logs.jsonl.xz", tmp_path / "tables.md"
-    words = ["--minutes", "0.001", "--out", str(tmp_path / "out"), "--logs", str(logs), "--page", str(page)]
+    logs = tmp_path / "logs.jsonl.xz"
+    words = ["--minutes", "0.001", "--out", str(tmp_path / "out"), "--logs", str(logs)]
     run(monkeypatch, *words)
-    text = page.read_text("utf-8")
-    assert "## Toy" in text and "pruning `modern`, driver `null`;\ndepths: the nearest" in text
-    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
-    assert [row[:2] for row in rows] == [[f"| `{name}`", n] for name in ("calibrated", "lazy") for n in "24"]
     (lines,) = read_packed(logs).values()
     about = lines[0]["about"]
     assert about["commit"] and about["arguments"]["driver"] == "null" and len(lines) == 1 + 3 * (1 + 4)
+    searched = {(line["policy"], line["threads"]) for line in lines[1:]}
+    assert searched == {("serial", 1), *((name, n) for name in ("calibrated", "lazy") for n in (2, 4))}
+    packed = logs.read_bytes()
 
     def refuse(*arguments: Any) -> None:
         raise AssertionError("searched again")
 
     monkeypatch.setattr(tables, "run_study", refuse)
     run(monkeypatch, *words)
-    run(monkeypatch, "--minutes", "0", "--logs", str(logs), "--page", str(page))
-    assert page.read_text("utf-8") == text
+    assert logs.read_bytes() == packed
 
 
 def test_minutes_are_positions_and_then_repeats() -> None:
@@ -130,7 +132,7 @@ def test_positions_are_evenly_spread() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--minutes", "1"], ["--minutes", "nan", "--out", "x"], ["--minutes", "0", "--only", "x"]]
+    "words", [["--minutes", "1"], ["--minutes", "nan", "--out", "x"], ["--minutes", "0", "--out", "x"]]
 )
 def test_bad_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str]
