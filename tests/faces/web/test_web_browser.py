@@ -1003,6 +1003,38 @@ def test_headers_are_seen_and_changed(page: Any) -> None:
     until(page, "!document.querySelector('#headers [name=Opening]')")
 
 
+def test_a_field_that_is_typed_into_keeps_its_text(page: Any, server: Server) -> None:
+    other = page.context.new_page()
+    other.goto(server.address)
+    for one in (page, other):
+        one.click("summary:has-text('Engine')")
+        until(one, "document.querySelector('#hash').value !== ''")
+    page.focus("#threads")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("99")
+    other.fill("#hash", "17")
+    other.keyboard.press("Enter")
+    until(page, "document.querySelector('#hash').value === '17'")
+    assert page.locator("#threads").input_value() == "99"
+    page.keyboard.press("Enter")  # more than there may be: the field has the focus, and returns to what holds
+    until(page, "document.querySelector('#threads').value !== '99'")
+    assert page.evaluate("document.activeElement.id") == "threads"
+    load(page, MORPHY, 33)
+    page.click("summary:has-text('Headers')")
+    page.focus("#headers [name=White]")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Paul ")
+    page.evaluate(
+        "() => { for (const [id, text] of [['header-name', 'Annotator'], ['header-value', 'Eve']])"
+        " document.getElementById(id).value = text; document.getElementById('header-form').requestSubmit(); }"
+    )
+    page.wait_for_selector("#headers [name=Annotator]")
+    page.keyboard.type("Morphy")
+    assert page.locator("#headers [name=White]").input_value() == "Paul Morphy"
+    page.keyboard.press("Enter")
+    until(page, "document.querySelector('#clock-bottom .name').textContent === 'Paul Morphy'")
+
+
 def test_arrows_that_are_drawn_are_kept_in_the_pgn(page: Any) -> None:
     load(page, "1. e4 {[%cal Re2e4]} e5 *", 2)
     shapes = "document.querySelectorAll('.cg-shapes > g > *').length"

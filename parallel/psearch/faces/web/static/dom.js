@@ -30,6 +30,15 @@ export function isTyped(event, more = "") {
   return Boolean(isForIt) || event.ctrlKey || event.altKey || event.metaKey;
 }
 
+let typedInto = null; // the field whose text the page has not taken yet
+addEventListener("input", ({ target }) => (typedInto = target), true);
+for (const type of ["change", "focusout"]) addEventListener(type, () => (typedInto = null), true);
+
+// Show a value in a field, unless somebody is typing into it: the value may come at any time.
+export function setField(field, value) {
+  if (field !== typedInto) field.value = value;
+}
+
 // Let the browser save a text or a blob as a file.
 export function download(name, content, type = "text/plain") {
   const href = URL.createObjectURL(new Blob([content], { type }));

@@ -1,6 +1,6 @@
 // The analysis: its switch, its settings, and its lines, updated at most twenty times a second.
 
-import { byId, el, grouped, isTyped, options, seconds, setText, short } from "./dom.js";
+import { byId, el, grouped, isTyped, options, seconds, setField, setText, short } from "./dom.js";
 import { moveNumber } from "./game.js";
 
 const STATES = {
@@ -71,7 +71,7 @@ export class Lines {
     this.switch.setAttribute("aria-pressed", String(state.on));
     setText(this.switch, state.on ? "Stop" : "Analyse");
     setText(byId("analysis-state"), state.reason || STATES[state.state] || "");
-    if (!this.fields.includes(document.activeElement)) this.fill();
+    this.fill();
     if (state.lines?.lines) this.takeLines(state.lines);
     else if (state.lines !== undefined) this.clear(true);
   }
@@ -80,7 +80,7 @@ export class Lines {
     for (const field of this.fields) {
       const value = this.state[field.id];
       if (field.type === "checkbox") field.checked = value;
-      else if (value !== undefined) field.value = value;
+      else if (value !== undefined) setField(field, value);
     }
   }
 
@@ -112,8 +112,10 @@ export class Lines {
 
   takeEngine(engine) {
     this.engine = engine;
-    Object.assign(byId("threads"), { max: engine.mostThreads, value: engine.threads });
-    Object.assign(byId("hash"), { max: engine.mostHash, value: engine.hash });
+    for (const [id, most, value] of [["threads", engine.mostThreads, engine.threads], ["hash", engine.mostHash, engine.hash]]) {
+      byId(id).max = most;
+      setField(byId(id), value);
+    }
   }
 
   configure() {

@@ -4,7 +4,7 @@
 // The game outlives the server: the browser keeps its PGN, offers it without a server, and sends it to a server that no
 // longer knows this page.
 
-import { byId, download, el, onSubmit, setText } from "./dom.js";
+import { byId, download, el, onSubmit, setField, setText } from "./dom.js";
 import { Games, textOf } from "./games.js";
 
 const KEPT = "psearch-game"; // sessionStorage: game and position of this tab; localStorage: the last game
@@ -33,9 +33,7 @@ export class Positions {
     channel.on("channel.open", () => (this.isNew = true));
     channel.on("game.changed", () => this.bringBack());
     for (const type of ["board.kept", "game.moved"]) channel.on(type, () => this.keep());
-    channel.on("game.moved", () => {
-      if (document.activeElement !== byId("fen")) byId("fen").value = game.position.fen;
-    });
+    channel.on("game.moved", () => setField(byId("fen"), game.position.fen));
     document.addEventListener("paste", (event) => this.paste(event));
   }
 
@@ -111,7 +109,7 @@ export class Headers {
     this.root = byId("headers");
     const send = (name, value) => channel.send("board.header", { name, value });
     channel.on("game.changed", () => this.draw(game.headers));
-    channel.on("board.error", () => this.draw(game.headers, true)); // fields return to the accepted values
+    channel.on("board.error", () => this.draw(game.headers)); // fields return to the accepted values
     this.root.addEventListener("change", ({ target }) => send(target.name, target.value));
     onSubmit(this.root, () => {});
     onSubmit(byId("header-form"), () => {
@@ -120,17 +118,16 @@ export class Headers {
     });
   }
 
-  // A field that is typed into keeps its text, unless all are filled: psearch may move meanwhile.
-  draw(headers, all = false) {
-    const fields = [...this.root.elements];
-    if (fields.map(({ name }) => name).join() === Object.keys(headers).join()) {
-      for (const field of fields) if (all || field !== document.activeElement) field.value = headers[field.name];
-      return;
-    }
-    const focused = this.root.contains(document.activeElement) ? document.activeElement.name : null;
-    this.root.replaceChildren(...Object.entries(headers).map(([name, value]) => el("label", { class: "field" },
-      el("span", {}, name), el("input", { name, value, maxlength: 1000, readonly: ["FEN", "SetUp", "Variant"].includes(name) }))));
-    if (focused) this.root.elements[focused]?.focus();
+  // Labels stay where they are, so that a field keeps its focus: psearch may move meanwhile.
+  draw(headers) {
+    const labels = new Map([...this.root.elements].map((field) => [field.name, field.parentElement]));
+    for (const [name, label] of labels) if (!Object.hasOwn(headers, name)) label.remove();
+    Object.entries(headers).forEach(([name, value], place) => {
+      const label = labels.get(name) ?? el("label", { class: "field" }, el("span", {}, name),
+        el("input", { name, maxlength: 1000, readonly: ["FEN", "SetUp", "Variant"].includes(name) }));
+      if (this.root.children[place] !== label) this.root.insertBefore(label, this.root.children[place] ?? null);
+      setField(label.lastChild, value);
+    });
   }
 }
 

@@ -4,7 +4,7 @@
 // page confirms each (`workers.seen`) after processing it, so that a slow page gets fewer. It keeps the last minute, so
 // that one can pause, step back and replay. A recording (docs/guides/recordings.md) is read, shown and written here.
 
-import { download, el, grouped, onSubmit, options } from "./dom.js";
+import { download, el, grouped, onSubmit, options, setField } from "./dom.js";
 import { Stage, saidShares } from "./stage.js";
 import { timeText, trackLegend } from "./tracks.js";
 
@@ -70,7 +70,8 @@ export class WorkersTab {
       "virtual.choices": ({ policies }) => this.other.replaceChildren(...options(policies, "ybw")),
       "engine.state": ({ threads, hash, mostThreads }) => {
         this.hash = hash;
-        Object.assign(this.threads, { value: threads, max: mostThreads });
+        this.threads.max = mostThreads;
+        setField(this.threads, threads);
       },
       "analysis.state": (state) => this.takeState(state),
       "analysis.lines": ({ lines: [best], depth }) => { this.line.textContent = best ? `depth ${depth}, ${best.text}, ${best.san.slice(0, 8).join(" ")}` : ""; },
