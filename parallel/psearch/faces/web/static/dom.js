@@ -31,8 +31,12 @@ export function isTyped(event, more = "") {
 }
 
 let typedInto = null; // the field whose text the page has not taken yet
-addEventListener("input", ({ target }) => (typedInto = target), true);
-for (const type of ["change", "focusout"]) addEventListener(type, () => (typedInto = null), true);
+
+// Note from now on which field is typed into.
+export function followTyping() {
+  addEventListener("input", ({ target }) => (typedInto = target), true);
+  for (const type of ["change", "focusout"]) addEventListener(type, () => (typedInto = null), true);
+}
 
 // Show a value in a field, unless somebody is typing into it: the value may come at any time.
 export function setField(field, value) {
