@@ -32,7 +32,8 @@ from psearch.terminal.status import StatusLine
 from psearch.text.epd_text import SuitePosition, read_suite
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "measurements"
-LOGS = DOCS / "study-selective" / "tables.jsonl.xz"
+_SELECTIVE = DOCS / "study-selective"
+LOGS = _SELECTIVE / "tables.jsonl.xz"
 _NODES_A_SECOND = 0.8e6
 """Nodes a second in virtual time on one core, roughly."""
 _SURVEY = 1.5
@@ -72,13 +73,12 @@ def _overhead(policy: str, workers: int) -> float:
 
 
 _BOTH = DOCS / "study" / "both.epd"
-_STS = DOCS / "study-selective"
 TABLES = (
     Table("default", _BOTH, 1_000_000, (2, 8, 32, 64), share=0.3, hash_mb=64),
     Table("null-windows", _BOTH, 1_000_000, (2, 8, 32, 64), share=0.3, driver="null", hash_mb=64),
-    Table("default-small", _STS / "sts250.epd", 150_000, (2, 8, 32), share=0.12),
-    Table("policies", _STS / "sts125.epd", 150_000, (8, 32), share=0.2, policies=_POLICIES),
-    Table("plain", _STS / "sts125.epd", 150_000, (2, 8, 32), share=0.08, pruning="plain"),
+    Table("default-small", _SELECTIVE / "sts250.epd", 150_000, (2, 8, 32), share=0.12),
+    Table("policies", _SELECTIVE / "sts125.epd", 150_000, (8, 32), share=0.2, policies=_POLICIES),
+    Table("plain", _SELECTIVE / "sts125.epd", 150_000, (2, 8, 32), share=0.08, pruning="plain"),
 )
 """The trees of the first two have work for 64 workers (10,000 nodes for each, and more); the others compare."""
 
@@ -135,7 +135,7 @@ def main() -> None:
     names = [table.name for table in TABLES]
     only = options.only.split(",") if options.only else names
     if not 0 < options.minutes < 1e6 or options.jobs < 1:
-        parser.error("--minutes and --jobs must be positive")
+        parser.error("--minutes must be above 0 and below 1,000,000, --jobs positive")
     if not set(only) <= set(names):
         parser.error(f"--only wants some of {', '.join(names)}")
     try:

@@ -132,7 +132,13 @@ def test_positions_are_evenly_spread() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--minutes", "1"], ["--minutes", "nan", "--out", "x"], ["--minutes", "0", "--out", "x"]]
+    "words",
+    [
+        ["--minutes", "1"],
+        ["--minutes", "nan", "--out", "x"],
+        ["--minutes", "0", "--out", "x"],
+        ["--minutes", "1", "--out", "x", "--only", "x"],
+    ],
 )
 def test_bad_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str]

@@ -30,17 +30,17 @@ export function isTyped(event, more = "") {
   return Boolean(isForIt) || event.ctrlKey || event.altKey || event.metaKey;
 }
 
-let typedInto = null; // the field whose text the page has not taken yet
+let held = null; // the field with the focus, while the page has not taken its text
 
-// Note from now on which field is typed into.
+// Note from now on which field is held.
 export function followTyping() {
-  addEventListener("input", ({ target }) => (typedInto = target), true);
-  for (const type of ["change", "focusout"]) addEventListener(type, () => (typedInto = null), true);
+  for (const type of ["focusin", "input"]) addEventListener(type, ({ target }) => (held = target), true);
+  for (const type of ["change", "focusout"]) addEventListener(type, () => (held = null), true);
 }
 
-// Show a value in a field, unless somebody is typing into it: the value may come at any time.
+// Show a value in a field, unless somebody types into it or selects in it: the value may come at any time.
 export function setField(field, value) {
-  if (field !== typedInto) field.value = value;
+  if (field !== held) field.value = value;
 }
 
 // Let the browser save a text or a blob as a file.

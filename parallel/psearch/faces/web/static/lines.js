@@ -71,7 +71,8 @@ export class Lines {
     this.switch.setAttribute("aria-pressed", String(state.on));
     setText(this.switch, state.on ? "Stop" : "Analyse");
     setText(byId("analysis-state"), state.reason || STATES[state.state] || "");
-    this.fill();
+    // a state may be older than what is being chosen, and setting a value would disturb an open list
+    if (!this.fields.includes(document.activeElement)) this.fill();
     if (state.lines?.lines) this.takeLines(state.lines);
     else if (state.lines !== undefined) this.clear(true);
   }
@@ -80,7 +81,7 @@ export class Lines {
     for (const field of this.fields) {
       const value = this.state[field.id];
       if (field.type === "checkbox") field.checked = value;
-      else if (value !== undefined) setField(field, value);
+      else if (value !== undefined) field.value = value;
     }
   }
 
@@ -112,10 +113,9 @@ export class Lines {
 
   takeEngine(engine) {
     this.engine = engine;
-    for (const [id, most, value] of [["threads", engine.mostThreads, engine.threads], ["hash", engine.mostHash, engine.hash]]) {
-      byId(id).max = most;
-      setField(byId(id), value);
-    }
+    byId("threads").max = engine.mostThreads;
+    byId("hash").max = engine.mostHash;
+    for (const id of ["threads", "hash"]) setField(byId(id), engine[id]);
   }
 
   configure() {
