@@ -51,7 +51,7 @@ test("titles are found by all words in any order", () => {
 test("numbers are written in one way", () => {
   assert.deepEqual([0, 99, 1.25, 1234, 1234567].map(short), ["0", "99", "1.3", "1.23\u2009k", "1.23\u2009M"]);
   assert.equal(grouped(1234567.4), "1,234,567");
-  assert.deepEqual([0, 9.96, 61, 3661].map(seconds), ["0:00.0", "0:010.0", "1:01", "1:01:01"]);
+  assert.deepEqual([0, 9.96, 61, 3661].map(seconds), ["0:00.0", "0:09", "1:01", "1:01:01"]);
   assert.deepEqual([1, 2, 3].map((ply) => moveNumber({ ply }, ply === 2)), ["1. ", "1... ", "2. "]);
 });
 

@@ -298,6 +298,11 @@ def test_keys_are_for_the_board_after_a_click(page: Any) -> None:
     assert page.locator("#arrows").get_attribute("aria-pressed") == "false"
     page.keyboard.press("Space")
     until(page, says("analyse", "Analyse"))
+    page.click("#tab-analysis")
+    page.focus("summary")
+    page.keyboard.press("Space")  # opens what it stands before
+    page.wait_for_selector("#threads")
+    assert page.locator("#analyse").inner_text() == "Analyse"
 
 
 def test_what_is_refused_does_not_stay(page: Any) -> None:
@@ -576,6 +581,10 @@ def test_a_game_is_played(page: Any) -> None:
     page.keyboard.press("Enter")
     until(page, says("play-state", "You resigned"))
     assert page.evaluate("document.activeElement.id") == "rematch"
+    page.select_option("#elo", "")
+    page.click("#tab-workers")  # the strengths come again
+    page.click("#tab-play")
+    assert page.locator("#elo").input_value() == ""
 
 
 def test_a_move_is_made_before_its_turn_and_a_rematch_changes_colours(page: Any) -> None:
@@ -684,6 +693,25 @@ def test_a_game_is_looked_through(page: Any) -> None:
     picture(page, "game")
 
 
+def test_a_position_that_is_made_is_not_lost(page: Any) -> None:
+    """Neither when the analysis of the game ends meanwhile nor when a key steps through the game."""
+    load(page, "1. e4 e5 2. Nf3 *", 3)
+    page.click("#tab-game")
+    page.click("#review")
+    page.click("#tab-position")
+    page.click("#edit")
+    page.click("#edit-clear")
+    until(page, "!document.querySelector('#accuracy').hidden")
+    until(page, "document.querySelector('#review').textContent !== 'Stop'")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Home")
+    wait_for_position(page, "Initial position")
+    assert page.locator("#fen").input_value().startswith("8/8/8/8/8/8/8/8 w")
+    page.click("#edit-form button[type=submit]")
+    until(page, "document.querySelector('#notes').textContent.includes('the board is empty')")
+    assert page.locator("#edit-form").is_visible()
+
+
 def test_a_file_of_several_games(page: Any, tmp_path: Path) -> None:
     page.click("#tab-game")
     assert not page.locator("#games").is_visible()
@@ -739,6 +767,25 @@ def test_a_collection_that_no_message_holds(page: Any, tmp_path: Path) -> None:
     assert page.evaluate(name) == "White 1234"
     page.click("#undo")
     until(page, f"{name} === 'White 1235' && document.querySelector('#games').value === '1234'")
+
+
+def test_what_the_server_refuses_leaves_the_list_of_games(page: Any, tmp_path: Path) -> None:
+    page.click("#tab-game")
+    page.fill("#pgn", MORPHY + '\n[White "Anderssen"]\n\n1. e4 e5 2. f4 *\n')
+    page.click("#pgn-form button[type=submit]")
+    wait_for_moves(page, 33)
+    page.evaluate("document.activeElement.blur()")
+    paste(page, "hello world")
+    page.wait_for_selector("#notes .error:has-text('no game')")
+    large = tmp_path / "large.pgn"
+    large.write_text("1. e4 {" + "word " * 300_000 + "} *\n", "utf-8")
+    page.set_input_files("#pgn-file", large)
+    page.wait_for_selector("#notes .error:has-text('longer than 1 MiB')")
+    page.reload()
+    until(page, says("games-count", "2 of 2"))
+    paste(page, "1. d4 *")
+    wait_for_moves(page, 1)
+    page.wait_for_selector("#games", state="hidden")
 
 
 def test_a_file_from_before_unicode(page: Any, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ channel.on("game.moved", () => {
 // -- keys: they go to the board, unless a field or button has the focus
 
 document.addEventListener("click", (event) => {
-  if (event.detail && event.target.closest("button")) document.activeElement.blur();
+  if (event.detail && event.target.closest("button, summary")) document.activeElement.blur();
 });
 byId("board").addEventListener("pointerdown", () => document.activeElement.blur());
 // the page is useless without the server, but the game must not be lost

@@ -16,6 +16,7 @@ export const OPENED_ELSEWHERE = 4001; // another tab has taken over this board
 // 1008: wrong token, or too many tabs. It is retried slowly, since the user may open the server's address in another tab.
 const FINAL = [1008, OPENED_ELSEWHERE];
 const MOST_WAITING = 100;
+const LONGEST = 1 << 20; // bytes of a message that the server takes (messages.py)
 
 export class Channel {
   constructor(address) {
@@ -52,7 +53,9 @@ export class Channel {
 
   send(type, payload = {}) {
     const text = JSON.stringify({ type, payload });
-    if (this.isOpen) this.socket.send(text);
+    if (new Blob([text]).size > LONGEST) {
+      this.announce(`${type.split(".")[0]}.error`, { text: "this is longer than 1 MiB, more than the server takes at once" });
+    } else if (this.isOpen) this.socket.send(text);
     else if (this.waiting.length < MOST_WAITING) this.waiting.push(text);
   }
 

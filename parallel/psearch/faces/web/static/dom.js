@@ -84,7 +84,7 @@ export const grouped = (number) => Math.round(number).toLocaleString("en");
 // Format 1234567 as 1.23 M, 1.234 as 1.2.
 export function short(number) {
   for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
-    if (number >= size) return `${(number / size).toPrecision(3)}\u2009${unit}`;
+    if (number >= 0.9995 * size) return `${(number / size).toPrecision(3)}\u2009${unit}`;
   }
   return number < 100 && !Number.isInteger(number) ? number.toFixed(1) : String(Math.round(number));
 }
@@ -94,7 +94,7 @@ export function seconds(value) {
   const minutes = Math.floor(whole / 60);
   const rest = Math.floor(whole % 60);
   if (minutes >= 60) return `${Math.floor(minutes / 60)}:${pad(minutes % 60)}:${pad(rest)}`;
-  if (whole < 10) return `0:0${whole.toFixed(1)}`;
+  if (whole < 9.95) return `0:0${whole.toFixed(1)}`;
   return `${minutes}:${pad(rest)}`;
 }
 

@@ -60,6 +60,7 @@ export class Games {
     this.game = game;
     this.here = -1; // number of the game on the board; -1: it is not of the list
     this.asked = null; // name of the game that was sent
+    this.loaded = null; // a single game that replaces the list when the server takes it
     this.take(null, []);
     channel.on("game.changed", () => this.follow());
     channel.on("board.kept", ({ pgn, name }) => this.keep(pgn, name));
@@ -87,17 +88,28 @@ export class Games {
       return;
     }
     byId("games-search").value = "";
-    this.take(String(Date.now()), texts);
-    this.open(0);
-    this.store(text).catch(() => {});
+    const list = String(Date.now());
+    const put = () => {
+      this.loaded = null;
+      this.take(list, texts);
+      this.store(text).catch(() => {});
+    };
+    this.loaded = { name: `${list}/0`, put };
+    if (texts.length > 1) put();
+    this.ask(`${list}/0`, texts[0]);
   }
 
   open(number) {
-    this.asked = `${this.list}/${number}`;
-    this.channel.send("board.pgn", { text: this.texts[number], name: this.asked });
+    this.ask(`${this.list}/${number}`, this.texts[number]);
+  }
+
+  ask(name, text) {
+    this.asked = name;
+    this.channel.send("board.pgn", { text, name });
   }
 
   follow() {
+    if (this.loaded && this.loaded.name === this.game.name) this.loaded.put();
     const [list, number] = (this.game.name ?? "").split("/");
     const here = list === this.list ? Number(number) : -1;
     if (here !== this.here) {

@@ -51,7 +51,7 @@ export class Lines {
     for (const id of ["threads", "hash"]) byId(id).addEventListener("change", () => this.configureEngine());
     byId("forget").addEventListener("click", () => channel.send("engine.forget"));
     document.addEventListener("keydown", (event) => {
-      if (event.key === " " && !isTyped(event, ", button, [tabindex]")) {
+      if (event.key === " " && !isTyped(event, ", button, summary, [tabindex]")) {
         this.toggle();
         event.preventDefault();
       }

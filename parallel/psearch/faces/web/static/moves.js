@@ -38,7 +38,7 @@ export class Moves {
 
   key(event) {
     const where = KEYS[event.key];
-    if (!where || isTyped(event, ", [role=tablist]")) return;
+    if (!where || isTyped(event, ", [role=tablist], [role=region]")) return;
     this.game.step(where);
     event.preventDefault();
   }

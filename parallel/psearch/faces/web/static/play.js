@@ -43,7 +43,7 @@ export class Play {
   takeElo([low, high]) {
     const options = [el("option", { value: "" }, "full strength")];
     for (let elo = high; elo >= low; elo -= STEP) options.push(el("option", { value: elo }, `Elo ${elo}`));
-    const before = byId("elo").value || this.wanted.elo || "";
+    const before = byId("elo").length ? byId("elo").value : this.wanted.elo ?? "";
     byId("elo").replaceChildren(...options);
     byId("elo").value = before;
   }

@@ -33,7 +33,7 @@ export class Positions {
     channel.on("channel.open", () => (this.isNew = true));
     channel.on("game.changed", () => this.bringBack());
     for (const type of ["board.kept", "game.moved"]) channel.on(type, () => this.keep());
-    channel.on("game.moved", () => setField(byId("fen"), game.position.fen));
+    channel.on("game.moved", () => byId("edit-form").hidden && setField(byId("fen"), game.position.fen));
     document.addEventListener("paste", (event) => this.paste(event));
   }
 
@@ -86,7 +86,7 @@ export class Positions {
   }
 
   async copy(button, kind) {
-    const label = button.textContent;
+    const label = (button.dataset.label ??= button.textContent);
     const text = await this.text(kind);
     byId(kind).value = text;
     try {
@@ -108,13 +108,21 @@ export class Headers {
   constructor(channel, game) {
     this.root = byId("headers");
     const send = (name, value) => channel.send("board.header", { name, value });
-    channel.on("game.changed", () => this.draw(game.headers));
-    channel.on("board.error", () => this.draw(game.headers)); // fields return to the accepted values
+    this.isSent = false; // a new header was sent to the server
+    channel.on("game.changed", () => {
+      if (this.isSent) byId("header-form").reset();
+      this.isSent = false;
+      this.draw(game.headers);
+    });
+    channel.on("board.error", () => {
+      this.isSent = false;
+      this.draw(game.headers); // fields return to the accepted values
+    });
     this.root.addEventListener("change", ({ target }) => send(target.name, target.value));
     onSubmit(this.root, () => {});
     onSubmit(byId("header-form"), () => {
+      this.isSent = true;
       send(byId("header-name").value.trim(), byId("header-value").value);
-      byId("header-form").reset();
     });
   }
 
@@ -139,6 +147,8 @@ export class Editor {
     this.chosen = null; // the button of the palette that is pressed
     this.wanted = new Set(); // castling rights that the pieces allow
     this.left = null; // position being edited when another tab was opened
+    this.edited = ""; // what was on the board when editing began
+    this.isSent = false; // the position was sent to the server
     for (const color of ["white", "black"]) {
       for (const role of ROLES) this.offer(`${color} ${role}`, { color, role }, el("piece", { class: `${color} ${role}` }));
     }
@@ -156,8 +166,18 @@ export class Editor {
       this.follow();
     });
     byId("edit-turn").addEventListener("change", () => this.follow());
-    onSubmit(byId("edit-form"), () => channel.send("board.fen", { text: this.fen }));
-    channel.on("game.changed", () => this.end());
+    onSubmit(byId("edit-form"), () => {
+      this.isSent = true;
+      channel.send("board.fen", { text: this.fen });
+    });
+    channel.on("board.error", () => (this.isSent = false));
+    // the server sends the game for many reasons; only another one, or another set-up, ends the edit
+    channel.on("game.changed", () => {
+      const begin = [game.name, game.root.fen, game.root.turn].join();
+      if (this.isSent || begin !== this.edited) this.end();
+      this.isSent = false;
+      this.edited = begin;
+    });
     // the other parts of the page cannot use an unfinished position
     channel.on("page.opened", ({ tab }) => tab !== "position" && this.leave());
   }
