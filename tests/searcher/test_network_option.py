@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import queue
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.batch.positions.position_pool import PositionWorker, WorkerSettings, make_pool
 from psearch.bench import BENCH_POSITIONS
+from psearch.faces.uci.player import Player
 from psearch.faces.uci.resources import Resources
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.options import SearchOptions, Settings, pruning_named
@@ -252,3 +254,34 @@ def test_bad_files_are_one_line(tmp_path: Path, run) -> None:
 def test_the_network_is_named(run) -> None:
     _, out, _ = run("version")
     assert default_network().name in out
+
+
+def test_uci_evaluates_by_the_network_that_was_named_last(tmp_path: Path) -> None:
+    """Also before `isready`; and a file that cannot be read is told of."""
+    record = default_network().record.copy()
+    record["unit"] *= 3
+    file = tmp_path / "three.net"
+    file.write_bytes(encoded(record, {}))
+    said: queue.SimpleQueue[str] = queue.SimpleQueue()
+    values = OptionValues()
+    player = Player(said.put, values)
+    board = chess.Board()
+    board.push_san("e4")
+
+    def value() -> str:
+        player.evaluate(board)
+        while "evaluation" not in (line := said.get(timeout=120)):
+            notes.append(line)
+        return line
+
+    notes: list[str] = []
+    try:
+        own = value()
+        values.set("EvalFile", str(file))
+        assert value() != own
+        values.set("EvalFile", "")
+        assert value() == own
+        values.set("EvalFile", str(tmp_path / "none.net"))
+        assert value() == own and "cannot read the network" in notes[-1]
+    finally:
+        player.close()

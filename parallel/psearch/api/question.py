@@ -188,7 +188,7 @@ def time_manager(board: chess.Board, limit: chess.engine.Limit, moves: int, lag:
     clock = None
     if getattr(limit, f"{side}_clock") is not None:
         left = limit.remaining_moves
-        moves_to_go = None if left is None else whole("remaining_moves", left, 0, MAX_NODES)
+        moves_to_go = None if left is None else whole("remaining_moves", left, 0, MAX_NODES) or None
         clock = GameClock(_seconds(limit, f"{side}_clock"), _seconds(limit, f"{side}_inc"), moves_to_go)
     fixed = None if limit.time is None else times.fixed_time(_seconds(limit, "time"), 0.0)
     return times.time_manager((lag or LagMeter(0.0)).read(clock), fixed, moves)

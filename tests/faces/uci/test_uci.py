@@ -268,6 +268,15 @@ def test_quit_while_counting_for_hours() -> None:
     assert time.monotonic() - start < 5
 
 
+def test_stop_ends_a_count_and_the_next_search_is_answered() -> None:
+    with Client("uci") as client:
+        client.ready()
+        client.send("position startpos", "go perft 9")
+        time.sleep(0.3)
+        client.send("stop", "position startpos", "go depth 3")
+        client.answer()
+
+
 # Searching
 
 

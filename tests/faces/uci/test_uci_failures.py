@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -221,6 +222,25 @@ def test_workers_that_can_find_nothing_are_helped_out_by_this_process(
     lines = talk.go("depth 5 searchmoves h2h4 a2a3", chess.STARTING_FEN)
     assert infos(lines)[-1]["depth"] == "5"
     assert lines[-1].split()[1] in ("h2h4", "a2a3")
+
+
+def test_a_ponderhit_is_not_lost_with_a_search_that_fails(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    search = Supervisor.search
+    is_hit = threading.Event()
+
+    def dies(supervisor: Supervisor, request: Any) -> Any:
+        if supervisor.pool.are_processes:
+            is_hit.wait(60)
+            while request.control.take_ponderhit() is None:
+                time.sleep(0.001)
+            raise WorkerDied("worker 0 was killed")
+        return search(supervisor, request)
+
+    monkeypatch.setattr(Supervisor, "search", dies)
+    talk.send("position startpos", "go ponder wtime 2000 btime 2000")
+    is_hit.set()
+    talk.send("ponderhit")
+    assert talk.until("bestmove")
 
 
 def test_nobody_waits_for_workers_that_are_late(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:

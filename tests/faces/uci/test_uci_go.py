@@ -385,7 +385,7 @@ def test_go_words() -> None:
     assert not parse("ponder").infinite and parse("ponder").ponder
     assert parse("wtime -5").wtime == 0
     assert parse("depth 0").depth == 1
-    assert parse("movestogo 0 wtime 1").movestogo == 1
+    assert parse("movestogo 0 wtime 1").movestogo is parse("movestogo -3 wtime 1").movestogo is None
     assert parse("wtime 5").own_ms == (5, 0)
     assert parse("btime 7 binc 2").own_ms == (7, 2)  # white to move, only black's clock known
     assert parse("wtime 5 btime 7 binc 2").own_ms == (5, 0)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from psearch.faces.uci.uci_streams import Say
 
 _NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime", "perft")
-_LEAST = {"movestogo": 1, "depth": 1, "nodes": 1, "mate": 1, "perft": 1}
+_LEAST = {"depth": 1, "nodes": 1, "mate": 1, "perft": 1}
 """Least values, to which smaller numbers are raised; others, such as an overdrawn clock, are raised to 0."""
 _MOST = {"depth": DEPTH.high}
 _MOST_ELSE = 10**18
@@ -105,6 +105,8 @@ def parse_go(words: Sequence[str], board: chess.Board, warn: Callable[[str], Non
         warn(f"go: {len(complaints) - _MOST_COMPLAINTS:,} more words make no sense and were ignored")
     if numbers.get("perft", 0) > MAX_DEPTH:
         raise PsearchError(f"go perft: at most {MAX_DEPTH} plies, not {numbers['perft']}; nothing is counted")
+    if numbers.get("movestogo") == 0:
+        del numbers["movestogo"]  # as many programs say that the clock is not reset
     limited = numbers.keys() - {"winc", "binc", "movestogo"}
     infinite = "infinite" in flags or not (limited or flags)
     return GoCommand(board, infinite=infinite, ponder="ponder" in flags, searchmoves=tuple(moves), **numbers)
@@ -155,7 +157,7 @@ class Go:
         self.command = command
         self.control = SearchControl()
         """Stop requests and clock of the search."""
-        self._asked_at = time.perf_counter()
+        self.asked_at = time.perf_counter()
         """Time when our clock began to run: that of the `go`, or of the `ponderhit`."""
         self._say = say
         self.state = State.WAITING
@@ -189,7 +191,7 @@ class Go:
     def ponderhit(self) -> None:
         """Turn pondering into a normal search: the expected move was played. Ignored if it does not ponder."""
         if self.command.ponder:
-            self._asked_at = time.perf_counter()
+            self.asked_at = time.perf_counter()
             self.control.ponderhit()
             if not self.command.infinite:
                 self._release()
@@ -211,12 +213,12 @@ class Go:
     def start_clock(self) -> float:
         """Start the clock of the search, now that everything is ready; return the seconds since it was requested."""
         now = self.control.asked_at = time.perf_counter()
-        return now - self._asked_at
+        return now - self.asked_at
 
     @property
     def clock_ran_s(self) -> float:
         """Return the seconds that our clock has run, since the `go` or the `ponderhit`."""
-        return time.perf_counter() - self._asked_at
+        return time.perf_counter() - self.asked_at
 
     def rest(self, until_s: float) -> None:
         """Wait until our clock has run for `until_s` seconds, or until a stop."""

@@ -118,6 +118,7 @@ class Player:
         def run(resources: Resources) -> None:
             from psearch.faces.uci.turn import evaluation_line
 
+            self._settle(values)
             self._say(evaluation_line(resources.searcher.supervisor, board, resources.search_options(values)))
 
         self._submit_for(run)
@@ -312,7 +313,11 @@ class Player:
                 return
             try:
                 threads = values["Threads"]
-                go.answer(count_moves(board, depth, threads, self._tell_progress, lambda: self._breaks_off))
+                go.answer(
+                    count_moves(
+                        board, depth, threads, self._tell_progress, lambda: self._breaks_off or go.control.is_stopped
+                    )
+                )
             finally:
                 self._is_compiling = False
 

@@ -56,7 +56,7 @@ means being mated in 3, and `won` means a mate whose length is unknown ("cp": 20
 JSON). >= or <= marks a bound ("bound": "lower" or "upper" in JSON).
 
 Without a limit the search takes {DEFAULT_MOVETIME_MS // 1000} seconds. Ctrl-C stops it and prints the best line
-found so far. Numbers may be written as 1M, 1e6 or 1,000,000."""
+found so far. Numbers other than times may be written as 1M, 1e6 or 1,000,000."""
 
 _COMMAND_LINES = "\n".join(f"  psearch {name:<14}{summary}" for name, summary in COMMANDS.items())
 
