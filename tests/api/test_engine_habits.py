@@ -19,7 +19,7 @@ from timing import wait_for_ends, wait_until
 
 import psearch
 from psearch.api.blocking import Engine
-from psearch.api.question import Question
+from psearch.api.question import Question, time_manager
 from psearch.processes.control import SearchControl
 from psearch.results import Result
 from psearch.settings import ENGINE_OPTIONS, SETTINGS
@@ -52,6 +52,45 @@ def test_numbers_of_numpy(engine: psearch.Engine) -> None:
     assert engine.analyse("startpos", Limit(nodes=1e3))["nodes"] == 1000
     assert engine.play("startpos", Limit(white_clock=np.float32(0.5), remaining_moves=np.int32(9))).move
     assert psearch.search("startpos", movetime_ms=np.float32(20), threads=np.int64(1), hash_mb=np.int16(1)).bestmove
+
+
+def test_a_clock_that_is_not_reset_again() -> None:
+    """Many programs say so by 0."""
+    board = chess.Board()
+    budgets = [
+        time_manager(board, Limit(white_clock=10, black_clock=10, remaining_moves=moves), 20).budget
+        for moves in (0, None, 1)
+    ]
+    assert budgets[0] == budgets[1] != budgets[2]
+
+
+def test_an_engine_that_is_closed_while_it_is_configured_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = psearch.Engine(hash_mb=1)
+    engine.ping()
+    searcher = engine._searcher
+    start = searcher.start
+
+    def closed_meanwhile(size: object) -> None:
+        engine.close()
+        start(size)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(searcher, "start", closed_meanwhile)
+    with pytest.raises(psearch.PsearchError, match="this engine is closed"):
+        engine.configure({"Hash": 2})
+    assert "closed" in repr(engine) and not searcher.supervisor.is_usable
+
+
+def test_a_path_in_the_search_path_of_modules_is_ignored() -> None:
+    """As Python does: notebooks often have one. A program with threads starts workers from a new interpreter."""
+    program = """
+import pathlib, sys, threading, chess.engine, psearch
+sys.path.append(pathlib.Path.cwd())
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+with psearch.Engine(threads=2, hash_mb=1) as engine:
+    print(engine.play("startpos", chess.engine.Limit(depth=3)).move)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout
 
 
 def test_info_selects(engine: psearch.Engine) -> None:

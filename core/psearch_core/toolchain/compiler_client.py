@@ -155,7 +155,8 @@ def _start(folder: str, recipes: Mapping[str, Recipe], most_processes: int) -> s
         text = f"the kernels need a Python interpreter to compile them, and sys.executable is {other}"
         raise KernelError(text) from None
     # absolute paths, since the compiler runs in another folder
-    path = [os.path.abspath(place) if not place or os.path.exists(place) else place for place in sys.path]
+    places = [place for place in sys.path if isinstance(place, str)]  # as Python's own search does
+    path = [os.path.abspath(place) if not place or os.path.exists(place) else place for place in places]
     program = _PROGRAM.format(
         path=path, folder=folder, recipes=dict(recipes), most_processes=most_processes, parent=os.getpid()
     )

@@ -186,6 +186,11 @@ class Engine(Closing, Described):
             if settings.needs_other_workers(before):
                 self._supervisor()
                 self._searcher.start(self._size(settings))
+                if self._is_closed:  # by another thread meanwhile
+                    self._searcher.close()
+                    if root is not None:
+                        root.close()
+                    raise PsearchError("this engine is closed")
             elif clears_hash(options):
                 self._supervisor().forget()
             if root is not None:

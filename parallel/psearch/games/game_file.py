@@ -108,7 +108,9 @@ def run_file(file: str, source: bytes) -> ModuleType:
     made = ModuleType("game_of_a_user")
     made.__file__ = file
     folder = os.path.dirname(file)
-    sys.path.append(folder)
+    is_new = folder not in sys.path
+    if is_new:
+        sys.path.append(folder)
     try:
         exec(compiled(source, file), made.__dict__)
     except SyntaxError as error:
@@ -118,7 +120,8 @@ def run_file(file: str, source: bytes) -> ModuleType:
     except BaseException as error:  # a user's code may raise anything
         raise mistake_of(error, file) from error
     finally:
-        sys.path.remove(folder)
+        if is_new and folder in sys.path:
+            sys.path.remove(folder)
     check_game(vars(made), file)
     return made
 

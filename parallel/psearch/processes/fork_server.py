@@ -83,7 +83,13 @@ class ForkServer:
             # blocked until the server ignores them: a Ctrl-C for the program must not end the server during its start
             with signals_blocked(GROUP_SIGNALS):
                 self.process = spawned(
-                    lambda link: [*interpreter, "-c", _PROGRAM.format(path=sys.path, link=link, parent=self._owner)],
+                    lambda link: [
+                        *interpreter,
+                        "-c",
+                        _PROGRAM.format(
+                            path=[place for place in sys.path if isinstance(place, str)], link=link, parent=self._owner
+                        ),
+                    ],
                     env=environment,
                 )
         except OSError as error:

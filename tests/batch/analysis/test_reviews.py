@@ -146,3 +146,14 @@ def test_a_game_that_cannot_be_read_stays_as_it_is() -> None:
     text = '[FEN "garbage"]\n\n1. e4 *'
     found = psearch.review(text, LIMIT)
     assert (found.to_rows(), found.moves, found.to_pgn().strip()) == ([], [], text)
+
+
+def test_a_game_with_a_bad_position_does_not_end_the_others() -> None:
+    """python-chess notes the error and goes on."""
+    bad = '[Event "b"]\n[FEN "8/8/8 w"]\n[SetUp "1"]\n\n1. e4 *\n\n'
+    text = f'[Event "a"]\n\n1. e4 *\n\n{bad}[Event "\udce9"]\n\n1. d4 *\n'
+    pgn = io.StringIO(text)
+    games = list(iter(lambda: chess.pgn.read_game(pgn), None))
+    for given in (games, text):
+        found = list(psearch.review_many(given, LIMIT, workers=1))
+        assert [len(review.moves) for review in found] == [1, 0, 1]

@@ -68,13 +68,18 @@ def _read(games: Games) -> Iterator[PgnGame]:
     """Yield the games of any argument of `review_many`. Raises PsearchError."""
     if isinstance(games, chess.pgn.GameNode):
         # a copy, by way of its text: the caller's tree stays as it is
-        games = str(games.game())
+        root = games.game()
+        try:
+            games = str(root)
+        except ValueError:  # a FEN that python-chess refuses: the reader says what is wrong with it
+            games = "".join(f'[{name} "{value}"]\n' for name, value in root.headers.items()) + "\n*\n"
     if isinstance(games, PgnGame):
         yield games
     elif isinstance(games, os.PathLike) or (isinstance(games, str) and _is_path(games)):
         yield from read_games(read_source(os.fspath(games)))
     elif isinstance(games, str):
-        yield from read_games(Source.of_text("the game", games))
+        text = games.encode(errors="replace").decode()  # lone surrogates of a file that was not UTF-8
+        yield from read_games(Source.of_text("the game", text))
     elif isinstance(games, Iterable):
         for game in games:
             yield from _read(game)

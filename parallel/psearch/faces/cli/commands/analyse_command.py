@@ -164,9 +164,10 @@ def _check_out(file: str, out: str) -> None:
     from psearch.results import PsearchError
 
     try:
-        place_of(out)
-        same = Path(out).exists() and Path(file).exists() and Path(out).samefile(file)
+        place = place_of(out)
+        written = [] if place is None else [place, Path(f"{place}.part"), Path(f"{place}.journal")]
+        same = any(one.exists() and Path(file).exists() and one.samefile(file) for one in written)
     except (OSError, ValueError) as error:
         raise PsearchError(f"cannot write {out}: {getattr(error, 'strerror', None) or error}") from None
     if same:
-        raise PsearchError(f"--out {out} is the input itself: choose another name")
+        raise PsearchError(f"--out {out} would replace the input: choose another name")
