@@ -81,7 +81,7 @@ def test_an_engine_that_is_closed_while_it_is_configured_leaves_nothing(monkeypa
 
 
 def test_a_path_in_the_search_path_of_modules_is_ignored() -> None:
-    """As Python does: notebooks often have one. A program with threads starts workers from a new interpreter."""
+    """Notebooks often have one, and Python ignores it. A program with threads starts workers from a new interpreter."""
     program = """
 import pathlib, sys, threading, chess.engine, psearch
 sys.path.append(pathlib.Path.cwd())

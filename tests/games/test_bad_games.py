@@ -149,7 +149,7 @@ def test_what_is_no_file_is_one_line(name: str, reason: str) -> None:
 
 
 def test_the_search_path_of_modules_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where it begins with the folder of the game, as in a script beside it."""
+    """The folder of the game is left where it is, too: a script beside the game begins with it."""
     for path in ([str(tmp_path), *sys.path], list(sys.path)):
         monkeypatch.setattr(sys, "path", list(path))
         run_file(str(tmp_path / "mine.py"), GOOD.encode())

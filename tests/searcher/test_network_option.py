@@ -257,7 +257,7 @@ def test_the_network_is_named(run) -> None:
 
 
 def test_uci_evaluates_by_the_network_that_was_named_last(tmp_path: Path) -> None:
-    """Also before `isready`; and a file that cannot be read is told of."""
+    """`eval` does not wait for `isready`, and tells of a file that cannot be read."""
     record = default_network().record.copy()
     record["unit"] *= 3
     file = tmp_path / "three.net"
