@@ -783,6 +783,7 @@ def test_what_the_server_refuses_leaves_the_list_of_games(page: Any, tmp_path: P
     page.wait_for_selector("#notes .error:has-text('longer than 1 MiB')")
     page.reload()
     until(page, says("games-count", "2 of 2"))
+    until(page, "document.documentElement.dataset.engine === 'ready'")
     paste(page, "1. d4 *")
     wait_for_moves(page, 1)
     page.wait_for_selector("#games", state="hidden")
