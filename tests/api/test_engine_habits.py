@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import chess
 import chess.engine
@@ -70,9 +71,9 @@ def test_an_engine_that_is_closed_while_it_is_configured_leaves_nothing(monkeypa
     searcher = engine._searcher
     start = searcher.start
 
-    def closed_meanwhile(size: object) -> None:
+    def closed_meanwhile(size: Any) -> None:
         engine.close()
-        start(size)  # type: ignore[arg-type]
+        start(size)
 
     monkeypatch.setattr(searcher, "start", closed_meanwhile)
     with pytest.raises(psearch.PsearchError, match="this engine is closed"):

@@ -17,6 +17,11 @@ class NotPython(Exception):
     """`sys.executable` is not a Python interpreter; the text is its quoted name."""
 
 
+def module_places() -> list[str]:
+    """Return the entries of `sys.path` that Python looks into: it ignores those that are no text."""
+    return [place for place in sys.path if isinstance(place, str)]
+
+
 def python_command(mark: str) -> list[str]:
     """Return the command that starts this Python interpreter with the same flags; an isolated one stays isolated.
 
@@ -155,8 +160,7 @@ def _start(folder: str, recipes: Mapping[str, Recipe], most_processes: int) -> s
         text = f"the kernels need a Python interpreter to compile them, and sys.executable is {other}"
         raise KernelError(text) from None
     # absolute paths, since the compiler runs in another folder
-    places = [place for place in sys.path if isinstance(place, str)]  # as Python's own search does
-    path = [os.path.abspath(place) if not place or os.path.exists(place) else place for place in places]
+    path = [os.path.abspath(place) if not place or os.path.exists(place) else place for place in module_places()]
     program = _PROGRAM.format(
         path=path, folder=folder, recipes=dict(recipes), most_processes=most_processes, parent=os.getpid()
     )

@@ -16,7 +16,6 @@ import os
 import select
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -39,7 +38,7 @@ from psearch.processes.patience import SERVER, SERVER_END_S, SERVER_REAP, Patien
 from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch_core.toolchain import groups
-from psearch_core.toolchain.compiler_client import NotPython, python_command
+from psearch_core.toolchain.compiler_client import NotPython, module_places, python_command
 
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from psearch.processes.fork_server import main; main({link}, {parent})"
 _MARK = "PSEARCH_FORK_SERVER"
@@ -86,9 +85,7 @@ class ForkServer:
                     lambda link: [
                         *interpreter,
                         "-c",
-                        _PROGRAM.format(
-                            path=[place for place in sys.path if isinstance(place, str)], link=link, parent=self._owner
-                        ),
+                        _PROGRAM.format(path=module_places(), link=link, parent=self._owner),
                     ],
                     env=environment,
                 )

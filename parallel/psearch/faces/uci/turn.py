@@ -150,8 +150,8 @@ class Turn:
         try:
             asked = self._prepared()
             moves = asked.request.only or list(islice(self.board.legal_moves, 2))
-            self.go.control.clock = clock = self._time_manager(len(moves))
             control = self.go.control
+            control.clock = clock = self._time_manager(len(moves))
             if clock.pondering and not (self.go.is_pondering or control.is_stopped) and control.asked_at is not None:
                 clock.ponderhit(self.go.asked_at - control.asked_at)  # a search that failed may have taken it
             result = asked.finished(search(asked.request))

@@ -147,7 +147,7 @@ export class Editor {
     this.chosen = null; // the button of the palette that is pressed
     this.wanted = new Set(); // castling rights that the pieces allow
     this.left = null; // position being edited when another tab was opened
-    this.edited = ""; // what was on the board when editing began
+    this.begun = ""; // name and beginning of the game on the board
     this.isSent = false; // the position was sent to the server
     for (const color of ["white", "black"]) {
       for (const role of ROLES) this.offer(`${color} ${role}`, { color, role }, el("piece", { class: `${color} ${role}` }));
@@ -174,9 +174,9 @@ export class Editor {
     // the server sends the game for many reasons; only another one, or another set-up, ends the edit
     channel.on("game.changed", () => {
       const begin = [game.name, game.root.fen, game.root.turn].join();
-      if (this.isSent || begin !== this.edited) this.end();
+      if (this.isSent || begin !== this.begun) this.end();
       this.isSent = false;
-      this.edited = begin;
+      this.begun = begin;
     });
     // the other parts of the page cannot use an unfinished position
     channel.on("page.opened", ({ tab }) => tab !== "position" && this.leave());
