@@ -191,8 +191,9 @@ class SearchOptions(SearchSettings):
     defer_depth: int | None = None
     """Least remaining depth of a child at which its move is deferred while another worker searches the same position,
     with any policy but lazy; 0: never; None: 3 with abdada, else never."""
-    record: bool = True
-    """False: outcomes of nodes are not counted, so the prediction stays as it is."""
+    record: bool | None = None
+    """Whether outcomes of nodes are counted, from which the prediction learns; None: with several workers only, since
+    it steers nothing but splits."""
     roots: int = 0
     """Number of roots that workers of one search search at once; 0: one, or with the driver `auto` by their number."""
     network_digest: tuple[str, str] = ("", "")

@@ -293,7 +293,6 @@ def options_of(pruning: str, network: str | None, name: str) -> SearchOptions:
     path = os.path.abspath(network) if network else ""
     return SearchOptions(
         policy="serial",
-        record=False,  # outcomes steer only splits
         pruning=pruning_named(pruning),
         evaluation=evaluation,
         net=path,

@@ -142,7 +142,9 @@ def write_search(
     record["null_windows"] = PROVED_DEPTH if options.proves(arena.workers, int(header["multipv"])) else 0
     record["early_evaluation"] = bool(rules.network) and "evaluation_of" not in options.kernels.hooks.split()
     record["roots"] = options.root_count(arena.workers, int(header["multipv"]), to_depth=limits.depth is not None)
-    for name in set(record.dtype.names) - {"policy", "pruning", "null_windows", "roots", "early_evaluation"}:
+    record["record"] = arena.workers > 1 if options.record is None else options.record
+    told = {"policy", "pruning", "null_windows", "roots", "early_evaluation", "record"}
+    for name in set(record.dtype.names) - told:
         record[name] = int(getattr(options, name) or 0)
     # parts that a user's policy file leaves out come from the default policy
     record["policy"] = POLICY_NAMES.index(options.policy if options.policy in POLICY_NAMES else DEFAULT_POLICY)

@@ -48,7 +48,7 @@ def test_every_technique_can_be_switched_off_and_most_by_their_own_name() -> Non
 
 def test_counters_of_one_worker() -> None:
     arena = Arena(workers=1, hash_mb=4)
-    search(arena, KIWIPETE, 8, AEL)
+    search(arena, KIWIPETE, 8, replace(AEL, record=True))
     counted = collect(arena)
     assert [one["name"] for one in counted["techniques"]] == list(TECHNIQUE_NAMES)
     for one, (tried, pruned) in zip(counted["techniques"], arena.worker[0]["pruned"], strict=False):
@@ -79,9 +79,22 @@ def test_types_are_counted_over_all_workers_and_iterations() -> None:
     seen = []
     for depth in (4, 8):
         arena.forget()
-        search(arena, KIWIPETE, depth, DEFAULT)
+        search(arena, KIWIPETE, depth, replace(DEFAULT, record=True))
         seen.append(sum(one["nodes"] for one in collect(arena)["types"]))
     assert 0 < seen[0] < seen[1]
+    arena.close()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_one_worker_counts_outcomes_only_if_asked(workers: int) -> None:
+    arena = Arena(workers=workers, hash_mb=4)
+    nodes = {}
+    for record in (None, False, True):
+        arena.forget()
+        nodes[record] = search(arena, KIWIPETE, 6, replace(DEFAULT, record=record)).nodes
+        counted = sum(one["nodes"] for one in collect(arena)["types"])
+        assert (counted > 0) == (workers > 1 if record is None else record)
+    assert workers > 1 or len(set(nodes.values())) == 1, "outcomes steer only splits"
     arena.close()
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -174,7 +174,7 @@ def study(
     try:
         for round_number, rule in enumerate(rules):
             serial, shared = _Sums(int), _Sums(int)
-            how = options_with(options or SearchOptions(), rule, kernels or {})
+            how = replace(options_with(options or SearchOptions(), rule, kernels or {}), record=True)
             load_kernels(how.kernels.group(SEARCH))
             for number, position in enumerate(suite, start=1):
                 arena.forget()

@@ -112,7 +112,7 @@ def run(experiment: Experiment, report: Report) -> dict[str, Any]:
     board, *_ = boards = experiment.boards()
     pruning = pruning_named(experiment.pruning)
     serial_options, *options = every = [
-        SearchOptions(policy=policy, driver=experiment.driver, pruning=pruning, with_=experiment.rules)
+        SearchOptions(policy=policy, driver=experiment.driver, pruning=pruning, with_=experiment.rules, record=True)
         for policy in ("serial", *experiment.policies)
     ]
     load_kernels(*dict.fromkeys(each.kernels.group(VIRTUAL) for each in every), progress=lambda text: report(text, 0.0))

@@ -171,7 +171,7 @@ def _search(
     """Search and print the answer. only: the root moves to consider, None for all; root: the endgame tables. Raises
     PsearchError for options that cannot be used, and WorkerDied."""
     arguments.check_hash(options.hash)
-    how = arguments.search_options(options)
+    how = arguments.search_options(options, record=options.stats or None)
     clock = _clock_of(board, options, only)
     limits = arguments.limits_of(options, None if options.infinite or clock is not None else DEFAULT_MOVETIME_MS)
     display: AbstractContextManager[Callable[[Info], None] | None] = nullcontext()
