@@ -789,6 +789,16 @@ def test_what_the_server_refuses_leaves_the_list_of_games(page: Any, tmp_path: P
     page.wait_for_selector("#games", state="hidden")
 
 
+def test_a_game_that_is_refused_is_not_shown_as_chosen(page: Any) -> None:
+    load(page, MORPHY + '\n[White "Anderssen"]\n\n1. e4 e5 2. f4 *\n', 33)
+    start_game(page)
+    chosen = page.evaluate("document.querySelector('#games').value")
+    page.click("#tab-game")
+    page.select_option("#games", label="2. Anderssen - ?")
+    page.wait_for_selector("#notes .error:has-text('end it first')")
+    until(page, f"document.querySelector('#games').value === {chosen!r}")
+
+
 def test_a_file_from_before_unicode(page: Any, tmp_path: Path) -> None:
     file = tmp_path / "old.pgn"
     file.write_bytes('[White "Müller"]\n[Black "Šahović"]\n\n1. e4 *\n'.encode("cp1252", "replace"))

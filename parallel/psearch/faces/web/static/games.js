@@ -63,6 +63,10 @@ export class Games {
     this.loaded = null; // a single game that replaces the list when the server takes it
     this.take(null, []);
     channel.on("game.changed", () => this.follow());
+    channel.on("board.error", () => {
+      this.asked = null;
+      this.draw(); // the list returns to the game on the board
+    });
     channel.on("board.kept", ({ pgn, name }) => this.keep(pgn, name));
     byId("games").addEventListener("change", () => this.open(Number(byId("games").value)));
     byId("games-search").addEventListener("input", () => this.draw());
