@@ -17,6 +17,7 @@ from programs import processes_in_session
 from psearch.games import Game, search
 from psearch.games.game_file import move_text, run_file
 from psearch.results import PsearchError, WorkerDied
+from psearch_core.toolchain import compiler_client
 from psearch_core.toolchain.kernel_cache import PlugInError
 
 GOOD = (REPOSITORY / "docs" / "examples" / "tic_tac_toe.py").read_text("utf-8")
@@ -207,6 +208,32 @@ def test_a_mistake_that_games_at_random_do_not_meet_ends_the_search(
     with pytest.raises(PsearchError) as raised:
         search(game, "55", depth=30, threads=2)
     assert re.fullmatch(rf"{re.escape(str(file))}:\d+: {name}: {words}", str(raised.value)), str(raised.value)
+
+
+def test_a_game_whose_import_does_not_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler_client, "_IMPORT_S", 2.0)
+    file = tmp_path / "endless.py"
+    file.write_text(GOOD + "\nwhile True:\n    pass\n")
+    with pytest.raises(PsearchError, match="importing it takes more than 2 s"):
+        Game(file)
+
+
+def test_what_a_game_prints_is_no_answer(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "talking.py"
+    file.write_text("print('hello')\n" + GOOD)
+    Game(file)
+    out, err = capfd.readouterr()
+    assert out == "" and "hello" in err
+
+
+def test_without_a_text_a_game_begins_at_its_start(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    words = "def read_position(pos, text):\n    raise ValueError\n\n\ndef move_text"
+    file.write_text(GOOD.replace("def move_text", words))
+    game = Game(file)
+    assert game.read("  ") == game.start()
+    with pytest.raises(PsearchError, match="position 'XO'"):
+        game.read("XO")
 
 
 @pytest.mark.slow

@@ -441,7 +441,7 @@ def test_costs_come_back(tmp_path: Path) -> None:
     assert record["poll"] == int((costs.poll + 100 * costs.poll_stack) * 1000)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"nodes": 3}', "{"])
+@pytest.mark.parametrize("text", ["", "[]", '{"nodes": 3}', "{", '{"node": 0}', '{"qnode": 0.5}'])
 def test_what_are_no_costs(tmp_path: Path, text: str) -> None:
     path = tmp_path / "costs.json"
     path.write_text(text)

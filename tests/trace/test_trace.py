@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import os
@@ -751,6 +752,37 @@ def test_nothing_replaces_what_is_there_until_the_file_is_whole(tmp_path: Path) 
         assert real.read_text() == OLDER
     assert link.is_symlink() and real.read_text() == "new"
     assert {entry.name for entry in tmp_path.iterdir()} == {"real.json", "link.json"}
+
+
+@pytest.mark.parametrize("name", ["mine.py", "mine.json", "mine.json.gz"])
+def test_a_file_of_another_kind_is_not_replaced(run: Run, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    for content in (b"MOVES = 9\n", b'{"node": 280.0}\n', gzip.compress(b"1. e4 *")):
+        path.write_bytes(content)
+        for option in ("--trace", "--record"):
+            status, out, err = run("--depth", "1", option, str(path), "startpos")
+            assert (status, out) == (2, "") and "that file holds something else" in err and err.count("\n") == 1
+        assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.json.gz"])
+def test_traces_and_recordings_replace_each_other(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    for text in ('{"displayTimeUnit":"ns"}\n', '{"psearch_recording":1}\n'):
+        check_trace(path)
+        with replacing(path) as out:
+            out.write(text)
+        assert (gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()) == text.encode()
+    check_trace(path)
+
+
+def test_one_file_for_two_outputs_is_refused(run: Run, suite: str, tmp_path: Path) -> None:
+    words = ["simulate", "--workers", "2", "--suite", suite, "--depth", "2", "--positions", "1"]
+    (tmp_path / "link").symlink_to("x")
+    for first, second in (("log", "trace"), ("log", "record"), ("trace", "record")):
+        status, out, err = run(*words, f"--{first}", str(tmp_path / "x"), f"--{second}", str(tmp_path / "link"))
+        assert (status, out, err) == (2, "", f"psearch: --{first} and --{second} name the same file\n")
+    assert run(*words, "--trace", "/dev/null", "--record", "/dev/null")[0] == 0
 
 
 def test_an_empty_file_may_become_a_trace(tmp_path: Path) -> None:

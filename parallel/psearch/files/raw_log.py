@@ -69,10 +69,11 @@ def source_commit() -> str:
 
 
 class RawLog(Closing):
-    """An open log; a context manager. Every line reaches the file before the next search begins. The log of another
-    study is replaced. Raises PsearchError for any other file, and if the log cannot be written."""
+    """An open log; a context manager. Every line reaches the file before the next search begins. The first one replaces
+    the log of another study. Raises PsearchError for any other file, and if the log cannot be written."""
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
+        self._is_new = not path.exists()
         try:
             self._lines = Journal(path, OPENING, fresh=True)
         except DamagedLine:
@@ -83,17 +84,27 @@ class RawLog(Closing):
         except OSError as error:
             raise PsearchError(f"cannot write the log {path}: {error.strerror}") from None
         written = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-        self.note(about={**about, "commit": source_commit(), "machine": machine(), "written": written})
+        self._about: dict[str, Any] | None = {
+            **about,
+            "commit": source_commit(),
+            "machine": machine(),
+            "written": written,
+        }
 
     def close(self) -> None:
+        if self._is_new and self._about is not None:
+            self._lines.path.unlink(missing_ok=True)  # empty
         self._lines.close()
 
     def add(self, sample: Any) -> None:
         """Add a finished search, which is a dataclass."""
-        self._lines.append(asdict(sample))
+        self.note(**asdict(sample))
 
     def note(self, **facts: Any) -> None:
         """Add facts about the whole study."""
+        if self._about is not None:
+            self._lines.append({"about": self._about})
+            self._about = None
         self._lines.append(facts)
 
 

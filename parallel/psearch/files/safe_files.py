@@ -124,10 +124,11 @@ class Journal(Closing):
     """An open file of JSON, one value per line; a context manager. It is locked against other processes if the file
     system has locks.
 
-    opening: beginning of the first line, if all lines are objects; fresh: empty the file; otherwise it must be read to
-    its end before anything is appended. sync_interval_s: least seconds between two waits for the disk; 0 waits for
-    every line. flags: additional flags for `os.open`. Raises BlockingIOError when another process has the journal open,
-    DamagedLine when `fresh` would empty another kind of file. Every OSError names the file.
+    opening: beginning of the first line, if all lines are objects; fresh: the first `append` empties the file;
+    otherwise it must be read to its end before anything is appended. sync_interval_s: least seconds between two
+    waits for the disk; 0 waits for every line. flags: additional flags for `os.open`. Raises BlockingIOError when
+    another process has the journal open, DamagedLine when that would empty another kind of file. Every OSError
+    names the file.
     """
 
     def __init__(
@@ -144,8 +145,8 @@ class Journal(Closing):
         self.torn = b""
         """Bytes after the last complete line, once all lines have been read."""
         self._end = 0
-        self._has_failed = False
-        """True if the last `append` failed: a part of its line may follow `_end`."""
+        self._has_rest = fresh
+        """True if bytes may follow `_end`: the former content, or a part of a line that could not be written."""
         self._sync_interval_s = sync_interval_s
         self._synced_at = time.monotonic()
         flags |= os.O_CREAT | os.O_CLOEXEC
@@ -170,7 +171,6 @@ class Journal(Closing):
                         head = os.pread(self._file, len(opening), 0)
                         if head[: len(opening)] != opening[: len(head)]:
                             raise DamagedLine(path, 1)
-                        os.ftruncate(self._file, 0)
         except BaseException:
             self.close()
             raise
@@ -240,9 +240,9 @@ class Journal(Closing):
         line = memoryview(json.dumps(value).encode() + b"\n")
         begin = at = self._end
         with _naming(self.path):
-            if self._has_failed:
+            if self._has_rest and self.is_regular:
                 os.ftruncate(self._file, begin)
-            self._has_failed = True
+            self._has_rest = True
             while line:
                 written = os.pwrite(self._file, line, at) if self.is_regular else os.write(self._file, line)
                 at += written
@@ -250,6 +250,6 @@ class Journal(Closing):
             if self.is_regular and time.monotonic() - self._synced_at >= self._sync_interval_s:
                 os.fdatasync(self._file)
                 self._synced_at = time.monotonic()
-        self._has_failed = False
+        self._has_rest = False
         self._end = at
         return begin

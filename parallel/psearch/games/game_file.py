@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from types import ModuleType
 from typing import Any
 
@@ -112,7 +113,8 @@ def run_file(file: str, source: bytes) -> ModuleType:
     if is_new:
         sys.path.append(folder)
     try:
-        exec(compiled(source, file), made.__dict__)
+        with redirect_stdout(sys.stderr):  # what the file prints is no answer
+            exec(compiled(source, file), made.__dict__)
     except SyntaxError as error:
         raise syntax_mistake(error, file) from error
     except (PlugInError, KeyboardInterrupt):

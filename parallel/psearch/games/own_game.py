@@ -68,12 +68,12 @@ class Game:
         except (OSError, ValueError) as error:  # ValueError: a null character
             reason = error.strerror if isinstance(error, OSError) else error
             raise PsearchError(f"cannot read the game {shown(name)}: {reason}") from None
+        self.kernels = KernelSet(self.file, "", content_hash(source), adapter=_ADAPTER)
+        group = self.kernels.group(SEARCH)
+        load_kernels(group, progress=progress)  # first: the compiler runs the file apart, and not for ever
         with _reported(self.file):
             self._module = run_file(self.file, source)
         self.name: str = self._module.NAME
-        self.kernels = KernelSet(self.file, "", content_hash(source), adapter=_ADAPTER)
-        group = self.kernels.group(SEARCH)
-        load_kernels(group, progress=progress)
         self._rules = Rules(group) if is_apart else RulesProcess(self.kernels, partial(_place_of, self._module))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -93,10 +93,10 @@ class Game:
         return GamePosition(self, self.ask("start"))
 
     def read(self, text: str) -> GamePosition:
-        """Return the position that a text describes: moves, or a text for the file's own `read_position`. Raises
-        PsearchError."""
+        """Return the position that a text describes: moves, or a text for the file's own `read_position`; without
+        one the initial position. Raises PsearchError."""
         position = self.start()
-        if "read_position" in vars(self._module):
+        if text.strip() and "read_position" in vars(self._module):
             record = position.record
             with _reported(self.file):
                 try:

@@ -22,6 +22,7 @@ _TICKS_PER_NS = 1000
 _MOST_NS = 1e9
 _MOST_BYTES = 1 << 16
 """Most bytes of a file that are read."""
+_NODES = ("node", "qnode")
 _SHARES = ("jitter", "crowd")
 """Costs that are shares of other costs, not nanoseconds."""
 _DEFAULTS_MEASURED = "2026-11-25"
@@ -118,6 +119,8 @@ class Costs:
         for field in fields(self):
             if field.type == "float" and field.default and field.name != "side_by_side":
                 share = getattr(self, field.name) / field.default
+                if share == 0 and field.name in SHARING:
+                    continue
                 if share > 5:
                     words.append(f"{field.name} is {share:,.0f} times the default")
                 elif share < 1 / 5 and field.name not in _HOT:
@@ -159,4 +162,6 @@ class Costs:
         for name, value in values.items():
             if type(value) not in kinds[name] or not (isinstance(value, str) or 0 <= value <= _MOST_NS):
                 raise ValueError(f"no value of {name}")
+            if name in _NODES and value < 1:
+                raise ValueError(f"no value of {name}: a node takes 1 ns at least")
         return cls(**{**dict.fromkeys(SHARING, 0.0), **values})

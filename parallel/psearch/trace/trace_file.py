@@ -1,15 +1,19 @@
 """Trace files in the Trace Event format, with slices of time on tracks, for ui.perfetto.dev and chrome://tracing.
 
-A path is checked before the search; the file is replaced as a whole after it.
+A path is checked before the search; the file is replaced as a whole after it. A file whose name ends with `.gz` is
+compressed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gzip
 import heapq
+import io
 import json
 import os
 import stat
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +28,10 @@ SEARCH_PID, WORKERS_PID, SPLITS_PID = 1, 2, 3
 ITERATIONS_TID, FIRST_WORKER_TID, FIRST_SPLITS_TID = 10, 1000, 10_000
 """Numbers of the first track in each group. None is 0 or used twice: some viewers would drop the process."""
 _NS_PER_US = 1000
+_PACKED = ".gz"
+_OPENINGS = (b'{"displayTimeUnit":', b'{"psearch_recording":')
+"""First bytes of a trace and of a recording."""
+_LONGEST_OPENING = 32
 
 
 @dataclass(slots=True)
@@ -114,8 +122,21 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not stat.S_ISREG(path.stat().st_mode)
 
 
+def _is_replaceable(path: Path) -> bool:
+    """Tell whether a path names no file, an empty or special one, a trace or a recording."""
+    if not path.exists() or _is_special(path):
+        return True
+    try:
+        with gzip.open(path) if path.name.endswith(_PACKED) else path.open("rb") as file:
+            head = file.read(_LONGEST_OPENING)
+    except (OSError, EOFError, zlib.error):
+        return False
+    return not head or head.startswith(_OPENINGS)
+
+
 def check_trace(path: Path, what: str = "trace") -> None:
-    """Raise PsearchError if a trace cannot be written to a path. Change nothing there. what: name for the message."""
+    """Raise PsearchError if a trace cannot be written to a path, or would replace a file of another kind. Change
+    nothing there. what: name for the message."""
     if str(path) == "-":
         raise PsearchError(f"a {what} goes to a file: standard output is for the answer")
     target = Path(os.path.realpath(path))
@@ -129,6 +150,8 @@ def check_trace(path: Path, what: str = "trace") -> None:
         reason = "permission denied"
     elif not _is_special(target) and not os.access(folder, os.W_OK | os.X_OK):
         reason = f"permission denied in {folder}"
+    elif not _is_replaceable(path):
+        reason = "that file holds something else; choose another name, or delete it"
     if reason:
         raise PsearchError(f"cannot write the {what} {path}: {reason}")
 
@@ -142,5 +165,10 @@ def replacing(path: Path) -> Iterator[TextIO]:
             yield out
         return
     with AtomicFile(target, target.with_name(f".{target.name}.{os.getpid()}.new")) as out:
-        yield out.stream
+        if path.name.endswith(_PACKED):
+            packed = gzip.GzipFile("", "wb", fileobj=out.stream.buffer, mtime=0)
+            with packed, io.TextIOWrapper(packed, "utf-8") as text:
+                yield text
+        else:
+            yield out.stream
         out.commit()

@@ -8,15 +8,19 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import REPOSITORY
 from programs import PSEARCH
 
+from psearch.arena.control_groups import usable_memory_mb
 from psearch.faces.cli.commands import speedup_command
+from psearch.files.raw_log import RawLog
 from psearch.lab.studies import plots
 from psearch.simulation.costs import Costs
 
@@ -76,6 +80,11 @@ SIMULATE = ["simulate", "--workers", "2", "--suite", "SUITE"]
         (["speedup", "--from-log", "nowhere.jsonl"], "cannot read the log"),
         (["speedup", "--from-log", "SUITE"], "line 1: not a line of this study's log"),
         (["speedup", "--from-log", "SUITE", "--suite", "SUITE"], "leave out --suite"),
+        (["speedup", "--from-log", "SUITE", "--policy", "nosuch"], "leave out --policy"),
+        (["simulate", "--from-log", "SUITE", "--with", "SUITE"], "leave out --with"),
+        (["simulate", "--from-log", "SUITE", "--costs", "SUITE"], "leave out --costs"),
+        (["simulate", "--from-log", "SUITE", "--tree-nodes", "5000"], "leave out --tree-nodes"),
+        (["simulate", "--from-log", "SUITE", "--game", "SUITE"], "leave out --game"),
         (["simulate", "--suite", "SUITE", "--depth", "3"], "--workers is missing"),
         (["simulate", "--workers", "2", "--depth", "3"], "--suite is missing"),
         ([*SIMULATE], "--depth or --tree-nodes is missing"),
@@ -107,8 +116,12 @@ def test_a_picture_without_matplotlib_is_refused(run: Run, suite: str, monkeypat
     assert (status, err) == (2, "psearch: --plot needs matplotlib: pip install matplotlib\n")
 
 
-@pytest.mark.parametrize("name", ["x.pdf", "no/such/folder/x.png"])
-def test_plots_that_cannot_be_written(run: Run, suite: str, name: str) -> None:
+@pytest.mark.parametrize("name", ["x.pdf", "no/such/folder/x.png", "folder.png"])
+def test_plots_that_cannot_be_written(
+    run: Run, suite: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder.png").mkdir()
     status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", "--plot", name)
     assert status == 2
     assert err.count("\n") == 1
@@ -304,6 +317,7 @@ def test_costs_of_a_busy_machine_are_named(run: Run, suite: str, tmp_path: Path)
 
 def test_costs_that_are_far_off() -> None:
     assert Costs().far_off() == []
+    assert Costs().without_sharing().far_off() == [], "a file without the costs of sharing sets them to zero"
     assert Costs(leave=7.0, lock=7.0, abort=1.0, system_load=9.0).far_off() == []  # as a hot cache has them
     for field in fields(Costs):
         if field.type == "float" and field.default and field.name != "side_by_side":
@@ -336,6 +350,61 @@ def test_plots(run: Run, suite: str, tmp_path: Path) -> None:
     assert status == 0, err
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plot.png", "suite.epd"]
+
+
+def test_names_of_files_are_drawn_as_they_are(run: Run, suite: str, tmp_path: Path) -> None:
+    """Also those that matplotlib would take for a formula, or would not draw."""
+    policies = [tmp_path / name for name in ("_mine.py", "a$\\q$.py")]
+    for policy in policies:
+        policy.write_bytes((REPOSITORY / "docs" / "examples" / "my_policy.py").read_bytes())
+    plot = tmp_path / "plot.png"
+    words = ["--workers", "2", "--suite", suite, "--depth", "2", "--hash", "1", "--plot", str(plot)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        status, _, err = run("simulate", *words, "--policy", ",".join(map(str, policies)))
+    assert status == 0 and plot.exists(), err
+
+
+def test_a_plot_of_nothing_is_told(run: Run, suite: str, tmp_path: Path) -> None:
+    plot = tmp_path / "plot.png"
+    status, _, err = run("simulate", "--workers", "1", "--suite", suite, "--depth", "2", "--plot", str(plot))
+    assert status == 0 and "there is nothing to compare" in err and not plot.exists()
+
+
+def test_only_the_first_positions_of_a_game(run: Run) -> None:
+    game = str(REPOSITORY / "docs" / "examples" / "tic_tac_toe.py")
+    words = ["simulate", "--game", game, "", "5", "51", "--workers", "2", "--depth", "3", "--json", "--positions"]
+    assert [json.loads(run(*words, count)[1])["positions"] for count in ("1", "2", "9")] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["simulate", "--workers", "2", "--depth", "2", "--on", "nowhere.invalid:6379"],
+        ["simulate", "--workers", "2", "--tree-nodes", "1000000"],
+    ],
+)
+def test_a_study_that_does_not_begin_leaves_the_log_of_another(run: Run, tmp_path: Path, words: list[str]) -> None:
+    log, mated = tmp_path / "log.jsonl", tmp_path / "mated.epd"
+    with RawLog(log, {"study": "another"}) as former:
+        former.note(fact=1)
+    content = log.read_bytes()
+    mated.write_text("7k/5Q2/8/6K1/8/8/8/8 w - - bm Qg7;\n")
+    if "--on" not in words:
+        assert run(*words, "--suite", str(mated), "--log", str(log))[0] == 2
+        assert run(*words, "--suite", str(mated), "--log", str(tmp_path / "new.jsonl"))[0] == 2
+        assert not (tmp_path / "new.jsonl").exists()
+    else:
+        pytest.importorskip("ray")
+        assert run(*words, "--suite", str(mated), "--log", str(log))[0] == 2
+    assert log.read_bytes() == content
+
+
+@pytest.mark.parametrize("words", [["speedup", "--threads", "1,2"], ["simulate", "--workers", "2", "--jobs", "2"]])
+def test_tables_that_fit_alone_but_not_together_are_refused(run: Run, suite: str, words: list[str]) -> None:
+    size = str(usable_memory_mb() * 2 // 3)
+    status, out, err = run(*words, "--suite", suite, "--depth", "2", "--hash", size)
+    assert (status, out) == (2, "") and f"--hash {size}, 2 times, does not fit" in err, err
 
 
 def test_an_interrupt_keeps_what_is_finished(suite: str, tmp_path: Path) -> None:

@@ -160,7 +160,10 @@ def test_a_position_that_is_over_at_once_is_left_out() -> None:
 
 
 def test_hardware_ceiling() -> None:
-    assert 0.3 < hardware_ceiling(SUITE, 2, 1, 0.1, 2, SearchOptions(policy="serial")) < 5
+    ceiling = hardware_ceiling(SUITE, 2, 1, 0.1, 2, SearchOptions(policy="serial"))
+    assert ceiling is not None and 0.3 < ceiling < 5
+    mate = SuitePosition("mate", chess.Board("7k/5Q2/8/6K1/8/8/8/8 w - - 10 60"))
+    assert hardware_ceiling([mate], 2, 1, 0.5, 1, SearchOptions(policy="serial")) is None, "it ends before its time"
 
 
 def test_pairs_are_surer_than_the_intervals_of_the_table() -> None:

@@ -280,6 +280,9 @@ def test_a_position_that_takes_too_much_is_given_up(run: Run, tmp_path: Path) ->
     assert (status, report["positions"], report["too_big"], report["sound"]) == (0, 2, 1, True)
     assert report["plain_nodes"] < 2000, "of the other position alone"
     assert ", 1 given up" in run("verify-sound", "--epd", str(path), "--depth", "3", "--max-nodes", "2000")[1]
+    path.write_text(f"{QUEENS}\n")
+    _, _, err = run("verify-sound", "--epd", str(path), "--depth", "3", "--max-nodes", "2000")
+    assert "every position was given up: use a smaller --depth" in err and "larger --depth" not in err
 
 
 @pytest.mark.parametrize(

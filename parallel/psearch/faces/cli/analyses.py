@@ -39,7 +39,7 @@ from psearch.batch.positions.many import PositionResult, useful_hash_mb
 from psearch.batch.positions.position_pool import WorkerSettings, make_pool
 from psearch.batch.positions.task import Answer, Pause, Task
 from psearch.defaults import JOB_HASH_MB, MAX_THREADS, REVIEW_MOVETIME_MS
-from psearch.faces.cli.arguments import limits_of, search_options
+from psearch.faces.cli.arguments import check_hash, limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import EXIT_WRONG, complain, say
 from psearch.faces.cli.signals import Signals
@@ -168,6 +168,8 @@ def open_session(
     jobs = options.jobs
     if jobs is None:
         jobs = MAX_THREADS if options.on else max(1, min(MAX_THREADS, usable_cores() // (options.threads or 1)))
+    if options.on is None:
+        check_hash(hash_mb, jobs if total is None else max(1, min(jobs, total)))
     report: list[Callable[[str], None]] = [complain]
     with ExitStack() as stack:
         place = place_of(options.out)

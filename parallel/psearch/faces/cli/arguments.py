@@ -147,13 +147,17 @@ def add_hash(parser: argparse.ArgumentParser, default: int = DEFAULT_HASH_MB) ->
     HASH.add_to(parser, f"{HASH.words} (default: {default})", default=default)
 
 
-def check_hash(hash_mb: int) -> None:
-    """Raise PsearchError early for a table that cannot fit in memory; the supervisor checks more precisely."""
+def check_hash(hash_mb: int, tables: int = 1) -> None:
+    """Raise PsearchError early for tables that cannot fit in memory; the supervisor checks more precisely. tables: most
+    at the same time."""
     from psearch.results import PsearchError
 
     memory_mb = usable_memory_mb()
-    if hash_mb >= memory_mb:
-        raise PsearchError(f"--hash {hash_mb} does not fit in the {memory_mb} MiB of memory that may be used here")
+    if hash_mb * tables >= memory_mb:
+        times = f", {tables} times," if tables > 1 else ""
+        raise PsearchError(
+            f"--hash {hash_mb}{times} does not fit in the {memory_mb} MiB of memory that may be used here"
+        )
 
 
 def add_number(

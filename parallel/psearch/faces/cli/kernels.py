@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psearch.faces.cli.output import complain, say
+from psearch.faces.cli.output import complain, refuse, say
 
 if TYPE_CHECKING:
     from psearch.games.own_game import Game, GamePosition
@@ -47,12 +48,19 @@ def add_record(parser: argparse.ArgumentParser, which: str = "") -> None:
     parser.add_argument("--record", type=Path, metavar="FILE", help=help_text + which)
 
 
-def check_trace(path: Path | None, what: str = "trace") -> None:
-    """Raise PsearchError if the file of `--trace` cannot be written. what: name of the file for the message."""
-    if path is not None:
-        from psearch.trace import trace_file
+def check_written(options: argparse.Namespace) -> None:
+    """Raise PsearchError if the file of `--trace` or `--record` cannot be written, or is that of another output."""
+    from psearch.trace.trace_file import check_trace
 
-        trace_file.check_trace(path, what)
+    places: dict[str, str] = {}
+    for name, what in (("log", ""), ("trace", "trace"), ("record", "recording")):
+        path = getattr(options, name, None)
+        if path is not None:
+            if what:
+                check_trace(path, what)
+            is_file = path.is_file() or not path.exists()
+            if is_file and (first := places.setdefault(os.path.realpath(path), name)) != name:
+                refuse(f"--{first} and --{name} name the same file")
 
 
 def report_trace(dropped: dict[int, int], path: Path) -> None:

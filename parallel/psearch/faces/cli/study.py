@@ -67,17 +67,20 @@ def check(command: str, options: argparse.Namespace, *needed: str) -> None:
         for name in ("suite", "on"):
             if getattr(options, name, None) is not None:
                 refuse(f"--game cannot be combined with --{name}")
-        if options.from_log is not None:
-            refuse("--from-log measures nothing: leave out --game")
         if options.with_:
             refuse("--with is for chess only: your own game has its rules in its file")
     if options.from_log is None:
         for name in (*needed, *(["suite"] if options.game is None else [])):
             if getattr(options, name) is None:
                 refuse(f"--{name} is missing (see psearch {command} --help)")
-        arguments.check_hash(options.hash)
-    elif options.suite is not None or options.log is not None:
-        refuse("--from-log measures nothing: leave out --suite and --log")
+        is_here = getattr(options, "on", None) is None
+        arguments.check_hash(options.hash, getattr(options, "jobs", None) or 1 if is_here else 1)
+    else:
+        from psearch.faces.cli.command_list import parser_of
+
+        for name, usual in vars(parser_of(command).parse_args([])).items():
+            if name not in ("from_log", "json", "plot") and getattr(options, name) != usual:
+                refuse(f"--from-log measures nothing: leave out --{name.rstrip('_').replace('_', '-')}")
     check_plot(options)
 
 
@@ -126,7 +129,7 @@ def positions_and_kernels(
     from psearch.games.searching import game_kernels, game_suite
 
     file, *texts = options.game
-    suite = game_suite(loaded_game(file), texts or [""])
+    suite = game_suite(loaded_game(file), (texts or [""])[: options.positions])
     return suite, game_kernels(suite, names)
 
 
@@ -188,7 +191,7 @@ def recording(
         except KeyboardInterrupt:
             found.interrupted = True
         finally:
-            if log is not None and found.ceilings is not None:
+            if log is not None and found.ceilings:
                 log.note(ceilings=found.ceilings)
 
 
@@ -251,6 +254,8 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
             say(f"raw log: {options.log}")
     for caution in cautions:
         complain(caution)
+    if options.plot is not None and not rows:
+        complain(f"no plot {options.plot}: there is nothing to compare with one worker")
     if options.plot is not None and rows:
         from psearch.lab.studies.plots import plot_simulation, plot_speedup
 

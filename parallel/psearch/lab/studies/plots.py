@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
@@ -33,8 +34,13 @@ def check_plot(path: Path) -> None:
         raise PsearchError("--plot needs matplotlib: pip install matplotlib") from None
     if path.suffix.lower() != ".png":
         raise PsearchError(f"--plot writes PNG: {path} should end in .png")
-    if not path.absolute().parent.is_dir():
+    folder = path.absolute().parent
+    if not folder.is_dir():
         raise PsearchError(f"cannot write {path}: its folder does not exist")
+    if path.is_dir():
+        raise PsearchError(f"cannot write {path}: it is a folder")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise PsearchError(f"cannot write {path}: permission denied")
 
 
 def _figure(width: float, height: float, **panels: Any) -> tuple[Any, Any]:
@@ -42,6 +48,11 @@ def _figure(width: float, height: float, **panels: Any) -> tuple[Any, Any]:
 
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(**panels)
+
+
+def _plain(text: str) -> str:
+    """Return a text that is drawn as it is: a dollar begins no formula, and an underscore hides no label."""
+    return " " * text.startswith("_") + text.replace("$", r"\$")
 
 
 def _line(number: int, lines: int) -> dict[str, Any]:
@@ -63,7 +74,7 @@ def _save(figure: Any, path: Path, labels: Iterable[str], notes: Sequence[str]) 
     metadata = {"Description": "; ".join(labels)}
     if notes:
         columns = int(figure.get_figwidth() * _COLUMNS_AN_INCH)
-        figure.supxlabel("\n".join(fill(note, columns) for note in notes), fontsize="small")
+        figure.supxlabel("\n".join(fill(_plain(note), columns) for note in notes), fontsize="small")
         metadata["Warning"] = "; ".join(notes)
     figure.savefig(path, dpi=_DPI, metadata=metadata)
 
@@ -81,7 +92,7 @@ def plot_simulation(path: Path, rows: Sequence[Row], title: str, notes: Sequence
         own = [row for row in rows if row.policy == policy]
         x = [1, *(row.threads for row in own)]
         style = _line(number, len(policies))
-        upper.plot(x, [1.0, *(row.speedup for row in own)], label=policy, **style)
+        upper.plot(x, [1.0, *(row.speedup for row in own)], label=_plain(policy), **style)
         low = [1.0, *(row.speedup - whiskers(row)[0] for row in own)]
         high = [1.0, *(row.speedup + whiskers(row)[1] for row in own)]
         upper.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
@@ -124,7 +135,7 @@ def plot_speedup(
     for row in rows:
         number = policies.index(row.policy)
         x = counts.index(row.threads) + (number - (len(policies) - 1) / 2) * width
-        label = row.policy if row.threads == min(r.threads for r in rows if r.policy == row.policy) else None
+        label = _plain(row.policy) if row.threads == min(r.threads for r in rows if r.policy == row.policy) else None
         axes.bar(x, row.speedup, width * 0.9, color=f"C{number}", label=label)
         if row.low is not None:
             interval = [[way] for way in whiskers(row)]
@@ -154,7 +165,7 @@ def plot_prediction(path: Path, reports: Sequence[RuleReport], title: str, notes
         curves = (left, report.reliability, report.brier), (right, report.needed, report.brier_needed)
         for axes, bins, brier in curves:
             solid = [b for b in bins if b.count >= 20]  # smaller bins are too noisy
-            label, style = f"{report.rule} (Brier {brier:.3f})", _line(number, len(reports))
+            label, style = f"{_plain(report.rule)} (Brier {brier:.3f})", _line(number, len(reports))
             axes.plot([b.predicted for b in solid], [b.observed for b in solid], label=label, **style)
     for axes, what in ((left, "P(no cutoff) at entry"), (right, "P(needed), moves at shared nodes")):
         axes.plot((0, 1), (0, 1), **_IDEAL)

@@ -6,6 +6,7 @@ empty table and its own history. Independent searches side by side measure the c
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _LONGEST = 12
 """Time after which the search for a depth ends, as a multiple of the wanted seconds."""
+_WHOLE = 0.5
+"""Least share of its time that a search of a ceiling takes."""
 
 
 @dataclass(frozen=True)
@@ -164,11 +167,11 @@ def hardware_ceiling(
     rounds: int,
     options: SearchOptions,
     progress: StudyProgress | None = None,
-) -> float:
+) -> float | None:
     """Return the ceiling of the hardware: nodes per second of `count` independent searches, relative to one alone.
 
     Both alternate, each with an empty table; the result is the median ratio. No parallel search on this machine can be
-    faster.
+    faster. Rounds in which a search ended before its time do not count; None if all did.
     """
     limits = Limits(movetime_ms=int(seconds * 1000))
     engines = [Supervisor(1, hash_mb, kernels=options.kernels) for _ in range(count)]
@@ -178,17 +181,19 @@ def hardware_ceiling(
     def speed(engine: Supervisor, board: chess.Board | Subject) -> float:
         engine.forget()
         info = engine.search(SearchRequest(board, limits, options)).info
-        return info.nodes / info.time_s
+        return info.nodes / info.time_s if info.time_s >= _WHOLE * seconds else math.nan
 
     try:
         for number in range(rounds):
             boards = [suite[number % len(suite)].board] * count
             alone, together = (sum(threads.map(speed, group, boards)) for group in (engines[:1], engines))
-            ratios.append(together / alone)
+            ratio = together / alone
+            if not math.isnan(ratio):
+                ratios.append(ratio)
             if progress:
-                progress(f"ceiling {number + 1}/{rounds}: {ratios[-1]:.3f}", number + 1, rounds)
+                progress(f"ceiling {number + 1}/{rounds}: {ratio:.3f}", number + 1, rounds)
     finally:
         for engine in engines:
             engine.close()
         threads.shutdown(wait=False)
-    return statistics.median(ratios)
+    return statistics.median(ratios) if ratios else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psearch.defaults import JOB_HASH_MB
-from psearch.faces.cli.arguments import add_flag, add_limits, add_on, add_settings, check_hash
+from psearch.faces.cli.arguments import add_flag, add_limits, add_on, add_settings
 from psearch.faces.cli.output import complain, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.settings import HASH, MARK_RULES, MULTIPV, SYZYGY, THREADS
@@ -88,8 +88,6 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         if ending in (".csv", ".parquet") and options.json:
             refuse(f"--json and --out FILE{ending} exclude each other")
         options.json = options.json or ending in (".jsonl", ".ndjson")
-    if options.hash is not None and options.on is None:
-        check_hash(options.hash)
 
     from psearch.faces.cli import analyses
 

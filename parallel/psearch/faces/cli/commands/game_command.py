@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from psearch.defaults import DEFAULT_MOVETIME_MS
 from psearch.faces.cli import arguments
-from psearch.faces.cli.kernels import add_trace, check_trace, loaded_game, prepare_kernels, traced
+from psearch.faces.cli.kernels import add_trace, check_written, loaded_game, prepare_kernels, traced
 from psearch.faces.cli.output import complain, print_answer, refuse
 from psearch.faces.cli.signals import Signals
 
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.board and options.json:
         refuse("--board and --json exclude each other")
     arguments.check_hash(options.hash)
-    check_trace(options.trace)
+    check_written(options)
     game = loaded_game(file)
     position = game.read(" ".join(moves))
     if options.board:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from psearch.defaults import DEFAULT_MOVETIME_MS
 from psearch.faces.cli import arguments
 from psearch.faces.cli.command_list import COMMANDS, check_moves
-from psearch.faces.cli.kernels import add_record, add_trace, check_trace, prepare_kernels, recorded, traced
+from psearch.faces.cli.kernels import add_record, add_trace, check_written, prepare_kernels, recorded, traced
 from psearch.faces.cli.output import complain, print_answer, print_json, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.settings import MATE, MOVETIME, MULTIPV, NODES, SYZYGY
@@ -137,8 +137,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.text.report import finished_result, json_object, terminal_line
 
     board = parse_position(words)
-    check_trace(options.trace)
-    check_trace(options.record, "recording")
+    check_written(options)
     only = None
     if options.moves is not None or options.searchmoves is not None:
         from psearch.text.moves import choose_moves, play_moves

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from psearch.defaults import MAX_DEPTH, MAX_THREADS
 from psearch.faces.cli import study
 from psearch.faces.cli.arguments import add_flag, add_number, add_on, add_settings, decimal_number, worker_counts
-from psearch.faces.cli.kernels import add_record, add_trace, check_trace, prepare_kernels, report_trace
+from psearch.faces.cli.kernels import add_record, add_trace, check_written, prepare_kernels, report_trace
 from psearch.faces.cli.output import complain, refuse, say
 from psearch.faces.cli.signals import Signals
 from psearch.settings import DEPTH
@@ -67,8 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_number(parser, flag, 0, 100, words, "P")
     words = "least depth at which moves to positions that another worker is searching are deferred; 0: never "
     add_number(parser, "--defer-depth", 0, MAX_DEPTH, words + "(default: 3 with abdada, else never)")
-    words = "processes that run the searches; the results do not depend on it (default 1)"
-    add_number(parser, "--jobs", 1, 256, words, default=1)
+    words = "processes that run the searches; the results do not depend on it (default: 1, all there are with --on)"
+    add_number(parser, "--jobs", 1, 256, words)
     add_on(parser, "run the searches on a Ray cluster")
     add_flag(parser, "--validate", "check every invariant after every event (very slow)")
     add_trace(parser, "; for one position, worker count and policy")
@@ -80,12 +80,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     study.check("simulate", options, "workers")
     if options.from_log is None and options.depth is None and options.tree_nodes is None:
         refuse("--depth or --tree-nodes is missing (see psearch simulate --help)")
-    if _followed(options) and options.from_log is not None:
-        refuse(f"--from-log searches nothing: leave out {_followed(options)}")
-    if _followed(options) and (options.jobs > 1 or options.on is not None):
+    if _followed(options) and ((options.jobs or 1) > 1 or options.on is not None):
         refuse(f"{_followed(options)} follows one search: leave out {'--jobs' if options.on is None else '--on'}")
-    check_trace(options.trace)
-    check_trace(options.record, "recording")
+    check_written(options)
     study.show(options, _simulate(options) if options.from_log is None else _read(options.from_log))
     return signals.exit_status
 
@@ -146,13 +143,15 @@ def _simulate(options: argparse.Namespace) -> study.StudyFound:
     if options.on is not None:
         from psearch.remote.cluster_processes import share_out_on
 
-        share = partial(share_out_on, options.on, memory=(whole.hash_mb + _BESIDE_MB) * 2**20, on_note=note)
+        share = partial(
+            share_out_on, options.on, most=options.jobs, memory=(whole.hash_mb + _BESIDE_MB) * 2**20, on_note=note
+        )
     with study.recording("simulate", options, found, whole.suite, whole.kernels, costs=asdict(whole.costs)) as keep:
         if options.on is None:
             prepare_kernels(VIRTUAL, *(kernels.group(VIRTUAL) for kernels in whole.kernels.values()))
         try:
             with StatusLine() as status:
-                run_study(whole, options.jobs, keep, status, write_trace if _followed(options) else None, share)
+                run_study(whole, options.jobs or 1, keep, status, write_trace if _followed(options) else None, share)
         finally:
             for dropped in traced:
                 report_trace(dropped, options.trace)

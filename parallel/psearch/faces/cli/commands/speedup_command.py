@@ -7,10 +7,10 @@ import statistics
 from contextlib import closing
 
 from psearch.arena.control_groups import usable_cores
-from psearch.faces.cli import study
+from psearch.faces.cli import arguments, study
 from psearch.faces.cli.arguments import seconds, worker_counts
 from psearch.faces.cli.kernels import prepare_kernels
-from psearch.faces.cli.output import say
+from psearch.faces.cli.output import complain, say
 from psearch.faces.cli.signals import Signals
 from psearch.settings import DEPTH
 
@@ -75,6 +75,7 @@ def _measure(options: argparse.Namespace) -> study.StudyFound:
     """Run all searches, each logged when it is finished, then measure the ceilings with searches of similar length."""
     chosen = study.policies(options.policy)
     suite, own = study.positions_and_kernels(options, chosen)
+    from psearch.arena.setup import board_text
     from psearch.lab.studies.speedup_study import hardware_ceiling, measure
     from psearch.options import options_with
     from psearch.results import PsearchError
@@ -82,6 +83,10 @@ def _measure(options: argparse.Namespace) -> study.StudyFound:
     from psearch.terminal.status import StatusLine
 
     how = study.options_of(options)
+    serial, *each = (options_with(how, policy, own) for policy in ("serial", *chosen))
+    counts = {1, *options.threads}
+    groups = {(1, serial.kernels), *((count, one.kernels) for count in counts for one in each)}
+    arguments.check_hash(options.hash, max(len(groups), *counts))
     ceilings: dict[int, float] = {}
     found = study.StudyFound(options.driver, ceilings=ceilings)
     with study.recording("speedup", options, found, suite, own) as keep:
@@ -107,11 +112,16 @@ def _measure(options: argparse.Namespace) -> study.StudyFound:
             raise PsearchError(f"no position takes one worker about {options.seconds:g} s at any depth")
         alone = statistics.median_high(sample.seconds for sample in found.samples if sample.threads == 1)
         length = min(max(alone, _CEILING_S[0]), _CEILING_S[1])
-        serial = options_with(how, "serial", own)
+        searched = {sample.fen for sample in found.samples}
+        positions = [position for position in suite if board_text(position.board) in searched]
         with StatusLine() as status:
-            for count in options.threads:
-                if count > 1:
-                    ceilings[count] = hardware_ceiling(
-                        suite, count, options.hash, length, _CEILING_ROUNDS, serial, status
-                    )
+            for count in sorted(counts - {1}):
+                try:
+                    ceiling = hardware_ceiling(positions, count, options.hash, length, _CEILING_ROUNDS, serial, status)
+                except PsearchError as error:
+                    status.make_room()
+                    complain(f"no ceiling of {count}: {error}")
+                    continue
+                if ceiling is not None:
+                    ceilings[count] = ceiling
     return found

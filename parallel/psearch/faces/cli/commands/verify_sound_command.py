@@ -88,7 +88,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         "interrupted": interrupted,
     }
     print_answer(options.json, facts, _lines(summary, options.depth, len(suite)))
-    if summary.sound and not summary.checked:
+    if summary.too_big and summary.too_big == summary.positions:
+        complain("every position was given up: use a smaller --depth, or a larger --max-nodes")
+    elif summary.positions and summary.sound and not summary.checked:
         complain("no move was checked: sound mode skips nothing in trees this small; use a larger --depth")
     if interrupted:
         complain(f"interrupted; the figures cover the {summary.positions} positions that were finished")
