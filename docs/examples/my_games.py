@@ -31,8 +31,10 @@ def blunders(path: Path, name: str, nodes: int) -> tuple[Counter[str], Counter[s
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit("usage: python my_games.py games.pgn NAME [NODES]")
     found = blunders(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 100_000)
     for title, counts in zip(("opening", "time left"), found, strict=True):
         print(title)
-        for what, count in counts.most_common():
+        for what, count in counts.most_common() or [("blunders", 0)]:
             print(f"  {count:4} {what}")
