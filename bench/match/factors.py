@@ -109,7 +109,7 @@ Log = tuple[str, list[str], list[tuple[list[int], int]]]
 def _read_log(path: Path) -> Log:
     try:
         with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="utf-8") as file:
-            facts, *lines = [json_value(line) for line in file]
+            facts, *lines = [json_value(line) for line in file if line.endswith("\n")]  # else a kill has cut it
         names = facts["changes"]
         rows = [([int(sign) for sign in line["signs"]], int(line["half_points"])) for line in lines]
         if not all(isinstance(name, str) for name in names) or any(len(signs) != len(names) for signs, _ in rows):
@@ -163,9 +163,10 @@ def run(words: Sequence[str] | None = None) -> int:
     first = pruning_named(options.first)
     second = pruning_named(options.second or options.first)
     changes = changes_of(options.changes)
-    unknown = [name for one in changes for name, _, _ in one if not hasattr(first, name)]
-    if unknown:
-        raise MatchError(f"no pruning parameter is called {unknown[0][:40]!a}")
+    for side in (options.first, options.second or options.first):
+        for name, low, high in (value for one in changes for value in one):
+            for bound in (low, high):
+                pruning_named(f"{side},{name}={bound}")
     tasks = _tasks(options)
     load_kernels()  # compiled once, not by every process
     facts = {name: getattr(options, name) for name in ("changes", "first", "second", "nodes", "seed", "skip")}

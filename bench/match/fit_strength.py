@@ -25,11 +25,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from matchplay.elo import PAIR_SCORES
 from matchplay.scripts import Parser, run_script
-from scipy.optimize import brentq
-from scipy.special import expit
-from scipy.stats import bootstrap
 
 from psearch.files.safe_files import json_value
+
+try:
+    from scipy.optimize import brentq
+    from scipy.special import expit
+    from scipy.stats import bootstrap
+except ImportError:
+    raise SystemExit("this needs scipy: pip install '.[study]'") from None
 
 Array = np.ndarray[Any, Any]
 

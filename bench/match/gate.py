@@ -56,7 +56,7 @@ class Cell:
     def played(self, folder: Path) -> list[Game]:
         """Return the games of its log so far. Raises PsearchError for a log that is none."""
         log = folder / f"{self.name}.jsonl"
-        return read_log(log, Game)[0] if log.exists() else []
+        return read_log(log, Game, is_begun=True)[0] if log.exists() else []
 
     def words(self, options: argparse.Namespace, games: int) -> list[str]:
         """Return the command line of `odds.py` that plays it as far as so many games."""

@@ -206,11 +206,16 @@ def read_moves(paths: Sequence[Path]) -> tuple[list[str], dict[tuple[int, str], 
     engines: dict[str, None] = {}
     answers: dict[tuple[int, str], dict[str, dict[str, Any]]] = defaultdict(dict)
     for path in paths:
-        for one in map(json.loads, _text(path).splitlines()):
-            if "moves" in one:
-                engines.update(dict.fromkeys(one["moves"]["engines"]))
-                continue
-            answers[one["game"], one["fen"]][one["engine"]] = one
+        try:
+            for one in map(json.loads, _text(path).splitlines()):
+                if "moves" in one:
+                    engines.update(dict.fromkeys(one["moves"]["engines"]))
+                    continue
+                answers[one["game"], one["fen"]][one["engine"]] = one
+        except (ValueError, LookupError, TypeError):
+            raise MatchError(f"{path} is no log of judge.py moves") from None
+    if not answers:
+        raise MatchError("these logs have no moves")
     return list(engines), answers
 
 

@@ -14,7 +14,6 @@ Exit status: 0, 2 bad input, 130 Ctrl-C (every finished game is kept), 1 a compl
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Sequence
@@ -28,6 +27,7 @@ from matchplay.scripts import MatchError, Parser, run_script
 from matchplay.tally import elo_text
 
 from psearch.faces.cli.arguments import whole_number
+from psearch.files.safe_files import json_object
 
 _NODES = (10_000, 40_000, 160_000, 640_000)
 _Z = 1.96
@@ -48,7 +48,10 @@ def _prefix(folder: Path, nodes: int) -> Path:
 def _summary(folder: Path, nodes: int) -> dict[str, Any]:
     """Return the summary of a rung so far, an empty one where nothing has been played."""
     path = _prefix(folder, nodes).with_name(f"{nodes}-nodes.json")
-    return json.loads(path.read_text("utf-8")) if path.exists() else {"games": 0, "pairs": []}
+    try:
+        return json_object(path.read_text("utf-8")) if path.exists() else {"games": 0, "pairs": []}
+    except ValueError:
+        raise MatchError(f"{path} is no summary of a match: delete it, and the rung goes on from its log") from None
 
 
 def slope(rungs: Sequence[tuple[int, Sequence[int]]]) -> Slope | None:

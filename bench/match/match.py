@@ -47,6 +47,7 @@ from matchplay.tally import Tally
 
 from psearch.faces.cli.arguments import whole_number
 from psearch.files.raw_log import machine
+from psearch.files.safe_files import AtomicFile
 from psearch.results import PsearchError
 from psearch.terminal.status import StatusLine
 
@@ -250,7 +251,9 @@ def run(words: Sequence[str] | None = None) -> int:
     }
     path = options.out.with_name(options.out.name + ".json")
     try:
-        path.write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
+        with AtomicFile(path, path.with_name(path.name + ".part")) as file:
+            file.write(json.dumps(summary, indent=1) + "\n")
+            file.commit()
     except OSError as error:
         failure = failure or f"cannot write {path}: {error.strerror}"
     if failure is not None:

@@ -25,6 +25,7 @@ Exit status: 0, 2 bad input, 130 Ctrl-C (the log has every game that was finishe
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sys
 import time
@@ -93,6 +94,10 @@ class Task:
     """Side that has the white pieces: 0 the first."""
 
 
+_OTHERS = ("costs", "hash_mb")
+"""Settings besides sides and nodes whose games are not counted together."""
+
+
 @dataclass(frozen=True)
 class Game:
     """A game that was played; a line of the log."""
@@ -152,7 +157,7 @@ class OddsLog(GameLog):
         return self
 
     def is_setting(self, key: str) -> bool:
-        return key.partition(".")[0] in self._settings
+        return key.partition(".")[0] in {*self._settings, "costs"}
 
     def take(self, entry: dict[str, Any]) -> None:
         if "resumed" not in entry:
@@ -190,6 +195,8 @@ def _side(text: str) -> Side:
     drivers = [word for word in words if word in DRIVERS]
     policies = [word for word in words if word not in drivers and word not in changes]
     if len(policies) > 1 or len(drivers) > 1 or not set(policies) <= set(POLICY_NAMES):
+        if len(drivers) > 1:
+            raise argparse.ArgumentTypeError(f"one driver, not {' and '.join(drivers)}")
         raise argparse.ArgumentTypeError(f"the policy is one of {', '.join(POLICY_NAMES)}, not {policies[-1][:40]!a}")
     side = Side(workers, *(policies or [DEFAULT_POLICY]), *(drivers or [DEFAULT_DRIVER]), ",".join(changes))
     try:
@@ -295,16 +302,17 @@ def _play(options: argparse.Namespace) -> int:
 
 
 def _report(paths: Sequence[Path]) -> int:
-    pools: dict[tuple[Side, Side, int], list[Game]] = {}
+    pools: dict[tuple[Side, Side, int, str], list[Game]] = {}
     for path in paths:
         games, facts = read_log(path, Game)
         try:
             about = facts["about"]
-            key = Side(**about["first"]), Side(**about["second"]), int(about["nodes"])
+            others = json.dumps({name: about.get(name) for name in _OTHERS})
+            key = Side(**about["first"]), Side(**about["second"]), int(about["nodes"]), others
         except (KeyError, TypeError, ValueError):
             raise MatchError(f"{path}: not a log of odds.py") from None
         pools.setdefault(key, []).extend(games)
-    for (first, second, nodes), games in pools.items():
+    for (first, second, nodes, _), games in pools.items():
         print(f"{first} against {second}, {nodes} nodes a move:")
         print(report(str(first), str(second), pair_counts(games)))
     return 0

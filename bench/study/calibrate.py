@@ -27,7 +27,6 @@ from typing import Any
 import chess
 import numpy as np
 from cost_kernels import MICRO_COSTS, TIMED_LOCKS, micro_costs
-from scipy.optimize import nnls
 from sharing_costs import MEANINGS, SharingCosts, measure_sharing
 
 from psearch.arena.arena import Arena, stack_pool_size
@@ -47,6 +46,11 @@ from psearch.terminal.status import StatusLine
 from psearch.terminal.streams import text_table
 from psearch_core.constants import ALL_NODE
 from psearch_core.records import CACHE_LINE
+
+try:
+    from scipy.optimize import nnls
+except ImportError:
+    raise SystemExit("this needs scipy: pip install '.[study]'") from None
 
 _BURSTS_PER_SLICE = 64
 """About 20 ms: long against the clock's noise, short against a change in the share of quiescence."""

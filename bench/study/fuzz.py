@@ -1,6 +1,6 @@
 """Fuzzing: mutated inputs for everything that reads files, words or positions, in this process.
 
-    python bench/study/fuzz.py [--cases 100000] [--seed 1] [--targets fen,pgn] [--log FAILURES.jsonl] [--keep FOLDER]
+    python bench/study/fuzz.py [--cases 100000] [--seed 1] [--targets fen,pgn] [--log FAILURES.jsonl]
 
 A case fails when anything but a `PsearchError` comes out of it, when it takes more processor time than its limit (a
 second, and one more for each 16 KiB of input) or 30 times that by the clock, or when it raises the memory of this

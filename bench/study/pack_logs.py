@@ -102,9 +102,12 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> None:
     if options.command == "add":
         runs = read_packed(options.packed) if options.packed.exists() else {}
+        added: dict[str, Path] = {}
         for given in options.logs:
             for path in sorted(given.rglob("*.jsonl")) if given.is_dir() else [given]:
                 name = path.relative_to(given.parent).with_suffix("").as_posix()
+                if added.setdefault(name, path) != path:
+                    raise PsearchError(f"{added[name]} and {path} would be one run, {name}")
                 runs[name] = with_commit(_lines(path, path.read_bytes()), options.commit)
         write_packed(options.packed, runs)
     elif options.command == "list":

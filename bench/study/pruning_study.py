@@ -26,7 +26,7 @@ from psearch.files.raw_log import RawLog, read_log
 from psearch.options import SearchOptions
 from psearch.processes.task_processes import share_out
 from psearch.processes.worker_main import work_alone
-from psearch.results import Limits
+from psearch.results import Limits, PsearchError
 from psearch.terminal.status import StatusLine
 from psearch.terminal.streams import text_table
 from psearch.text.epd_text import SuitePosition, parse_suite
@@ -166,7 +166,10 @@ def main() -> None:
     except ValueError as error:
         parser.error(str(error))
     if options.from_log:
-        found, _ = read_log(options.from_log, Iteration)
+        try:
+            found, _ = read_log(options.from_log, Iteration)
+        except PsearchError as error:
+            parser.error(str(error))
     elif options.suite:
         found = _measure(options)
     else:

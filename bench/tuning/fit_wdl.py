@@ -37,8 +37,6 @@ import numpy as np
 from fitting.positions import board_codes, read  # finds bench/training
 from fitting.weights import check_ours
 from netdata.reader import shuffled
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -48,6 +46,12 @@ from psearch.results import Limits, PsearchError
 from psearch.text.fen import parse_position
 from psearch.text.wdl import material
 from psearch.text.wdl_model import DRAW_MARGIN_CP, MATERIAL_KNOTS, SPREAD_CP
+
+try:
+    from scipy.optimize import minimize
+    from scipy.special import expit
+except ImportError:
+    raise SystemExit("this needs scipy: pip install '.[study]'") from None
 
 Array = np.ndarray[Any, Any]
 
@@ -73,7 +77,7 @@ def read_sample(path: Path, count: int, seed: int) -> tuple[list[str], Array]:
     """Return FENs and results seen from White, without duplicates of a position. Raises ValueError and PsearchError."""
     if path.suffix == ".games":
         return _read_games(path, count, seed)
-    with lzma.open(path, "rt", encoding="ascii") as lines:
+    with (lzma.open if path.suffix == ".xz" else open)(path, "rt", encoding="ascii") as lines:
         every = [line for line in lines if line.strip()]
     random.Random(seed).shuffle(every)
     chosen: dict[str, float] = {}

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import chess
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 from matchplay.scripts import EXIT_BAD_INPUT
 from netdata import playing
-from netdata.blocks import Appender, Block, Game, Torn, pack, read_blocks, read_headers
+from netdata.blocks import Appender, Block, Game, Torn, pack, read_blocks, read_headers, read_packed
 from netdata.manifest import FOLDER
 from netdata.playing import (
     HASH_MB,
@@ -366,13 +367,19 @@ def test_positions_are_those_that_python_chess_finds(block: Block, chosen: Filte
         assert found == by_python_chess(game, chosen)
 
 
-def test_every_tenth_game_is_kept_for_testing(path: Path) -> None:
+def test_every_tenth_game_is_kept_for_testing(path: Path, tmp_path: Path) -> None:
+    """Whatever the order in which blocks were finished."""
     everything = read([path], every=10**6)
     parts = read([path], every=3)
     assert parts.games == 9 and len(everything.test) == 0
     assert len(parts.training) + len(parts.test) == len(everything.training)
     third = [game for found in read_blocks(path) for game in found.games][2::3]
     assert parts.test.tobytes() == b"".join(Reader().game(game).tobytes() for game in third)
+    other = tmp_path / "other.games"
+    other.write_bytes(b"".join(block.text for block in reversed(list(read_packed(path)))))
+    assert sorted(one.tobytes() for one in read([other], every=7).test) == sorted(
+        one.tobytes() for one in read([path], every=7).test
+    )
     mixed = shuffled(everything.training, 1)
     assert sorted(one.tobytes() for one in mixed) == sorted(one.tobytes() for one in everything.training)
     assert mixed.tobytes() != everything.training.tobytes()
@@ -402,6 +409,13 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(before[: read_headers(path)[1]][: len(before)])
     assert sorted(header["block"] for header in read_headers(path)[0]) == [0, 1, 2, 3]
     assert "256 games" in run_bench("training/generate.py", "--report", path).stdout
+    blocks = list(read_blocks(path))
+    path.unlink()
+    with closing(Appender(path)) as target:  # as if HASH_MB had been another
+        for block in blocks:
+            target.append(block._replace(header={**block.header, "hash_mb": 8}))
+    done = run_bench("training/generate.py", *words[:-1], "512")
+    assert done.returncode == EXIT_BAD_INPUT and "rules" in done.stderr
 
 
 def test_bad_input_is_one_line(tmp_path: Path, path: Path) -> None:

@@ -153,6 +153,43 @@ def test_a_fault_of_another_engine_is_no_failure(tmp_path: Path) -> None:
     assert out.count("COMPLAINT") == 2
 
 
+def test_an_engine_that_ends_between_games_loses_none(tmp_path: Path) -> None:
+    """Its third move is the last one of the first game; it is started anew, and reported."""
+    for first, second in ((fake("--leave", "3"), fake()), (fake(), fake("--leave", "3"))):
+        status, out, _ = match(
+            tmp_path, "--first", first, "--second", second, "--games", "2", "--depth", "1", "--most-moves", "3"
+        )
+        assert status == 0 and "+0 =2 -0" in out
+        assert out.count("COMPLAINT") == out.count("ended between games (exit status 0)") == 1, out
+
+
+def test_a_button_is_pressed_once(tmp_path: Path) -> None:
+    guilty = fake("--heard", "heard.txt") + " 'option.Clear Hash=' option.Hash=2"
+    status, _, _ = match(
+        tmp_path, "--first", guilty, "--second", fake(), "--games", "2", "--depth", "1", "--most-moves", "3"
+    )
+    heard = (tmp_path / "heard.txt").read_text().splitlines()
+    assert status == 0 and heard.count("setoption name Clear Hash") == 1 and heard.count("go depth 1") == 6
+
+
+def test_what_an_engine_cannot_play_ends_the_match_in_a_line(tmp_path: Path) -> None:
+    status, out, err = match(
+        tmp_path, "--first", fake(), "--second", fake(), "--games", "2", "--depth", "1", "--chess960", "--out", "m"
+    )
+    assert status != 0 and err.count("\n") == 1 and "UCI_Chess960" in err and "COMPLAINT" not in out
+    wait_until(lambda: not engines_left(tmp_path))
+
+
+def test_uci_engines_claim_no_draws(tmp_path: Path) -> None:
+    """In a rook ending both shuffle; the seventh move could be the third repetition."""
+    (tmp_path / "book.fen").write_text("8/8/8/8/8/k7/8/K6R w - - 4 1\n")
+    status, out, _ = match(
+        tmp_path, "--first", fake("--fault", "null", "--at", "4"), "--second", fake(), "--games", "2", "--depth", "1",
+        "--book", "book.fen",
+    )  # fmt: skip
+    assert status == 0 and "draw claimed" not in out and out.count("COMPLAINT") == 2
+
+
 def test_xboard_is_spoken(tmp_path: Path) -> None:
     """An engine that answers UCI only is refused in one line, and nothing stays behind."""
     status, out, err = match(
@@ -376,7 +413,7 @@ def test_games_are_counted_and_the_same_again(kernels: None, book: Path) -> None
     words = ("--nodes", "300", "--games", "6", "--book", str(book))
     status, out, err = script("quick", "--second", "modern", *words)
     assert (status, err) == (0, "")
-    assert "6 games, pairs [0, 0, 3, 0, 0]: Elo +0.0 +- 0.0" in out
+    assert "6 games, pairs [0, 0, 3, 0, 0]: Elo +0.0, all pairs alike: no interval" in out
     first = script("quick", "--second", "plain", *words, "--jobs", "1")
     assert first[0] == 0 and "6 games" in first[1]
     assert script("quick", "--second", "plain", *words, "--jobs", "2") == first
@@ -409,6 +446,8 @@ def test_the_table_finds_what_was_put_in(tmp_path: Path) -> None:
     status, out, err = script("factors", "--read", str(log))
     assert (status, err) == (0, "")
     assert script("factors", "--read", str(packed)) == (0, out, "")
+    log.write_text(log.read_text() + '{"signs": [1, ')  # killed within a line
+    assert script("factors", "--read", str(log)) == (0, out, "")
     packed.write_bytes(packed.read_bytes()[:-50])
     assert script("factors", "--read", str(packed))[0] == EXIT_BAD_INPUT
     title, *rows = out.splitlines()
@@ -523,6 +562,14 @@ def test_games_go_on_where_they_were(kernels: None, book: Path, tmp_path: Path) 
     other.write_text(log.read_text())
     assert script("odds", "--from-log", str(log), str(other)) == (0, out, ""), "the same game counts once"
 
+    about["about"]["costs"] = {"node": 300.0}
+    other.write_text("".join(json.dumps(line) + "\n" for line in (about, *games)))
+    both = script("odds", "--from-log", str(log), str(other))[1]
+    assert both.count(" nodes a move:") == 2, "other costs, other games"
+    status, out, err = script("odds", *words[:-1], str(other), "--games", "6", "--resume")
+    assert (status, out) == (2, "") and "costs" in err
+    other.write_text(log.read_text())
+
     status, out, err = script("odds", *words[:-1], str(other), "--games", "6", "--nodes", "300", "--resume")
     assert (status, out) == (2, "") and "nodes was 200, is 300" in err
     status, out, err = script("odds", *words, "--games", "6")
@@ -553,6 +600,10 @@ def test_a_run_goes_on_where_it_was(kernels: None, book: Path, tmp_path: Path) -
     assert about["costs"]["transfer"] < 100 and about["second"]["policy"] == "lazy"
     again = run_bench("match/gate.py", *words, "--games", "4", "--costs", "far")
     assert again.returncode == 0 and "| 2 | far | 200 | 4 |" in again.stdout
+    begun = out / "2-calibrated-lazy-200-near.jsonl"  # killed before the first game
+    begun.write_text(begun.read_text().splitlines(keepends=True)[0])
+    again = run_bench("match/gate.py", *words, "--games", "2", "--costs", "near")
+    assert again.returncode == 0 and "| 2 | near | 200 | 2 |" in again.stdout, again.stderr
     more = (out / "2-calibrated-lazy-200-far.jsonl").read_text().splitlines()
     assert more[:3] == logs["2-calibrated-lazy-200-far.jsonl"] and len(more) == 6
     table = run_bench("match/gate.py", *words, "--table")
@@ -568,10 +619,12 @@ def test_a_run_goes_on_where_it_was(kernels: None, book: Path, tmp_path: Path) -
         ("quick", "--second modern --book /nowhere.epd", "cannot read"),
         ("factors", "lmr_base --log OUT", "a change is NAME=LOW:HIGH"),
         ("factors", "nothing=0:1 --log OUT", "no pruning parameter is called 'nothing'"),
+        ("factors", "lmr_divisor=0:200 --log OUT", "lmr_divisor"),
         ("factors", "lmr_base=60:100 --games 100 --log OUT", "100 games need 50 different openings"),
         ("factors", "--read /nowhere.jsonl", "cannot read"),
         ("factors", "--log OUT", "some changes and a --log are needed"),
         ("odds", "--first 0", "must be a whole number from 1 to 1024"),
+        ("odds", "--first 8,pvs,null", "one driver, not pvs and null"),
         ("odds", "--second 8,greedy", "the policy is one of"),
         ("odds", "--second 8,lazy,ybw", "the policy is one of"),
         ("odds", "--second 8,ports=2", "ports=2"),

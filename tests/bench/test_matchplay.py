@@ -70,8 +70,8 @@ def test_elo_and_score(elo: float, score: float) -> None:
 def test_results_without_spread() -> None:
     assert strength((0, 0, 0, 0, 0)) is None
     draws, wins = strength((0, 0, 9, 0, 0)), strength((0, 0, 0, 0, 9))
-    assert (draws.elo, draws.low, draws.high, draws.los, draws.normalised_elo) == (0.0, 0.0, 0.0, 0.5, 0.0)
-    assert (wins.elo, wins.los) == (math.inf, 1.0)
+    assert (draws.elo, draws.low, draws.high, draws.los, draws.normalised_elo) == (0.0, -math.inf, math.inf, None, 0.0)
+    assert (wins.elo, wins.low, wins.los) == (math.inf, -math.inf, None)
 
 
 @settings(max_examples=60, deadline=None)

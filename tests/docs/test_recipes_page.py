@@ -68,6 +68,8 @@ def test_the_script_counts_blunders_by_opening_and_time(folder: Path) -> None:
     command = [sys.executable, str(script), "games.pgn", "Anna", "3000"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     assert "   2 under a minute\n" in done.stdout
+    done = subprocess.run(command[:3], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and done.stderr.startswith("usage: ") and done.stderr.count("\n") == 1
 
 
 @pytest.mark.slow

@@ -1,9 +1,10 @@
 """A UCI engine for tests of the match runner: plays the first legal move in order, and misbehaves as told.
 
-    python fake_engine.py [--name NAME] [--fault KIND] [--at N] [--say "score cp 20"]
+    python fake_engine.py [--name NAME] [--fault KIND] [--at N] [--say "score cp 20"] [--leave N] [--heard FILE]
 
 The fault happens at its Nth move of every game: `illegal`, `null`, `none`, `die`, `hang`, `slow` (1.5 s), or `claim`
-(announces mate in 2 there). Its opponent in the other process behaves by default.
+(announces mate in 2 there). After its move number --leave, of all games, it ends; --heard gets every line it reads.
+Its opponent in the other process behaves by default.
 """
 
 from __future__ import annotations
@@ -22,15 +23,20 @@ def main() -> None:
     parser.add_argument("--at", type=int, default=3)
     parser.add_argument("--say", default="score cp 20")
     parser.add_argument("--wait", type=float, default=0.0, help="seconds for each move")
+    parser.add_argument("--leave", type=int, default=0)
+    parser.add_argument("--heard", default="/dev/null")
     options = parser.parse_args()
+    heard = open(options.heard, "a", buffering=1)  # noqa: SIM115
     board = chess.Board()
-    moves = 0
+    moves = of_all_games = 0
     for line in sys.stdin:
+        heard.write(line)
         words = line.split()
         if not words:
             continue
         if words[0] == "uci":
-            print(f"id name {options.name}\noption name Hash type spin default 1 min 1 max 8\nuciok")
+            print(f"id name {options.name}\noption name Hash type spin default 1 min 1 max 8")
+            print("option name Clear Hash type button\nuciok")
         elif words[0] == "isready":
             print("readyok")
         elif words[0] == "ucinewgame":
@@ -43,6 +49,9 @@ def main() -> None:
         elif words[0] == "go":
             moves += 1
             play(board, options.fault if moves == options.at else "", options)
+            of_all_games += 1
+            if of_all_games == options.leave:
+                return
         elif words[0] == "quit":
             return
         sys.stdout.flush()

@@ -55,11 +55,12 @@ class Strength:
     """Score per game, 0 to 1."""
     elo: float
     low: float
-    """Lower end of the 95% interval of `elo`."""
+    """Lower end of the 95% interval of `elo`; infinite, as `high`, if all pairs are alike."""
     high: float
     normalised_elo: float
-    los: float
-    """Likelihood of superiority: the probability, by the normal distribution, that the score is above one half."""
+    los: float | None
+    """Likelihood of superiority: the probability, by the normal distribution, that the score is above one half; None if
+    all pairs are alike."""
 
 
 def moments(counts: Sequence[float]) -> tuple[float, float]:
@@ -79,20 +80,18 @@ def strength(counts: Sequence[int]) -> Strength | None:
         return None
     mean, variance = moments(counts)
     error = math.sqrt(variance / pairs)
-    if error:
-        los = NormalDist().cdf((mean - 0.5) / error)
-        normalised = (mean - 0.5) / math.sqrt(2 * variance) * _PER_ELO
-    else:
-        los = 0.5 if mean == 0.5 else float(mean > 0.5)
+    elo = elo_of_score(mean)
+    if not error:
         normalised = 0.0 if mean == 0.5 else math.copysign(math.inf, mean - 0.5)
+        return Strength(pairs, mean, elo, low=-math.inf, high=math.inf, normalised_elo=normalised, los=None)
     return Strength(
         pairs=pairs,
         score=mean,
-        elo=elo_of_score(mean),
+        elo=elo,
         low=elo_of_score(mean - _Z * error),
         high=elo_of_score(mean + _Z * error),
-        normalised_elo=normalised,
-        los=los,
+        normalised_elo=(mean - 0.5) / math.sqrt(2 * variance) * _PER_ELO,
+        los=NormalDist().cdf((mean - 0.5) / error),
     )
 
 

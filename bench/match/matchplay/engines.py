@@ -26,8 +26,12 @@ PSEARCH = (sys.executable, "-c", "import sys; from psearch.faces.cli.main import
 PROTOCOLS = ("uci", "xboard")
 START_S = 300.0
 """for the answer to the first `isready`: kernels may have to be compiled"""
+PING_S = 10.0
+"""for an answer between two games"""
 QUIT_S = 5.0
 _LINES_KEPT = 60
+_BUTTONS = ("button", "reset", "save")
+"""Types of options without a value."""
 _PR_SET_PDEATHSIG = 1
 _TIME_CONTROL = re.compile(r"(?:(?P<moves>[1-9][0-9]{0,2})/)?(?P<base>[0-9.]{1,9})(?:\+(?P<increment>[0-9.]{1,9}))?")
 _LIMITS = ("tc", "nodes", "depth", "movetime")
@@ -222,7 +226,10 @@ class Engine:
         try:
             async with asyncio.timeout(START_S):
                 await protocol.initialize()
-                await protocol.configure(spec.options)
+                buttons = [name for name in spec.options if name in protocol.options]
+                buttons = [name for name in buttons if protocol.options[name].type in _BUTTONS]
+                # without a value python-chess presses them once, else before every move
+                await protocol.configure({**spec.options, **dict.fromkeys(buttons)})
                 await protocol.ping()
         except (chess.engine.EngineError, TimeoutError) as error:
             await engine.end()
@@ -234,6 +241,16 @@ class Engine:
     def last_words(self) -> str:
         errors = [line[2:] for line in self.protocol.lines if line.startswith("! ") and line[2:].strip()]
         return f" ({errors[-1]})" if errors else ""
+
+    async def is_alive(self) -> bool:
+        """Tell whether it has not ended; one that does not answer has not."""
+        try:
+            await asyncio.wait_for(self.protocol.ping(), PING_S)
+        except chess.engine.EngineTerminatedError:
+            await self.protocol.returncode
+        except (chess.engine.EngineError, TimeoutError):
+            pass
+        return not self.protocol.returncode.done()
 
     async def end(self) -> None:
         """End it: nothing of its process group is left."""

@@ -14,6 +14,7 @@ import chess.pgn
 
 from .engines import Engine, EngineSpec, TimeControl
 from .openings import Opening
+from .scripts import MatchError
 
 MATE_CP = 100_000
 MOVETIME_MARGIN_S = 0.2
@@ -288,6 +289,8 @@ class Game:
             self._complain(number, "died", f"{error} in {self.board.fen()}{engine.last_words()}")
             reason = "engine died"
         except chess.engine.EngineError as error:  # python-chess refuses illegal moves
+            if not engine.protocol.asked_s:  # and what the engine cannot play
+                raise MatchError(f"{engine.spec.name}: {error}") from None
             self._complain(number, "illegal", f"{error} in {self.board.fen()}")
             reason = "illegal move"
         self.record.broken.append(number)
@@ -331,7 +334,7 @@ class Game:
         """An engine that ends the game itself: it may resign, and claim what the rules give."""
         if played.resigned:
             self._over(1 - number, "resignation")
-        elif self.board.can_claim_draw():
+        elif self.engines[number].spec.protocol == "xboard" and self.board.can_claim_draw():
             self._over(None, "draw claimed")
         else:
             self._complain(number, "no move", f"no move in {self.board.fen()}")
@@ -413,7 +416,7 @@ class Seat:
     async def _engines(self) -> list[Engine]:
         for number, spec in enumerate(self._specs):
             engine = self._running.get(number)
-            if engine is not None and engine.protocol.returncode.done():
+            if engine is not None and not await engine.is_alive():
                 code = engine.protocol.returncode.result()
                 text = f"ended between games (exit status {code}){engine.last_words()}"
                 self._deaths.append(Complaint(number, "died", text, list(engine.protocol.lines)))

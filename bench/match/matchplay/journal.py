@@ -8,6 +8,7 @@ files stay.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from abc import ABC, abstractmethod
@@ -131,8 +132,11 @@ class MatchJournal(GameLog):
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._games.close()
-        super().__exit__()
+        try:
+            with contextlib.suppress(OSError):  # a full disk has been told
+                self._games.close()
+        finally:
+            super().__exit__()
 
     def take(self, entry: dict[str, Any]) -> None:
         if "engines" in entry:

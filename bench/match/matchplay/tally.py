@@ -57,8 +57,8 @@ class Tally:
             total.nodes += one.nodes
             total.depth += one.depth
             total.longest_s = max(total.longest_s, one.longest_s)
-            if one.least_left_s is not None:
-                total.least_left_s = min(one.least_left_s, total.least_left_s or math.inf)
+            left = [used.least_left_s for used in (one, total) if used.least_left_s is not None]
+            total.least_left_s = min(left, default=None)
         return total
 
     def short(self) -> str:
@@ -85,8 +85,8 @@ class Tally:
         found = strength(self.counts)
         if found is not None:
             lines.append(
-                f"Elo {elo_text(found)} (95%), normalised {found.normalised_elo:+.1f}, LOS {100 * found.los:.1f}%,"
-                f" from {found.pairs} pairs"
+                f"Elo {_certain_text(found)}, normalised {found.normalised_elo:+.1f}, from {found.pairs}"
+                f" pair{'s' * (found.pairs > 1)}"
             )
         if self.sprt is not None:
             low, high = self.sprt.bounds
@@ -158,13 +158,22 @@ def pairs_text(counts: Sequence[int]) -> str:
     found = strength(counts)
     if found is None:
         return "no pair was finished"
-    return f"{2 * found.pairs} games, pairs {list(counts)}: Elo {elo_text(found)} (95%), LOS {found.los:.1%}"
+    return f"{2 * found.pairs} games, pairs {list(counts)}: Elo {_certain_text(found)}"
+
+
+def _certain_text(found: Strength) -> str:
+    """Return Elo, its interval and the likelihood of superiority, or that all pairs are alike."""
+    if found.los is None:
+        return f"{found.elo:+.1f}, all pairs alike: no interval"
+    return f"{elo_text(found)} (95%), LOS {found.los:.1%}"
 
 
 def elo_text(found: Strength) -> str:
     """Elo with the half width of its interval, or its ends where they are not the same distance away."""
     if not math.isfinite(found.elo):
         return f"{found.elo:+.0f}"
+    if found.los is None:
+        return f"{found.elo:+.1f} (no interval)"
     if not (math.isfinite(found.low) and math.isfinite(found.high)):
         return f"{found.elo:+.1f} ({found.low:+.0f} to {found.high:+.0f})"
     return f"{found.elo:+.1f} +- {(found.high - found.low) / 2:.1f}"

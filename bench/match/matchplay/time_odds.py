@@ -19,7 +19,7 @@ import numpy as np
 try:
     from scipy.special import expit
 except ImportError:
-    raise SystemExit("the intervals need scipy: pip install scipy") from None
+    raise SystemExit("this needs scipy: pip install '.[study]'") from None
 
 from .elo import PAIR_SCORES, strength
 from .tally import elo_text

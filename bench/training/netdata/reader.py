@@ -162,14 +162,14 @@ def read(
     training, test = np.empty(scores, sample_dtype), np.empty(scores, sample_dtype)
     trained = tested = games = 0
     for path in paths:
-        number = 0
-        for block in read_blocks(path):
+        for place, block in enumerate(read_blocks(path)):
             if followed.later and block.header.get("followed"):
                 later = partial(with_later, share=followed.later, decay=followed.decay)
                 block = block._replace(games=[game._replace(scores=later(game.scores)) for game in block.games])
             samples, counts = reader.block(block)
+            # by the game's number, since blocks stand in the order in which they were finished
+            number = block.header.get("block", place) * block.header.get("games", len(counts))
             is_test = np.repeat((number + np.arange(len(counts))) % every == every - 1, counts)
-            number += len(counts)
             games += len(counts)
             learnt, held_out = np.tile(samples[~is_test], repeats(block.header)), samples[is_test]
             ends = trained + len(learnt), tested + len(held_out)

@@ -21,13 +21,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
 
 from psearch_core.terms import DANGER_STEPS, TERMS, UNIT_COUNT
 
 from .data import Data
 from .model import backward, danger_backward, expected, occurrence, predict, row_shares, table_means
 from .weights import DANGER_COLUMN, KING, KNIGHT, MATERIAL, MOBILITY, N_COLUMNS, N_PSQT, PAWN, QUEEN, Array
+
+try:
+    from scipy.optimize import minimize, minimize_scalar
+except ImportError:
+    raise SystemExit("this needs scipy: pip install '.[study]'") from None
 
 # Strength of the pulls: added to the mean squared error per squared centipawn.
 PULL_MATERIAL = 2e-8  # a piece's mean in the data, to MATERIAL

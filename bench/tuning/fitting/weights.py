@@ -35,7 +35,10 @@ def material_only() -> Array:
 
 
 def check_ours(path: Path, opening: str) -> None:
-    """Raise ValueError for a file that the tuner would replace and has not written: it may be worth something."""
+    """Raise ValueError for a file that the tuner would replace and has not written: it may be worth something. The same
+    for one without a folder."""
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"cannot write {path}: its folder does not exist")
     if path.is_file() and path.stat().st_size and not path.read_bytes().startswith(opening.encode()):
         raise ValueError(f"{path} was not written by this program, and is not replaced")
 

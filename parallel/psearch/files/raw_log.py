@@ -73,7 +73,7 @@ class RawLog(Closing):
     the log of another study. Raises PsearchError for any other file, and if the log cannot be written."""
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
-        self._is_new = not path.exists()
+        self._is_new = not os.path.lexists(path)
         try:
             self._lines = Journal(path, OPENING, fresh=True)
         except DamagedLine:
@@ -114,11 +114,11 @@ def split_run(path: Path) -> tuple[Path, str | None]:
     return (Path(file), run) if mark and not path.exists() else (path, None)
 
 
-def read_log(path: Path, make: Callable[..., Sample]) -> tuple[list[Sample], dict[str, Any]]:
+def read_log(path: Path, make: Callable[..., Sample], *, is_begun: bool = False) -> tuple[list[Sample], dict[str, Any]]:
     """Return the searches of a log, each made by `make(**fields)`, and its facts, `about` among them.
 
-    path: `FILE` with a single log, or `FILE#RUN`; compressed if FILE ends in `.xz`. Raises PsearchError, which names
-    the bad line or the runs to choose from.
+    path: `FILE` with a single log, or `FILE#RUN`; compressed if FILE ends in `.xz`. is_begun: it may hold no search
+    yet. Raises PsearchError, which names the bad line or the runs to choose from.
     """
     file, run = split_run(path)
     samples: list[Sample] = []
@@ -132,7 +132,7 @@ def read_log(path: Path, make: Callable[..., Sample]) -> tuple[list[Sample], dic
                 facts.update(values)
         except (ValueError, TypeError):
             raise _not_a_line(file, number) from None
-    if not samples:
+    if not samples and not is_begun:
         raise PsearchError(f"{path} holds no finished search")
     return samples, facts
 

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import sys
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -1128,6 +1129,16 @@ def test_the_ending_of_the_output_says_what_is_written(ending: str, tmp_path: Pa
     assert suite["bestmove"][0] == "e1e8" and suite["result"][0] == "right" and suite["cp_2"][0] < 20_000
     assert str(lines["id"][0]) == "7" and lines["error"].notna().tolist() == [False, True]
     assert lines["cp_white"][0] == lines["cp"][0] and lines["win"][0] + lines["draw"][0] + lines["loss"][0] == 1000
+
+
+def test_without_pyarrow_a_parquet_file_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "a.epd").write_text("6k1/5ppp/8/8/8/8/8/4R1K1 w - - bm Re8;\n")
+    before = sorted(tmp_path.iterdir())
+    assert main(["analyse", "--nodes", "100", "--out", str(tmp_path / "a.parquet"), str(tmp_path / "a.epd")]) == 2
+    assert "needs pyarrow" in capsys.readouterr().err and sorted(tmp_path.iterdir()) == before
 
 
 def test_a_pgn_holds_games_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -643,6 +643,14 @@ def test_bad_arguments(run: Run, words: list[str], said: str) -> None:
     assert status == 2 and said in err and err.count("\n") == 1
 
 
+@pytest.mark.parametrize("option", ["--policy", "--with", "--game"])
+def test_a_file_with_a_mistake_is_refused_before_the_page_is_served(run: Run, tmp_path: Path, option: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("NAME = nothing\n")
+    status, out, err = run(*WORDS, "--port", "0", option, str(file))
+    assert (status, out) == (2, "") and "mine.py:1" in err and "nothing" in err and err.count("\n") == 1, err
+
+
 def test_the_package_runs_as_a_module() -> None:
     done = subprocess.run([sys.executable, "-m", "psearch", "version"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stdout.startswith("psearch ")

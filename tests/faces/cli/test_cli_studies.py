@@ -296,7 +296,7 @@ def test_trees_that_end_in_a_mate_are_left_out_and_named(run: Run, tmp_path: Pat
     size = ["--tree-nodes", "10000", "--workers", "2"] if study == "simulate" else ["--seconds", "0.3", "--repeat", "1"]
     status, out, err = run(study, "--suite", str(file), *size, "--hash", "2", "--log", log)
     assert status == 0, err
-    assert "1 position, " in out and "\nleft out, ended by a mate or draw: mate\n" in out
+    assert "1 position, " in out and "\nleft out, solved before that size: mate\n" in out
     assert run(study, "--from-log", log)[1] == out
 
 

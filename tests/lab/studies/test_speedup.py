@@ -339,7 +339,7 @@ def test_nearest_counts_by_ratio() -> None:
 def test_what_is_left_out_is_told() -> None:
     assert depth_rule({"about": {"depths": "nearest"}, "left_out": []}) == depth_rule({"about": {"depths": "nearest"}})
     told = depth_rule({"about": {"depths": rule_name(None)}, "left_out": ["WAC.001", "WAC.004"]})
-    assert told.endswith("\nleft out, ended by a mate or draw: WAC.001, WAC.004")
+    assert told.endswith("\nleft out, solved before that size: WAC.001, WAC.004")
     assert depth_rule({"left_out": [str(n) for n in range(50)]}).endswith("10, 11, and 38 more")
 
 

@@ -314,7 +314,11 @@ class Output(Closing):
         if ending == ".csv":
             self.table = CsvTable(self._file, columns)
         elif ending:
-            self.table = ParquetTable(cast(BinaryIO, self._file.stream.buffer), columns)
+            try:
+                self.table = ParquetTable(cast(BinaryIO, self._file.stream.buffer), columns)
+            except BaseException:
+                self.close()
+                raise
 
     def close(self) -> None:
         if self._file is not None:

@@ -106,7 +106,7 @@ def depth_rule(facts: Mapping[str, Any]) -> str:
         return f"depths: {words}"
     more = [f"and {len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
     shown = [printable(str(name)[:_LONGEST_NAME]) for name in names[:_MOST_NAMES]]
-    return f"depths: {words}\nleft out, ended by a mate or draw: {', '.join([*shown, *more])}"
+    return f"depths: {words}\nleft out, solved before that size: {', '.join([*shown, *more])}"
 
 
 def size_text(nodes: float) -> str:

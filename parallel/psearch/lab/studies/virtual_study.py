@@ -167,7 +167,7 @@ def find_depths(
             assert isinstance(depth, int)
             depths[number] = depth
             if progress:
-                found = f"depth {depth} for" if depth else "left out, ended by a mate or draw:"
+                found = f"depth {depth} for" if depth else "left out, solved before that size:"
                 progress(f"{found} {study.suite[number].name} ({done}/{len(depths)})")
     return depths
 

@@ -9,7 +9,7 @@ import threading
 
 from psearch.defaults import DEFAULT_POLICY
 from psearch.faces.cli.arguments import add_flag, add_hash, add_number, add_settings, add_threads, check_hash
-from psearch.faces.cli.kernels import loaded_game
+from psearch.faces.cli.kernels import loaded_game, prepare_kernels
 from psearch.faces.cli.output import complain, say
 from psearch.faces.cli.signals import Signals
 
@@ -60,10 +60,10 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     if options.policy or options.with_:
         from psearch.options import kernels_of
+        from psearch.simulation.simulation_entries import VIRTUAL
 
-        kernels_of(DEFAULT_POLICY, options.with_)
-        for policy in options.policy:
-            kernels_of(policy)
+        default = [DEFAULT_POLICY] if options.with_ else []
+        prepare_kernels(*(kernels_of(name, options.with_).group(VIRTUAL) for name in (*default, *options.policy)))
     if options.game:
         loaded_game(options.game)
 
