@@ -353,7 +353,7 @@ def test_plots(run: Run, suite: str, tmp_path: Path) -> None:
 
 
 def test_names_of_files_are_drawn_as_they_are(run: Run, suite: str, tmp_path: Path) -> None:
-    """Also those that matplotlib would take for a formula, or would not draw."""
+    """Names of files are labels of a plot, also those that matplotlib takes for a formula, or would not draw."""
     policies = [tmp_path / name for name in ("_mine.py", "a$\\q$.py")]
     for policy in policies:
         policy.write_bytes((REPOSITORY / "docs" / "examples" / "my_policy.py").read_bytes())
