@@ -75,6 +75,8 @@ def _match(text: str, path: Path) -> Played:
         won, drawn, lost = (int(summary[name]) for name in ("wins", "draws", "losses"))
     except (KeyError, ValueError, TypeError, AttributeError, OverflowError):
         raise ValueError(f"{path}: not a summary of match.py with UCI_LimitStrength and UCI_Elo of both") from None
+    if not str((summary.get("id_names") or ["psearch"])[0]).startswith("psearch"):
+        raise ValueError(f"{path}: the first engine is not psearch, whose levels are rated")
     if not sum(pairs):
         raise ValueError(f"{path}: no complete pair of games")
     return Played(level, opponent, pairs, (won, drawn, lost))

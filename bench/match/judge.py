@@ -272,6 +272,7 @@ def give_verdict(words: Sequence[str]) -> int:
 
         async def search(engine: Engine, asked: tuple[str, str]) -> None:
             board, move = chess.Board(asked[0]), chess.Move.from_uci(asked[1])
+            board.chess960 = board.has_chess960_castling_rights()
             # an object of its own is a game of its own: the table is emptied
             found = await engine.protocol.analyse(board, spec.limit.of_a_move(), game=object(), root_moves=[move])
             wdl = found.get("wdl") or found["score"].wdl(model="sf", ply=board.ply())

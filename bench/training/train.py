@@ -213,6 +213,9 @@ def _train(options: argparse.Namespace, log: Journal | None) -> int:
             since = time.monotonic()
             place = None if options.save is None else options.save / f"{hidden}-{count}"
             state = None if place is None else place.with_name(f"{place.name}.state.npz")
+            for given in options.start:
+                if place is not None and given.resolve().with_suffix("") == place.resolve():
+                    raise PsearchError(f"{given} would be replaced: --save needs another folder")
             with StatusLine(only_terminal=True) as screen:
                 shown = _Progress(screen)
                 net, epochs = train(

@@ -711,12 +711,15 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
 
 def test_bad_training_is_one_line(games: Path, tmp_path: Path) -> None:
     random_net(5, 1).save(tmp_path / "narrow.npz")
+    mine = tmp_path / f"{NETWORK_HIDDEN}-100.npz"
+    random_net(NETWORK_HIDDEN, 1).save(mine)
     for words, name in (
         ([games, "--positions", "999999999"], "positions to train on"),
         ([tmp_path / "none.games"], "none.games"),
         ([games, "--start", tmp_path / "none.npz"], "none.npz"),
         ([games, "--start", tmp_path / "narrow.npz"], "5 hidden units, not"),
         ([games, "--epochs", "0"], "name them at --start"),
+        ([games, "--positions", "100", "--start", mine, "--save", tmp_path], "would be replaced"),
     ):
         done = run_bench("training/train.py", *words)
         assert done.returncode == EXIT_BAD_INPUT

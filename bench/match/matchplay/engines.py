@@ -218,7 +218,7 @@ class Engine:
         preexec = _end_with_parent if sys.platform.startswith("linux") else None
         settings: dict[str, Any] = {"cwd": spec.directory, "preexec_fn": preexec}
         try:
-            # a group of its own: Ctrl-C is this program's to handle, and whatever the engine starts ends with it
+            # a group of its own: Ctrl-C is this program's to handle, and what the engine has started ends in `end`
             transport, protocol = await kind.popen(list(spec.command), setpgrp=True, **settings)
         except OSError as error:
             raise MatchError(f"{spec.name} does not start: {error.strerror}") from None
