@@ -159,7 +159,7 @@ def test_a_perfect_tree_is_searched_without_a_wasted_node(arenas: dict[int, Aren
 def test_nodes_of_each_type_are_counted(arenas: dict[int, Arena], policy: str, workers: int) -> None:
     """Each inner node once, by whoever finished it; CUT nodes have cut and ALL nodes have not."""
     shape = PERFECT[1]
-    run(arenas[workers], shape, options(policy))
+    run(arenas[workers], shape, replace(options(policy), record=True))
     merge_now(arenas[workers].context)
     prediction = arenas[workers].header[0]["prediction"]
     seen, cut = (prediction[name][..., 0].sum(axis=(1, 2)) for name in ("all_seen", "all_cut"))
