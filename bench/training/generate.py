@@ -30,7 +30,6 @@ Exit status: 0, 1 a block came out differently, 2 bad input, 130 Ctrl-C (what is
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -221,9 +220,8 @@ def _generate(options: argparse.Namespace) -> int:
     def check(header: dict[str, Any]) -> None:
         # blocks from before there was a choice do not say all
         played = Settings(**{name: header[name] for name in Settings._fields if name in header})
-        mine = json.loads(json.dumps(settings.header(header["block"])))
-        same = all(header[name] == mine[name] for name in set(mine) & set(header) - {"commit"})
-        if played._replace(commit=settings.commit) != settings or not same:
+        said = {**played.header(header["block"]), **header, "commit": settings.commit}
+        if any(said[name] != value for name, value in settings.header(header["block"]).items()):
             raise PsearchError(
                 f"{options.file} has games of another seed, book, pruning, rules or number of nodes: name another file"
             )

@@ -48,6 +48,16 @@ def json_object(text: str) -> dict[str, Any]:
     raise ValueError("not a JSON object")
 
 
+def unwritable(path: Path) -> str:
+    """Return why a file cannot be written at a path, behind a link if there is one; empty if it can."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        return "it is a folder"
+    if not target.parent.is_dir():
+        return f"there is no folder {target.parent}"
+    return "" if os.access(target if target.exists() else target.parent, os.W_OK) else "permission denied"
+
+
 @contextlib.contextmanager
 def _naming(path: Path | None) -> Iterator[None]:
     """Add the name of the file to an OSError."""

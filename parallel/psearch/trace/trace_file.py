@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from psearch.files.safe_files import AtomicFile
+from psearch.files.safe_files import AtomicFile, unwritable
 from psearch.results import PsearchError
 
 TraceEvent = dict[str, Any]
@@ -141,16 +141,10 @@ def check_trace(path: Path, what: str = "trace") -> None:
         raise PsearchError(f"a {what} goes to a file: standard output is for the answer")
     target = Path(os.path.realpath(path))
     folder = target.parent
-    reason = ""
-    if target.is_dir():
-        reason = "it is a folder"
-    elif not folder.is_dir():
-        reason = f"there is no folder {folder}"
-    elif not os.access(target if target.exists() else folder, os.W_OK):
-        reason = "permission denied"
-    elif not _is_special(target) and not os.access(folder, os.W_OK | os.X_OK):
+    reason = unwritable(path)
+    if not reason and not _is_special(target) and not os.access(folder, os.W_OK | os.X_OK):
         reason = f"permission denied in {folder}"
-    elif not _is_replaceable(path):
+    elif not reason and not _is_replaceable(path):
         reason = "that file holds something else; choose another name, or delete it"
     if reason:
         raise PsearchError(f"cannot write the {what} {path}: {reason}")

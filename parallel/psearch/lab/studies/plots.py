@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from psearch.files.safe_files import unwritable
 from psearch.results import PsearchError
 
 if TYPE_CHECKING:
@@ -34,13 +34,8 @@ def check_plot(path: Path) -> None:
         raise PsearchError("--plot needs matplotlib: pip install matplotlib") from None
     if path.suffix.lower() != ".png":
         raise PsearchError(f"--plot writes PNG: {path} should end in .png")
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise PsearchError(f"cannot write {path}: its folder does not exist")
-    if path.is_dir():
-        raise PsearchError(f"cannot write {path}: it is a folder")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise PsearchError(f"cannot write {path}: permission denied")
+    if reason := unwritable(path):
+        raise PsearchError(f"cannot write {path}: {reason}")
 
 
 def _figure(width: float, height: float, **panels: Any) -> tuple[Any, Any]:
