@@ -248,9 +248,12 @@ class SearchOptions(SearchSettings):
         return replace(self, policy=policy, with_="", own=None)
 
     def alone(self) -> SearchOptions:
-        """Return these options for a search by one worker: it opens no node, which would only cost time. A policy from
-        a file is asked as always."""
-        return replace(self, split_depth=MAX_DEPTH + 1) if self.policy in POLICY_NAMES else self
+        """Return these options for a search by one worker: it has one root and opens no node, which would only cost
+        time. A policy from a file is asked as always."""
+        if self.policy not in POLICY_NAMES:
+            return self
+        policy = "serial" if self.policy in ("lazy", "abdada") else self.policy  # these give each worker a root
+        return replace(self, policy=policy, roots=1, split_depth=MAX_DEPTH + 1)
 
     def proves(self, workers: int, lines: int) -> bool:
         """Tell whether the search finds the value of the root by null windows (docs/decisions/033). `auto` does so for

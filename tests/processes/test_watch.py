@@ -29,6 +29,7 @@ from psearch.processes.patience import Patience
 from psearch.processes.pool import INLINE, WorkerPool
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
+from psearch.processes.time_manager import Budget, TimeManager
 from psearch.processes.watch import Watch
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 from psearch.scheduler.scheduler_entries import reports_written
@@ -265,6 +266,55 @@ def test_without_a_word_of_reports_the_search_is_shown_and_in_time(monkeypatch: 
         results: list[Result] = []
         assert 0.69 < least(seconds, 1.2) < 1.2
         assert results[-1].info.depth >= 4 and 2 <= looks(infos) <= 8
+
+
+def test_workers_end_a_search_whose_program_is_held_up() -> None:
+    """Its thread may wait long for a core that the workers use."""
+    seen: list[tuple[int, int]] = []
+    with Supervisor(2, 16) as engine:
+
+        def take(info: Info) -> None:
+            if not seen:
+                nodes = []
+                for _ in range(2):
+                    time.sleep(0.3)
+                    nodes.append(int(engine.arena.worker["nodes"].sum()))
+                seen.append((nodes[0], nodes[1]))
+
+        result = engine.search(SearchRequest(KIWIPETE, Limits(movetime_ms=200), on_info=take))
+    assert seen[0][0] == seen[0][1] == result.info.nodes > 1000
+    assert result.bestmove is not None and not result.interrupted
+
+
+def test_workers_have_no_deadline_while_the_program_ponders(workers: WorkerPool) -> None:
+    deadlines: list[int] = []
+    control = SearchControl(TimeManager(Budget(hard_s=0.3), pondering=True))
+
+    def take(info: Info) -> None:
+        deadlines.append(int(workers.arena.header["deadline"][0]))
+        if len(deadlines) == 3:
+            control.ponderhit()
+
+    one = watch(workers, SearchRequest(KIWIPETE, Limits(), on_info=take, control=control, live_interval_s=0.01))
+    assert set(deadlines[:3]) == {0}
+    meant_ns = 1e9 * (control.clock.deadline_s() + one.since) if control.clock else 0
+    assert abs(deadlines[-1] - meant_ns) < 1e6
+
+
+@pytest.mark.parametrize("policy", ["calibrated", "lazy", "abdada"])
+def test_with_an_empty_clock_one_thread_waits_for_no_worker(policy: str) -> None:
+    """The workers sleep. With roots for them it would yield its core again and again, a second where others use it."""
+    with Supervisor(8, 16) as engine:
+        control = SearchControl(TimeManager(Budget(0.001, 0.001, 0.1)))
+        result = engine.search(
+            SearchRequest(KIWIPETE, Limits(), SearchOptions(policy=policy, driver="auto"), control=control)
+        )
+        header = engine.arena.header[0]
+        assert header["first_roots"] == header["done"] == 1
+        assert result.info.depth >= 1 and result.info.workers[0].nodes == result.info.nodes
+        assert (
+            engine.arena.worker["counters"]["polls"].sum() <= 1 and engine.arena.worker["counters"]["splits"].sum() == 0
+        )
 
 
 def test_the_supervisor_sleeps() -> None:

@@ -54,8 +54,9 @@ options_dtype = record(
 
 header_dtype = record(
     [
-        ("stop", "i8"),  # atomic; 1: unwind and store nothing. Written by the supervisor, or at the node limit
-        ("pad_0", "i8", (7,)),
+        ("stop", "i8"),  # atomic; 1: unwind and store nothing. Written by the supervisor, or at a limit
+        ("deadline", "i8"),  # atomic; `monotonic_ns` at which a worker stops the search, 0 never
+        ("pad_0", "i8", (6,)),
         ("abort_epoch", "i8"),  # atomic; rises at every cutoff of a shared node and at a stop
         ("pad_1", "i8", (7,)),
         ("done", "i8"),  # atomic; 1 when the root is finished. Written by the worker that finishes it

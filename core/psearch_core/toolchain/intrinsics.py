@@ -16,6 +16,7 @@ Addresses are int64; arrays are contiguous and have any alignment that their typ
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -284,6 +285,15 @@ def cycle_counter(builder: Any) -> Any:
         # before LLVM 18 its intrinsic reads a counter that Linux does not let programs read
         return _called(builder, "llvm.read_volatile_register.i64", _I64, builder.module.add_metadata(["cntvct_el0"]))
     return _called(builder, "llvm.readcyclecounter", _I64)
+
+
+@emitted(types.int64())
+def monotonic_ns(builder: Any) -> Any:
+    """Return the nanoseconds of the clock behind `time.perf_counter_ns`, which all processes share."""
+    parts = cgutils.alloca_once(builder, ir.ArrayType(_I64, 2))  # a `timespec`: seconds and nanoseconds
+    _called(builder, "clock_gettime", _I32, ir.Constant(_I32, time.CLOCK_MONOTONIC), parts)
+    seconds, rest = (builder.load(cgutils.gep_inbounds(builder, parts, 0, i)) for i in range(2))
+    return builder.add(builder.mul(seconds, ir.Constant(_I64, 1_000_000_000)), rest)
 
 
 @intrinsic(prefer_literal=True)

@@ -14,7 +14,7 @@ from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_reports import Reports
 from psearch.results import Limits, PsearchError, Result, WorkerDied, WorkerStats
-from psearch.scheduler.scheduler_entries import is_done, request_stop
+from psearch.scheduler.scheduler_entries import is_done, request_stop, set_deadline
 from psearch_core.constants import MATE
 from psearch_core.toolchain.kernel_sets import STANDARD
 
@@ -97,7 +97,7 @@ class Watch:
         request, arena = self.request, self.pool.arena
         is_substitute = not self.pool.are_processes and arena.kernels == STANDARD
         options = request.options.standard() if is_substitute else request.options
-        if arena.workers == 1:
+        if arena.workers == 1 or is_substitute:
             options = options.alone()
         write_search(arena, request.board, limits, options, request.only, request.multipv, progress)
 
@@ -122,12 +122,19 @@ class Watch:
             except WorkerDied as error:
                 self._continue_after(error)
                 is_begun = False
+        self.clock.is_due(self.reports.elapsed_s)  # workers may have kept the deadline before this process noticed it
         self._take_reports()
 
     def _begin(self) -> None:
         self.begun_s = self.reports.elapsed_s
         self.depth_at_begin = self.reports.latest.depth
+        self._tell_deadline()
         self.pool.begin()
+
+    def _tell_deadline(self) -> None:
+        """Tell the workers when the search must stop: this process may have to wait for a core that they use."""
+        deadline_s = self.since + self.clock.deadline_s()
+        set_deadline(self.pool.arena.context, 0 if math.isinf(deadline_s) else max(1, round(deadline_s * 1e9)))
 
     def _look(self) -> None:
         """Wait for the next event. The search is over when all workers have left it, or when late ones have had their
@@ -232,6 +239,7 @@ class Watch:
         control = self.request.control
         if (hit_at := control.take_ponderhit()) is not None:
             self.clock.ponderhit(hit_at - self.since)
+            self._tell_deadline()
         if control.is_stopped:
             self.interrupted = True
         if not (self.interrupted or self.mate_found or self.clock.is_due(now)):

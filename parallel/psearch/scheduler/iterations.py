@@ -3,7 +3,7 @@
 The supervisor writes the search into the header. Worker 0 asks the policy which workers have a root, since a user's
 policy runs only in worker processes. No worker waits for the supervisor between iterations: the worker that finishes
 the root writes a report into a ring in the header and sets up the next search itself. The supervisor has the clock and
-decides when to stop.
+decides when to stop; workers keep its hard limit, too (`work.py`).
 
 A search that splits has one or several roots, on stacks 0, 1 .., at separate depths; workers without a root join open
 nodes of all of them. In a search that does not split (Lazy SMP, ABDADA) every worker has a root. Only the root on stack
@@ -37,6 +37,7 @@ from psearch.scheduler.thread_vote import elected
 from psearch.scheduler.trace_log import trace_root, trace_root_entered, trace_take
 from psearch.scheduler.words import (
     abort_epoch_of,
+    deadline_of,
     done_of,
     first_roots_of,
     idle_workers_of,
@@ -448,6 +449,7 @@ def begin_search(context):
     for i in range(hd.worker_count):
         _reset_worker(worker_of(ctx, i), i)
     atomic_store(stop_of(hd), 0)
+    atomic_store(deadline_of(hd), 0)
     atomic_store(done_of(hd), 0)
     atomic_store(abort_epoch_of(hd), 0)
     atomic_store(info_count_of(hd), 0)

@@ -10,6 +10,7 @@ from psearch_core.toolchain.groups import Group, KernelError, Progress
 SEARCH = Group("search", "psearch.scheduler.iterations", "psearch.scheduler.work", "psearch.scheduler.trace_log")
 begin_search = SEARCH.entry("begin_search")
 request_stop = SEARCH.entry("request_stop")
+set_deadline = SEARCH.entry("set_deadline")
 work = SEARCH.entry("work")
 is_done = SEARCH.entry("is_done")
 reports_written = SEARCH.entry("reports_written")

@@ -17,6 +17,7 @@ state_of = field_address(Stack, "state")
 mask_of = field_address(Stack, "open_mask")
 
 stop_of = field_address(Header, "stop")
+deadline_of = field_address(Header, "deadline")
 abort_epoch_of = field_address(Header, "abort_epoch")
 done_of = field_address(Header, "done")
 info_count_of = field_address(Header, "info_count")

@@ -5,12 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from psearch.scheduler.scheduler_entries import SEARCH
+from psearch.scheduler.splitting import stop_all
 from psearch.scheduler.step import step
-from psearch.scheduler.words import done_of, info_count_of
+from psearch.scheduler.words import deadline_of, done_of, info_count_of, stop_of
 from psearch_core.constants import STATE_IDLE
-from psearch_core.toolchain.intrinsics import atomic_load, cycle_counter, pause, sched_yield, usleep
+from psearch_core.toolchain.intrinsics import (
+    atomic_load,
+    atomic_store,
+    cycle_counter,
+    monotonic_ns,
+    pause,
+    sched_yield,
+    usleep,
+)
 from psearch_core.toolchain.jit import entry, kernel
-from psearch_core.views import context_at, header_of, i64, void, worker_of
+from psearch_core.views import Context, context_at, header_of, i64, void, worker_of
 
 _BURST = 1024
 _SPINS = 64
@@ -30,6 +39,26 @@ def wait_between_polls(rounds):
         usleep(np.uint32(_NAP_US))
 
 
+@entry(void(i64, i64), SEARCH)
+def set_deadline(context, deadline):
+    """Let any worker stop the search at this time (`monotonic_ns`), once its first lines are reported; 0: never.
+
+    The program would do so too, but it may wait for a core that the workers use.
+    """
+    atomic_store(deadline_of(header_of(context_at(context))), deadline)
+
+
+@kernel(void(Context))
+def _keep_deadline(ctx):
+    """Stop the search when its time is over. Before the first lines are reported, the program decides."""
+    hd = header_of(ctx)
+    deadline = atomic_load(deadline_of(hd))
+    if deadline == 0 or atomic_load(stop_of(hd)) != 0 or atomic_load(info_count_of(hd)) < hd.multipv:
+        return
+    if monotonic_ns() >= deadline:
+        stop_all(ctx)
+
+
 @entry(i64(i64, i64, i64), SEARCH)
 def work(context, worker, bursts):
     """Run a worker for a number of bursts. Returns 1 if the search is done and this worker is idle."""
@@ -41,6 +70,7 @@ def work(context, worker, bursts):
     while bursts > 0:
         if wk.state == STATE_IDLE and atomic_load(done_of(hd)) != 0:
             return 1
+        _keep_deadline(ctx)
         idle = step(ctx, worker, _BURST) == _BURST
         if idle:
             wait_between_polls(rounds)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from paths import TESTS
 
-LIBC = {"abort", "memcpy", "memmove", "memset", "sched_yield", "usleep"}
+LIBC = {"abort", "clock_gettime", "memcpy", "memmove", "memset", "sched_yield", "usleep"}
 """Functions that are linked to a kernel: none of a compiler's own library, which no process needs to have loaded."""
 TRAPS = {"brk", "udf", "hlt", "hvc", "smc", "svc", "wfi", "ud2", "ud1", "int3", "int", "hint"}
 WHOLE = ("chess", "search")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import llvmlite.binding as llvm
 import pytest
 from llvmlite import ir
+from numba import njit
 from numba.core import types
 
 from psearch_core.toolchain import intrinsics
@@ -19,6 +21,7 @@ from psearch_core.toolchain.intrinsics import (
     atomic_store,
     compare_and_swap,
     cycle_counter,
+    monotonic_ns,
     pause,
     relaxed_load_u64,
     relaxed_store_u64,
@@ -85,3 +88,10 @@ def test_atomic_words_are_ordered_on_arm(operation: Any, arguments: int, instruc
 
     found = {line.split()[0] for line in assembly_of(ARM, operation, arguments)}
     assert {name for name in found if re.match(r"(ld|st|cas|dmb|swp)", name)} == instructions
+
+
+def test_the_clock_is_that_of_python() -> None:
+    now = njit(lambda: monotonic_ns())
+    now()
+    before = time.perf_counter_ns()
+    assert before <= now() <= time.perf_counter_ns()
