@@ -351,6 +351,21 @@ def test_a_move_at_once_wakes_no_worker(monkeypatch: pytest.MonkeyPatch) -> None
             sent.clear()
 
 
+def test_after_a_loss_short_searches_are_not_spent_on_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a nearly empty clock a move takes some milliseconds, and a new arena more than that."""
+    renewed: list[int] = []
+    renew = Arena.renew
+    monkeypatch.setattr(Arena, "renew", lambda *arguments: (renewed.append(1), renew(*arguments))[1])
+    with Supervisor(2, 16) as engine:
+        engine.pool.workers[0].kill()
+        engine.pool.workers[0].join(60)
+        for hard_s in (0.001, 0.005, 0.02, 0.001):
+            engine.search(SearchRequest(KIWIPETE, Limits(movetime_ms=1000 * hard_s)))
+            assert len(renewed) == 1 and not engine.pool.are_processes
+        engine.search(SearchRequest(KIWIPETE, Limits(movetime_ms=2000)))
+        assert len(renewed) == 2 and engine.pool.are_processes
+
+
 def test_where_no_process_can_be_had_this_one_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object) -> None:
         raise OSError(11, "Resource temporarily unavailable")

@@ -18,7 +18,7 @@ import pytest
 from timing import least, seconds_of
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import write_search
+from psearch.arena.setup import Progress, write_search
 from psearch.options import SearchOptions
 from psearch.processes import patience
 from psearch.processes import pool as pool_module
@@ -32,7 +32,7 @@ from psearch.processes.supervisor import Supervisor
 from psearch.processes.time_manager import Budget, TimeManager
 from psearch.processes.watch import Watch
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
-from psearch.scheduler.scheduler_entries import reports_written
+from psearch.scheduler.scheduler_entries import reports_written, set_deadline, work
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
 
@@ -129,8 +129,6 @@ def test_a_death_at_the_very_end_changes_nothing(workers: WorkerPool, monkeypatc
 
 def watching_work(pool: WorkerPool) -> None:
     """Searches, and does not say that it is through."""
-    from psearch.scheduler.scheduler_entries import work
-
     work(pool.arena.context, 0, 4)
 
 
@@ -284,6 +282,27 @@ def test_workers_end_a_search_whose_program_is_held_up() -> None:
         result = engine.search(SearchRequest(KIWIPETE, Limits(movetime_ms=200), on_info=take))
     assert seen[0][0] == seen[0][1] == result.info.nodes > 1000
     assert result.bestmove is not None and not result.interrupted
+
+
+def test_a_limit_of_centuries_is_none(workers: WorkerPool) -> None:
+    control = SearchControl(TimeManager(Budget(hard_s=1e10)))
+    assert watch(workers, SearchRequest(KIWIPETE, Limits(depth=6), control=control)).result().info.depth == 6
+
+
+@pytest.mark.parametrize("knows_lines", [False, True])
+def test_a_worker_keeps_the_deadline_if_there_are_lines_to_answer_with(workers: WorkerPool, knows_lines: bool) -> None:
+    """They may be of workers that were lost."""
+    arena = workers.arena
+    progress = Progress(9, [chess.Move.from_uci("e2a6")], [0]) if knows_lines else None
+    write_search(arena, KIWIPETE, Limits(), SearchOptions(), multipv=3, progress=progress)
+    set_deadline(arena.context, 1)
+    for _ in range(100):
+        work(arena.context, 0, 1)
+        if arena.header["stop"][0]:
+            break
+    assert arena.header["stop"][0] == 1
+    assert (reports_written(arena.context) == 0) == knows_lines
+    assert knows_lines or reports_written(arena.context) >= 3
 
 
 def test_workers_have_no_deadline_while_the_program_ponders(workers: WorkerPool) -> None:

@@ -21,7 +21,7 @@ from psearch.processes import patience
 from psearch.processes.child import ChildProcess, Children, end, reap
 from psearch.processes.control import Wake
 from psearch.processes.patience import DEATH_S, LOST_STARTS, QUIT_S, Patience
-from psearch.processes.starting import launch
+from psearch.processes.starting import check_time, launch
 from psearch.processes.worker_main import DONE, GO, READY
 from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler.scheduler_entries import reports_written, request_stop
@@ -364,6 +364,8 @@ class WorkerPool:
         """Replace all workers or return why not; then the calling thread searches (in this arena if `can_stay`)."""
         former = self.arena
         try:
+            if processes:
+                check_time(may_start)
             self._replace(processes, may_start)
         except (OSError, PsearchError) as error:
             if not (can_stay and self.arena is former):

@@ -79,7 +79,7 @@ def launch(
         server = None if method == "fork" else _ready_server(may_start)
         code = b"" if server is None else arena.driver.packed()
         for index in range(arena.workers):
-            _check_time(may_start)
+            check_time(may_start)
             if server is None:
                 workers.append(_started(index, partial(_fork_worker, arena, index)))
             else:
@@ -111,13 +111,13 @@ def _ready_server(may_start: Callable[[], bool] | None = None) -> ForkServer:
 
     deadline = time.monotonic() + (SERVER_START_S if may_start is None else SERVER_SEARCH_S)
     while not (server := fork_server()).is_ready(_LOOK_INTERVAL_S):
-        _check_time(may_start)
+        check_time(may_start)
         if time.monotonic() > deadline:
             raise PsearchError("the process that starts workers is not ready")
     return server
 
 
-def _check_time(may_start: Callable[[], bool] | None) -> None:
+def check_time(may_start: Callable[[], bool] | None) -> None:
     """Raise PsearchError if `may_start` returns False."""
     if may_start is not None and not may_start():
         raise PsearchError("there was no time to start workers")

@@ -199,7 +199,7 @@ class Supervisor(Closing):
             if control.is_stopped:
                 return False
             # without a substitute, a late answer is better than none
-            return not self.pool.have_substitute or time.perf_counter() - since < limit_s
+            return not self.pool.have_substitute or time.perf_counter() - since + patience.REPAIR_S < limit_s
 
         notes = self._pending_notes + self._restored(self.pool.settle(patience_s), may_start)
         self._pending_notes = []

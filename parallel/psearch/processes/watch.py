@@ -18,6 +18,9 @@ from psearch.scheduler.scheduler_entries import is_done, request_stop, set_deadl
 from psearch_core.constants import MATE
 from psearch_core.toolchain.kernel_sets import STANDARD
 
+_LATEST_NS = 2.0**63
+"""Deadline, in nanoseconds, that workers have no number for."""
+
 
 class Watch:
     """One search, from the setup of the root until every worker has left it, or the answer cannot wait for them.
@@ -133,8 +136,8 @@ class Watch:
 
     def _tell_deadline(self) -> None:
         """Tell the workers when the search must stop: this process may have to wait for a core that they use."""
-        deadline_s = self.since + self.clock.deadline_s()
-        set_deadline(self.pool.arena.context, 0 if math.isinf(deadline_s) else max(1, round(deadline_s * 1e9)))
+        deadline_ns = 1e9 * (self.since + self.clock.deadline_s())
+        set_deadline(self.pool.arena.context, round(deadline_ns) if deadline_ns < _LATEST_NS else 0)
 
     def _look(self) -> None:
         """Wait for the next event. The search is over when all workers have left it, or when late ones have had their

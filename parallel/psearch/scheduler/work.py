@@ -41,7 +41,7 @@ def wait_between_polls(rounds):
 
 @entry(void(i64, i64), SEARCH)
 def set_deadline(context, deadline):
-    """Let any worker stop the search at this time (`monotonic_ns`), once its first lines are reported; 0: never.
+    """Let any worker stop the search at this time (`monotonic_ns`), once there are lines to answer with; 0: never.
 
     The program would do so too, but it may wait for a core that the workers use.
     """
@@ -50,12 +50,13 @@ def set_deadline(context, deadline):
 
 @kernel(void(Context))
 def _keep_deadline(ctx):
-    """Stop the search when its time is over. Before the first lines are reported, the program decides."""
+    """Stop the search when its time is over. Before there are lines to answer with, the program decides."""
     hd = header_of(ctx)
     deadline = atomic_load(deadline_of(hd))
-    if deadline == 0 or atomic_load(stop_of(hd)) != 0 or atomic_load(info_count_of(hd)) < hd.multipv:
+    if deadline == 0 or atomic_load(stop_of(hd)) != 0:
         return
-    if monotonic_ns() >= deadline:
+    knows_lines = hd.first_depth > 1 or atomic_load(info_count_of(hd)) >= hd.multipv
+    if knows_lines and monotonic_ns() >= deadline:
         stop_all(ctx)
 
 
