@@ -63,6 +63,7 @@ def test_a_rest_ends_with_a_stop_and_is_no_longer_than_asked(monkeypatch: pytest
     [
         ("wtime 60000 btime 60000", 1500, True),
         ("movetime 2000", 1500, True),
+        ("wtime 6000000 btime 6000000 movetime 300", 1500, True),
         ("wtime 60000 btime 60000", None, False),
         ("wtime 60000 btime 60000 ponder", 1500, False),
         ("infinite", 1500, False),
@@ -86,7 +87,7 @@ def test_only_a_weaker_move_of_a_game_is_delayed(words: str, elo: int | None, re
     assert turn._finish(lambda request: Result(info.pv[0], info, lines=[info]))
     assert said[-1] == "bestmove e2e4"
     assert len(waited) == rests
-    assert all(0 < seconds <= 3 for seconds in waited)
+    assert all(0 < seconds <= (0.27 if "movetime 300" in words else 3) for seconds in waited)
 
 
 def call(go: Go, name: str) -> None:
@@ -201,6 +202,9 @@ def test_what_the_search_hears() -> None:
     go = make("ponder wtime 5")
     go.ponderhit()
     assert go.control.take_ponderhit() and not go.control.is_stopped
+    began = go.asked_at
+    go.ponderhit()  # again: the clock does not begin anew
+    assert not go.control.take_ponderhit() and go.asked_at == began
     go = make("wtime 5")
     go.ponderhit()
     assert not go.control.take_ponderhit()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ import chess.engine
 import pytest
 from uci_client import BESTMOVE, INFO, LIVE, Talk, infos
 
-from psearch.faces.uci import turn
+from psearch.faces.uci import player, turn
 from psearch.faces.uci.go import Go, parse_go
 from psearch.faces.uci.player import Player
 from psearch.faces.uci.turn import bestmove_line, info_line, live_line, shown_wdl, statistics_line
@@ -235,6 +236,21 @@ def test_a_count_that_fails_is_over(jobs: Jobs) -> None:
     jobs.go("depth 1")
     assert jobs.next() == "bestmove g1h3"
     assert go.is_answered
+
+
+def test_the_end_of_the_conversation_waits_for_a_bench(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bench(progress: Callable[[str], None]) -> tuple[int, float]:
+        time.sleep(0.3)
+        return 1_000, 0.5
+
+    monkeypatch.setattr("psearch.bench.run_bench", bench)
+    monkeypatch.setattr(player, "_STOP_TIMEOUT_S", 0.05)
+    jobs = Jobs(monkeypatch)
+    jobs.may_load.set()
+    for _ in range(3):
+        jobs.player.bench()
+    jobs.player.close()
+    assert [jobs.said.get_nowait() for _ in range(3)] == ["1000 nodes 2000 nps"] * 3
 
 
 def test_a_count_tells_that_it_compiles_and_does_not_count_that_time(monkeypatch: pytest.MonkeyPatch) -> None:

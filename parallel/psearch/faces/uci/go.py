@@ -190,7 +190,7 @@ class Go:
 
     def ponderhit(self) -> None:
         """Turn pondering into a normal search: the expected move was played. Ignored if it does not ponder."""
-        if self.command.ponder:
+        if self.is_pondering:
             self.asked_at = time.perf_counter()
             self.control.ponderhit()
             if not self.command.infinite:

@@ -68,6 +68,8 @@ class Player:
         """Seconds until the last attempt to load kernels failed; None if it did not fail."""
         self._is_closing = False
         self._breaks_off = False
+        self._benches: list[None] = []
+        """An entry for each bench that has not ended."""
         self._is_leaving = False
         """Set when a trace is no longer waited for."""
         self._readyok_lock = threading.Lock()
@@ -126,17 +128,21 @@ class Player:
     def bench(self) -> None:
         """Run `psearch bench` in this process and print its result."""
 
-        def run(resources: Resources) -> None:
+        def run() -> None:
             from psearch.bench import run_bench
 
-            nodes, seconds = run_bench(lambda text: self._say(f"info string {text}"))
-            self._say(f"{nodes} nodes {round(nodes / max(seconds, 1e-9))} nps")
+            try:
+                nodes, seconds = run_bench(lambda text: self._say(f"info string {text}"))
+                self._say(f"{nodes} nodes {round(nodes / max(seconds, 1e-9))} nps")
+            finally:
+                self._benches.pop()
 
-        self._submit_for(run)
+        self._benches.append(None)
+        self._submit(run)
 
     def close(self) -> None:
-        """Finish the jobs and end the workers. Stop a search first. A perft is broken off, a trace is waited for. No
-        worker remains, but a compiling thread may."""
+        """Finish the jobs and end the workers. Stop a search first. A perft is broken off, a trace and a bench are
+        waited for. No worker remains, but a compiling thread may."""
         thread = self._thread
         if thread is None:
             self._wake.close()
@@ -158,6 +164,8 @@ class Player:
                 thread.join(0.05)
                 if time.monotonic() > deadline + _STOP_TIMEOUT_S:
                     break
+            while self._benches and thread.is_alive():
+                thread.join(0.05)
             if thread.is_alive():
                 self._breaks_off = True
                 self._close()  # the thread counts, or clears a large table

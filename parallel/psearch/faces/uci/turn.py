@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -170,12 +171,16 @@ class Turn:
         """Wait as a person would who plays `move` in a game: with a clock or a time for each move."""
         command = self.command
         clock_ms, increment_ms = command.own_ms
-        usual_ms = command.movetime if clock_ms is None else clock_ms
-        if usual_ms is None or command.ponder or command.infinite:
+        if (clock_ms is None and command.movetime is None) or command.ponder or command.infinite:
             return
-        usual_s = max(0.0, (usual_ms - self.values["Move Overhead"]) / 1000)
+
+        def without_overhead_s(milliseconds: float) -> float:
+            return max(0.0, (milliseconds - float(self.values["Move Overhead"])) / 1000)
+
+        most_s = math.inf if command.movetime is None else without_overhead_s(command.movetime)
+        usual_s = most_s if clock_ms is None else without_overhead_s(clock_ms)
         increment_s = None if clock_ms is None else increment_ms / 1000
-        delay_s = human_delay_s(self.board, move, self.resources.dice, usual_s, increment_s)
+        delay_s = min(most_s, human_delay_s(self.board, move, self.resources.dice, usual_s, increment_s))
         if self.go.control.clock is not None and delay_s > self.go.clock_ran_s:
             self.go.control.clock.meant_s = None  # the wait is meant, too
         self.go.rest(delay_s)
