@@ -26,6 +26,7 @@ from programs import PIPES
 from timing import least, wait_until
 
 import psearch
+from psearch.api.asynchronous import Started
 from psearch.batch.positions.position_pool import WorkerSettings, make_pool
 from psearch.processes.supervisor import Supervisor
 from psearch.remote.cluster_processes import ClusterProcesses
@@ -220,6 +221,26 @@ def test_cancelled_while_it_starts() -> None:
         warnings.simplefilter("error")
         run(main())
         gc.collect()
+
+
+def test_what_is_made_after_a_cancellation_is_closed() -> None:
+    class Results:
+        is_closed = False
+
+        def close(self) -> None:
+            time.sleep(0.05)  # which the loop does not wait for
+            self.is_closed = True
+
+    made = Results()
+
+    async def main() -> None:
+        started = Started(lambda: (time.sleep(0.1), made)[1])
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01), started:
+                pytest.fail("it cannot have started")
+        assert made.is_closed
+
+    run(main())
 
 
 def test_many_at_once() -> None:

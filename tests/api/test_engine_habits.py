@@ -159,6 +159,14 @@ def test_pondering_fills_the_table_until_the_next_call(engine: psearch.Engine) -
     assert not thread.is_alive()
 
 
+def test_the_lag_of_moves_is_measured_while_it_ponders(engine: psearch.Engine) -> None:
+    clock_s = 60.0
+    for _ in range(3):
+        engine.play(FEN, Limit(white_clock=clock_s, black_clock=clock_s), ponder=True, game="g")
+        clock_s -= 5.0
+    assert engine._lag._moves == 2
+
+
 def test_configure(engine: psearch.Engine) -> None:
     assert engine.options["HASH"] == engine.options["hash"]
     assert tuple(engine.options) == tuple(option.name for option in ENGINE_OPTIONS)

@@ -352,5 +352,14 @@ class Started(Generic[C]):
         """Return the results; None if they were stopped before they were made."""
         async with self._starting:
             if self._results is None and not self._is_stopped:
-                self._results = await in_thread(self._make, self._stop)
+                try:
+                    await in_thread(self._keep, self._stop)
+                except asyncio.CancelledError:
+                    if self._results is not None:  # nobody else may close them
+                        await in_thread(self._results.close)
+                    raise
             return self._results
+
+    def _keep(self) -> None:
+        """Make the results; a call that is cancelled meanwhile still finds them."""
+        self._results = self._make()

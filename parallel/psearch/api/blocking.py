@@ -331,7 +331,7 @@ class Engine(Closing, Described):
 
     def _answer(self, question: Question, control: SearchControl, on_info: OnInfo | None = None) -> Result:
         self._begin(question, control)
-        return self._search(question, control, on_info)
+        return self._search(question, control, on_info, self._lag)
 
     def _analysed(
         self, question: Question, control: SearchControl, on_info: OnInfo | None = None
@@ -440,9 +440,12 @@ class Engine(Closing, Described):
             self._lock.release()
             raise
 
-    def _search(self, question: Question, control: SearchControl, on_info: OnInfo | None) -> Result:
+    def _search(
+        self, question: Question, control: SearchControl, on_info: OnInfo | None, lag: LagMeter | None = None
+    ) -> Result:
+        """Search. lag: None for a search in the background, which is not a move of the game."""
         try:
-            request = replace(question.request(control, on_info, self._lag), seed=self._seed)
+            request = replace(question.request(control, on_info, lag), seed=self._seed)
             asked = self._root.prepared(request)
             return asked.finished(self._supervisor().search(asked.request))
         finally:
