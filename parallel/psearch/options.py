@@ -252,7 +252,8 @@ class SearchOptions(SearchSettings):
         time. A policy from a file is asked as always."""
         if self.policy not in POLICY_NAMES:
             return self
-        policy = "serial" if self.policy in ("lazy", "abdada") else self.policy  # these give each worker a root
+        gives_each_a_root = self.own is None and self.policy in ("lazy", "abdada")
+        policy = "serial" if gives_each_a_root else self.policy
         return replace(self, policy=policy, roots=1, split_depth=MAX_DEPTH + 1)
 
     def proves(self, workers: int, lines: int) -> bool:
