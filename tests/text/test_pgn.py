@@ -103,6 +103,19 @@ def test_comments_of_an_empty_variation_stay() -> None:
     assert "( { a b } 1. d4" in written(game_of("1. e4 ({a} {b} 1. d4) e5 *").game)
 
 
+def test_doubled_parentheses_are_a_variation_of_the_same_move() -> None:
+    doubled = "1. e4 ((1. d4 d5)) e5 2. Nf3 ((2. d4)) Nc6 ((2... d6) (2... Qe7) 2... Nf6) 3. Bb5 *"
+    assert " ".join(written(game_of(doubled).game).split()).endswith(
+        "1. e4 ( 1. d4 d5 ) 1... e5 2. Nf3 ( 2. d4 ) 2... Nc6 ( 2... d6 ) ( 2... Qe7 ) ( 2... Nf6 ) 3. Bb5 *"
+    )
+
+
+def test_braces_of_comments_stay_as_parentheses() -> None:
+    found = written(game_of("1. e4 {a {b c} e5 ; see {Smith}\n2. Nf3 *").game)
+    assert "{ a (b c }" in found and "{ see (Smith) }" in found
+    assert games_of(found)[0].problems == ()
+
+
 @pytest.mark.parametrize(
     "game",
     [

@@ -21,7 +21,7 @@ _OPERATION = re.compile(r'\s*([A-Za-z][\w-]*)\s*[:=]?(?:\s*"((?:[^"\\]|\\.)*)(?:
 """Pattern of an operation: a text in quotes, or anything up to the next semicolon."""
 _MISSED_END = re.compile(r"\s(?=(?:[abd]m|id|ce|ac[dns]|pv|eco)\s)")
 """Pattern of the place after moves where a semicolon was forgotten."""
-_REMARK = re.compile(r"\s*(?://|[#%;])")
+REMARK = re.compile(r"\s*(?://|[#%;])")
 _MATE = re.compile(r"[+#M]*(-?)[+#M]*([0-9]{1,3})")
 """Pattern of a distance to mate: `2`, `#2`, `#-2`."""
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -72,7 +72,7 @@ class SuitePosition:
 def read_positions(source: Source, refuse: Callable[[str], None] | None = None) -> Iterator[SuitePosition]:
     """Yield the positions of a suite; empty lines and remarks are left out. A malformed line is left out, and `refuse`
     is called with a message; without `refuse` this raises PsearchError."""
-    return parse_lines(source, _parse_line, _REMARK, refuse)
+    return parse_lines(source, _parse_line, REMARK, refuse)
 
 
 def parse_suite(source: Source, refuse: Callable[[str], None] | None = None) -> list[SuitePosition]:
@@ -130,7 +130,7 @@ def _operations(text: str) -> dict[str, str]:
                 if missed:
                     at, plain = match.start(3) + match[3].index(plain) + missed.end(), plain[: missed.start()]
             found[name] = plain.strip() if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
-        elif _REMARK.match(text, at):
+        elif REMARK.match(text, at):
             break
         else:
             raise ValueError(f"{shown(text[at:])} is not an operation")

@@ -21,7 +21,7 @@ _READ_AS = {
 """Characters that are read as blanks or dashes: quotes and brackets around a FEN, and the dashes of word processors."""
 _UNSEEN = dict.fromkeys(map(ord, "\ufeff\u200b\u200c\u200d\u200e\u200f\u2060"))
 _WORD = re.compile(r"\S+")
-_LABEL = re.compile(r"\s*(?:(?:position|fen)\b\s*[:=]?\s*)*", re.IGNORECASE)
+LABEL = re.compile(r"\s*(?:(?:position|fen)\b\s*[:=]?\s*)*", re.IGNORECASE)
 
 CASTLING = re.compile(r"[-KQkqA-Ha-h]{1,16}")
 EN_PASSANT = re.compile(r"-+|[a-hA-H][1-8]")
@@ -90,7 +90,7 @@ def split_position(text: str, *, strict: bool = True, chess960: bool | None = No
     and raises what `parse_position` does."""
     text = text.translate(_UNSEEN)
     plain = text.translate(_READ_AS)  # has the same length
-    begin = _LABEL.match(plain)
+    begin = LABEL.match(plain)
     words = list(_WORD.finditer(plain.partition(";")[0], begin.end() if begin else 0))
     rest = text[len(plain.partition(";")[0]) :].lstrip("; \t")
     if not words:

@@ -526,8 +526,8 @@ class _Builder:
         """Position after `_node`."""
         self._letters = letters
         self._node: chess.pgn.GameNode = self._game
-        self._left: list[tuple[chess.pgn.GameNode, int]] = []
-        """Node before each open variation, and its ply."""
+        self._left: list[tuple[chess.pgn.GameNode, int, bool]] = []
+        """Node before each open variation, its ply, and whether the variation around it had no move yet."""
         self._nodes = 0
         self._comments: list[str] = []
         """Comments on `_node`; if `_begins`, those before the next move."""
@@ -550,13 +550,15 @@ class _Builder:
                 self._take_move(kind, text, line)
             elif kind == "comment":  # on the last move, on the game before any move, or on the next move of a variation
                 if text:
-                    self._comments.append(text)
+                    self._comments.append(text.translate(_IN_COMMENT))
             elif kind == "number":
                 continue
             elif kind == "open":
-                if self._node.parent is not None:  # there is a move that the variation can replace
+                if self._begins and self._left:  # another variation for the same move
+                    self._left.append((*self._left[-1][:2], True))
+                elif self._node.parent is not None:  # there is a move that the variation can replace
                     self._keep_comments()
-                    self._left.append((self._node, len(self._board.move_stack)))
+                    self._left.append((self._node, len(self._board.move_stack), False))
                     self._node = self._node.parent
                     self._board.pop()
                     self._begins = True
@@ -628,12 +630,14 @@ class _Builder:
             self._skipped = None
         self._keep_comments()
         if self._left:
-            self._node, ply = self._left.pop()
+            self._node, ply, self._begins = self._left.pop()
             while len(self._board.move_stack) >= ply:
                 self._board.pop()
             assert isinstance(self._node, chess.pgn.ChildNode)
-            self._board.push(self._node.move)
-            self._begins = False
+            if self._begins:
+                self._node = self._node.parent
+            else:
+                self._board.push(self._node.move)
 
     def _skip_over(self, kind: str, text: str) -> None:
         assert self._skipped is not None

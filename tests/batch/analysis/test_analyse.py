@@ -36,12 +36,13 @@ from psearch.batch.analysis.suite_results import (
     summary_text,
 )
 from psearch.batch.positions.comparing import noise_cp
+from psearch.batch.positions.position_pool import answer_of
 from psearch.batch.positions.task import Answer, Batch, Choice, Comparison, Line, Outcome, Task
 from psearch.batch.positions.task_queue import Done, Event
 from psearch.faces.cli.commands.analyse_command import Kind, file_kind
 from psearch.faces.cli.main import main
 from psearch.processes.tasks import ProcessJoined
-from psearch.results import Limits, PsearchError
+from psearch.results import Info, Limits, PsearchError, Result
 from psearch.terminal.streams import printable
 from psearch.text.epd_text import SuitePosition, parse_suite, read_suite
 from psearch.text.marks import MARKS
@@ -172,6 +173,37 @@ def test_time_from_which_the_move_was_right_for_good() -> None:
     wrong = replace(answer(position.board, "d2d4"), choices=choices[:2])
     assert judge(position, wrong).solved_by is None
     assert judge(position, wrong).result == "wrong"
+
+
+def test_time_from_which_the_mate_was_short_enough_for_good() -> None:
+    position = suite_line("8/8/8/3k4/8/8/1Q6/4K3 w - - dm 9;")
+    move = "b2b4"
+    mates = (None, 8, 12, 9, 9, 7)
+    choices = [Choice(move, 0.1 * number, number, 10 * number, mate) for number, mate in enumerate(mates, 1)]
+    found = replace(answer(position.board, move, cp=None, mate=7), choices=choices)
+    assert judge(position, found).solved_by == choices[3]
+    older = judge(position, replace(found, choices=choices[:1])).solved_by  # without mates: the end of the search
+    assert older == Choice(move, found.time_s, found.line.depth, found.nodes)
+    assert judge(position, answer(position.board, move, cp=None, mate=10)).solved_by is None
+    assert judge(position, answer(position.board, move, cp=None, mate=-2)).solved_by is None
+
+
+def test_when_a_mate_was_seen() -> None:
+    """A bound tells nothing new of the same move."""
+    move, other = chess.Move.from_uci("e2e4"), chess.Move.from_uci("d2d4")
+
+    def report(depth: int, best: chess.Move, score: chess.engine.Score, bound: str = "exact") -> Info:
+        return Info(depth, depth, chess.engine.PovScore(score, chess.WHITE), bound, 10 * depth, 0.1 * depth, [best])
+
+    cp, mate = chess.engine.Cp(30), chess.engine.Mate
+    infos = [
+        report(1, move, cp), report(2, move, mate(5)), report(3, move, mate(4), "lower"), report(4, move, mate(3)),
+        report(5, move, cp, "upper"), report(6, other, mate(2), "lower"), report(7, move, mate(3)),
+    ]  # fmt: skip
+    choices = answer_of(Result(move, infos[-1], lines=[infos[-1]]), infos).choices
+    assert [(choice.move, choice.depth, choice.mate) for choice in choices] == [
+        ("e2e4", 1, None), ("e2e4", 2, 5), ("e2e4", 4, 3), ("d2d4", 6, None), ("e2e4", 7, 3),
+    ]  # fmt: skip
 
 
 def test_moves_to_avoid() -> None:
@@ -636,6 +668,10 @@ def test_a_long_game_takes_memory_for_its_moves_and_not_for_their_squares() -> N
         ("x.jsonl", "nonsense", Kind.LINES),
         ("-", '\n{"fen": "startpos"}\n', Kind.LINES),
         ("-", "{a comment}\n1. e4 *", Kind.GAMES),
+        ("-", '{ "a quoted" comment }\n1. e4 *', Kind.GAMES),
+        ("-", "// mine\nStartpos", Kind.SUITE),
+        ("-", f"position fen {START}", Kind.SUITE),
+        ("-", " FEN: startpos", Kind.SUITE),
     ],
 )
 def test_kind_of_input(name: str, text: str, kind: Kind) -> None:
@@ -778,7 +814,7 @@ def test_an_answer_of_another_position_is_none() -> None:
     board = chess.Board()
     good = replace(
         answer(board, "e2e4", "e7e5"),
-        choices=[Choice("d2d4", 0.0, 1, 1), Choice("e2e4", 0.5, 7, 400)],
+        choices=[Choice("d2d4", 0.0, 1, 1), Choice("e2e4", 0.5, 7, 400, -3)],
         compared=compared("d2d4", "d7d5", cp=3, played=2),
     )
     good.check(board)
@@ -1098,6 +1134,18 @@ def test_marks_of_lichess_stay_or_are_replaced(fresh: bool) -> None:
     assert "[%wdl " in first.comment
 
 
+def test_what_a_person_wrote_of_a_mistake_stays() -> None:
+    """Only words with the scores of a program, or with its best move, are those of an earlier analysis."""
+    words = "Blunder: loses to a trap. I knew it. Mistake. So was f4. No Inaccuracy. Best by test."
+    board = chess.Board()
+    answers = {0: replace(answer(board, "e2e4", cp=30), compared=compared("e2e4", "e7e5", cp=30, played=-400))}
+    answers[1] = answer(board, "e7e5", cp=400)
+    for fresh in (False, True):
+        work = next(read_games(source(f"1. f3 {{{words}}} *")))
+        game = chess.pgn.read_game(io.StringIO(judge_game(work, answers).to_pgn(fresh)))
+        assert game.next().comment.startswith(f"{words} (0.30 → -4.00) Blunder. e4 was best.")
+
+
 def test_what_a_comparison_found_is_the_score_of_the_position_before_it() -> None:
     """The move before is judged by it, too. A comparison of a much smaller depth does not count."""
     board = chess.Board()
@@ -1129,6 +1177,16 @@ def test_the_ending_of_the_output_says_what_is_written(ending: str, tmp_path: Pa
     assert suite["bestmove"][0] == "e1e8" and suite["result"][0] == "right" and suite["cp_2"][0] < 20_000
     assert str(lines["id"][0]) == "7" and lines["error"].notna().tolist() == [False, True]
     assert lines["cp_white"][0] == lines["cp"][0] and lines["win"][0] + lines["draw"][0] + lines["loss"][0] == 1000
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_escapes_what_utf8_cannot_hold(ending: str, tmp_path: Path) -> None:
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    name, out = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.epd"), tmp_path / f"out.{ending}"
+    Path(name).write_text("6k1/5ppp/8/8/8/8/8/4R1K1 w - - bm Re8;\n")
+    assert main(["analyse", "--nodes", "100", "--threads", "1", "--out", str(out), name]) == 0
+    assert b"\\udcff.epd" in out.read_bytes()
 
 
 def test_without_pyarrow_a_parquet_file_leaves_nothing(

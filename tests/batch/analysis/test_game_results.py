@@ -356,6 +356,8 @@ def test_moves_before_a_position_and_lines_count() -> None:
         found = results.of_position(task)
         assert found is not None and found.lines[0].depth == depth
     assert results.of_position(asked(AFTER_E4, multipv=2)) is None
+    only_move = "7k/8/5K2/6R1/8/8/8/8 b - - 0 1"
+    assert older(row(5, only_move, "h8h7")).of_position(asked(only_move, multipv=3)) is not None
     assert results.of_position(asked(START, "d2d4")) is None
 
 
@@ -389,6 +391,7 @@ def test_a_game_is_known_by_its_moves() -> None:
     found = results.of_game(game.board(), game.mainline_moves())
     assert {ply: one.lines[0].depth for ply, one in found.items()} == dict.fromkeys(range(4), 6)
     assert results.of_game(chess.Board(), [chess.Move.from_uci("f2f3")]) == {}
+    assert results.of_game(game.board(), game.mainline_moves(), multipv=2) == {}
     assert results.of_position(asked()) is None
 
 

@@ -136,12 +136,13 @@ class OlderResults:
         place = self._deepest.get(_key("position", fen or task.fen, [] if fen else list(task.moves)))
         if place is None:
             return None
-        answer = self._answer(place, self._values(place), task.board())
-        return answer if len(answer.lines) >= task.multipv else None
+        board = task.board()
+        answer = self._answer(place, self._values(place), board)
+        return answer if _has_lines(answer, board, task.multipv) else None
 
-    def of_game(self, board: chess.Board, moves: Iterable[chess.Move]) -> dict[int, Answer]:
-        """Return the older results of a game with this first position and these moves, by ply. Raises PsearchError for
-        an invalid result."""
+    def of_game(self, board: chess.Board, moves: Iterable[chess.Move], multipv: int = 1) -> dict[int, Answer]:
+        """Return the older results of a game with this first position and these moves, by ply, where they have enough
+        lines. Raises PsearchError for an invalid result."""
         words = list(uci_words(board, moves))
         place = self._deepest.get(_key("game", board.fen(), words))
         if place is None:
@@ -151,7 +152,9 @@ class OlderResults:
         for ply, values in enumerate(self._values(place)["positions"]):
             # results of versions without comparisons are searched again, since they would give no marks
             if _has_result(values) and (ply >= len(words) or "compared" in values):
-                found[ply] = self._answer(place, values, walk)
+                answer = self._answer(place, values, walk)
+                if _has_lines(answer, walk, multipv):
+                    found[ply] = answer
             if ply < len(words):
                 walk.push_uci(words[ply])
         return found
@@ -167,6 +170,10 @@ class OlderResults:
             text = f"not a result for {board.fen()}: {error}"
             raise PsearchError(f"{self._source.name}, line {place.number}: {text}") from None
         return answer
+
+
+def _has_lines(answer: Answer, board: chess.Board, multipv: int) -> bool:
+    return len(answer.lines) >= min(multipv, board.legal_moves.count())
 
 
 def _key_and_depth(values: dict[str, Any]) -> tuple[bytes | None, int]:

@@ -61,11 +61,14 @@ PLAYER_COLUMNS = ("player", "accuracy", "loss, cp", *MARK_NAMES)
 TOTAL_COLUMNS = ("player", "games", *PLAYER_COLUMNS[1:])
 """Headings of the table of many games."""
 _MOST_PLAYERS = 30
-_WORDS = re.compile(
-    r"\s*(?:\([^()→]* → [^()]*\) )?(?:Inaccuracy|Mistake|Blunder|Checkmate is now unavoidable|(?:Lost forced|Not the "
-    r"best) checkmate sequence)(?:: [a-z0-9 ]+)?\.(?: \S+ was best\.)?"
+_VERDICT = (
+    r"(?:Inaccuracy|Mistake|Blunder|Checkmate is now unavoidable|(?:Lost forced|Not the best) checkmate sequence)"
+    r"(?:: [a-z0-9 ]+)?\."
 )
-"""Pattern of the words of an earlier analysis, by psearch or by lichess."""
+_BEST = r" \S+ was best\."
+_WORDS = re.compile(rf"\s*(?:\([^()→]* → [^()]*\) {_VERDICT}(?:{_BEST})?|{_VERDICT}{_BEST})")
+"""Pattern of the words of an earlier analysis, by psearch or by lichess: a person writes neither scores nor the best
+move in their way."""
 _WDL = re.compile(r"\s*\[%wdl [^\]]*\]")
 
 

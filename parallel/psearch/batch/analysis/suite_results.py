@@ -59,16 +59,29 @@ def judge(position: SuitePosition, answer: Answer | None, problem: str | None = 
     board = position.board
     move = answer.move(board)
     points = position.points.get(move, 0)
-    if not position.is_about_moves:
+    choices = answer.choices
+    if position.is_about_moves:
+        is_right = position.accepts(move)
+
+        def accepts(choice: Choice) -> bool:
+            return position.accepts(board.parse_uci(choice.move))
+    else:
         # right: a mate by the same side, in at most the wanted number of moves
-        wanted, found = position.mate or 0, answer.line.score.mate() or 0
+        wanted = position.mate or 0
         is_bound = answer.line.bound == ("upper" if wanted > 0 else "lower")
-        if is_bound or found * wanted <= 0 or abs(found) > abs(wanted):
-            return Verdict(position, answer, None, points)
-        return Verdict(position, answer, Choice(move.uci(), answer.time_s, answer.line.depth, answer.nodes), points)
+
+        def is_wanted(mate: int | None) -> bool:
+            return mate is not None and mate * wanted > 0 and abs(mate) <= abs(wanted)
+
+        def accepts(choice: Choice) -> bool:
+            return is_wanted(choice.mate)
+
+        is_right = not is_bound and is_wanted(answer.line.score.mate())
+        if not choices or not accepts(choices[-1]):  # an older result, or a bound
+            choices = [Choice(move.uci(), answer.time_s, answer.line.depth, answer.nodes)]
     since = None
-    for choice in reversed(answer.choices if position.accepts(move) else []):
-        if since is not None and not position.accepts(board.parse_uci(choice.move)):
+    for choice in reversed(choices if is_right else []):
+        if since is not None and not accepts(choice):
             break
         since = choice
     return Verdict(position, answer, since, points)

@@ -42,6 +42,14 @@ def columns_of(first: Sequence[str], multipv: int) -> list[str]:
     return [*first, *(f"{name}_{number}" for number in range(2, multipv + 1) for name in ("cp", "mate", "pv"))]
 
 
+def _writable(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row in which texts that UTF-8 cannot hold, as some names of files, are escaped."""
+    return {
+        name: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+        for name, value in row.items()
+    }
+
+
 class CsvTable:
     """A table as CSV, in an open file."""
 
@@ -50,7 +58,7 @@ class CsvTable:
         self._writer.writeheader()
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        self._writer.writerows(rows)
+        self._writer.writerows(map(_writable, rows))
 
     def end(self) -> None:
         """Do nothing: all rows have been written."""
@@ -78,7 +86,7 @@ class ParquetTable:
         self._rows: list[Mapping[str, Any]] = []
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        self._rows += ({**row, "id": str(row["id"])} if "id" in row else row for row in rows)
+        self._rows += (_writable({**row, "id": str(row["id"])} if "id" in row else row) for row in rows)
         if len(self._rows) >= _GROUP:
             self._write()
 

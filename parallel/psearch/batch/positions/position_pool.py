@@ -218,8 +218,12 @@ def answer_of(result: Result, infos: Iterable[Info]) -> Answer:
         preferred.append((best, info))
     choices: list[Choice] = []
     for move, since in preferred:
-        if not choices or choices[-1].move != move.uci():
-            choices.append(Choice(move.uci(), round(since.time_s, 4), since.depth, since.nodes))
+        before = choices[-1] if choices and choices[-1].move == move.uci() else None
+        mate = since.score.relative.mate()
+        if since.bound != "exact":  # what was known of the move still holds
+            mate = None if before is None else before.mate
+        if before is None or before.mate != mate:
+            choices.append(Choice(move.uci(), round(since.time_s, 4), since.depth, since.nodes, mate))
     return Answer(
         best=None if best is None else best.uci(),
         lines=[

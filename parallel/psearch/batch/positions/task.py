@@ -112,15 +112,21 @@ def _fen(board: chess.Board) -> str:
 
 @dataclass(frozen=True)
 class Choice:
-    """A move (in UCI notation), and when the search began to prefer it."""
+    """A move (in UCI notation), and when the search began to prefer it, or to see another mate with it."""
 
     move: str
     time_s: float
     depth: int
     nodes: int
+    mate: int | None = None
+    """Moves to the mate that the search saw, negative for its own side; None: no mate."""
 
     def as_json(self) -> dict[str, Any]:
         return {"time": self.time_s, "depth": self.depth, "nodes": self.nodes}
+
+    def as_journal(self) -> dict[str, Any]:
+        mate = {} if self.mate is None else {"mate": self.mate}
+        return {"move": self.move, **self.as_json(), **mate}
 
 
 @dataclass(frozen=True)
@@ -255,7 +261,7 @@ class Answer:
         """Return the whole answer for a journal."""
         return {
             **self.as_json(),
-            "choices": [{"move": choice.move, **choice.as_json()} for choice in self.choices],
+            "choices": [choice.as_journal() for choice in self.choices],
             "exact": None if self.exact is None else score_object(self.exact, "exact"),
             "compared": None if self.compared is None else self.compared.as_json(),
             "hashfull": self.hashfull,
@@ -329,13 +335,19 @@ def _read(values: Any) -> Answer:
         time_s=time_s,
         hashfull=_checked(values.get("hashfull", 0), int),
         tbhits=_checked(values.get("tbhits", 0), int),
-        choices=[Choice(*_fields(one, move=str, time=float, depth=int, nodes=int)) for one in choices],
+        choices=[_choice(one) for one in choices],
         exact=None if exact is None else _score(exact),
         compared=None if compared is None else _comparison(compared),
         notes=tuple(map(str, values.get("notes", ()))),
         version=str(values.get("version", "")),
         threads=_checked(values.get("threads", 1), int),
     )
+
+
+def _choice(values: Any) -> Choice:
+    mate = values.get("mate")
+    move, time_s, depth, nodes = _fields(values, move=str, time=float, depth=int, nodes=int)
+    return Choice(move, time_s, depth, nodes, None if mate is None else _checked(mate, int))
 
 
 def _line(values: Any, seldepth: int) -> Line:

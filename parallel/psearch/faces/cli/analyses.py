@@ -421,7 +421,7 @@ def _games(
         entry = _GameEntry(number, file, work)
         known: dict[str, Answer] = {}
         if session.older is not None and work.readable:
-            found = session.older.of_game(work.game.board(), work.game.mainline_moves())
+            found = session.older.of_game(work.game.board(), work.game.mainline_moves(), options.multipv)
             known = {f"{entry.prefix}{ply}": answer for ply, answer in found.items() if answer.best is not None}
         yield Work(entry, game_tasks(entry.work, entry.prefix, session.limits, options.multipv), known)
 
@@ -431,11 +431,13 @@ def analyse_lines(
 ) -> int:
     """Analyse JSON lines, one object a line, and return the exit status. stream: read from this pipe instead, and write
     each result as soon as all earlier ones are written; an unreadable line ends the analysis after them."""
-    limits, total = limits_of(options, REVIEW_MOVETIME_MS), 0
+    limits, total, have_limits = limits_of(options, REVIEW_MOVETIME_MS), 0, False
     for one in inputs:
-        count = sum(1 for _ in read_asked(one.source, 1, limits, options.multipv))
-        total += count
-        if not count:
+        before = total
+        for asked in read_asked(one.source, 1, limits, options.multipv):
+            total += 1
+            have_limits |= asked is not None and asked.task.limits != limits
+        if total == before:
             raise PsearchError(f"{one.source.name} has no positions")
     sources: list[Source | Stream] = [stream] if stream is not None else [one.source for one in inputs]
     problems: list[PsearchError] = []
@@ -450,7 +452,8 @@ def analyse_lines(
 
     sums: Counter[str] = Counter()
     columns = [*columns_of(POSITION, options.multipv), "error"]
-    with open_session(inputs, options, signals, None if stream else total, columns) as session:
+    # the limits of a line may need a larger table
+    with open_session(inputs, options, signals, None if stream else total, columns, not have_limits) as session:
         for done in session.answered(works(), None if stream is None else stream.fileno()):
             task = done.item.task
             key = str(task.id)

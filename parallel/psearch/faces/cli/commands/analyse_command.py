@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from pathlib import Path
@@ -64,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words = "older results, from JSON lines or --json: keep an older result that is deeper than the new one"
     parser.add_argument("--merge", metavar="FILE", help=words)
     words = "rule of the marks: that of lichess.org (default), or psearch's loss of expected points"
-    parser.add_argument("--marks", choices=MARK_RULES, default=MARK_RULES[0], help=words)
+    parser.add_argument("--marks", choices=MARK_RULES, help=words)
     add_flag(parser, "--fresh-marks", "remove the marks that moves of a game have already")
     add_flag(parser, "--wdl", "note the chances to win, draw and lose in games as [%%wdl]")
     add_on(parser, "search on a Ray cluster")
@@ -84,8 +85,10 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if is_to_file:
         for file in files:
             _check_out(file, options.out)
+        if options.merge is not None:
+            _check_out(options.merge, options.out, is_merged=True)
         ending = Path(options.out.lower()).suffix
-        if ending in (".csv", ".parquet") and options.json:
+        if ending in (".csv", ".parquet", ".pgn") and options.json:
             refuse(f"--json and --out FILE{ending} exclude each other")
         options.json = options.json or ending in (".jsonl", ".ndjson")
 
@@ -98,6 +101,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if len(files) == 1 and not is_to_file:
         opened = open_source(files[0])
         if isinstance(opened, Stream) and file_kind(files[0], opened.first_lines()) is Kind.LINES:
+            _check_options(options, Kind.LINES, files[0])
             return analyses.analyse_lines([], options, signals, opened)
         inputs = [analyses.Input(files[0], opened.copied() if isinstance(opened, Stream) else opened)]
     else:
@@ -110,7 +114,24 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     kind = kind_of(inputs)
     if is_to_file and options.out.lower().endswith(".pgn") and kind is not Kind.GAMES:
         refuse(f"--out {options.out}: a .pgn holds games, and {inputs[0].name} {kind.value}")
+    _check_options(options, kind, inputs[0].name)
     return analyse[kind](inputs, options, signals)
+
+
+def _check_options(options: argparse.Namespace, kind: Kind, name: str) -> None:
+    """Refuse options that would do nothing. name: a file of this kind."""
+    from psearch.batch.analysis.tables import ending_of
+
+    of_games = {"--marks": options.marks, "--fresh-marks": options.fresh_marks, "--wdl": options.wdl}
+    is_data = options.json or kind is Kind.LINES or ending_of(options.out)
+    for option, value in of_games.items():
+        if value and kind is not Kind.GAMES:
+            refuse(f"{option} is for games, and {name} {kind.value}")
+        if value and is_data and option != "--marks":
+            refuse(f"{option} is for annotated games, not for --json and tables, which have all of it")
+    if options.multipv > 1 and not is_data:
+        refuse("--multipv needs --json, or --out with .jsonl, .csv or .parquet: nothing else shows more than one line")
+    options.marks = options.marks or MARK_RULES[0]
 
 
 class Kind(Enum):
@@ -121,6 +142,8 @@ class Kind(Enum):
     LINES = "has JSON lines"
 
 
+_JSON = re.compile(r'\s*\{\s*(?:"(?:[^"\\]|\\.)*"\s*:|\}\s*$)')
+"""Pattern of the begin of a JSON object; a comment of a game may begin with a brace and a quotation, too."""
 _PACKED = (".gz", ".bz2", ".zst")
 _KINDS = {
     **dict.fromkeys((".epd", ".fen"), Kind.SUITE),
@@ -143,29 +166,36 @@ def kind_of(inputs: Sequence[Input]) -> Kind:
 
 def file_kind(file: str, lines: Iterable[str]) -> Kind:
     """Return the kind of a file by its name, else by its first line: a position is `startpos` or has eight ranks."""
+    from psearch.text.epd_text import REMARK
+    from psearch.text.fen import LABEL
+
     path = Path(file.lower())
     named = _KINDS.get(Path(path.stem).suffix if path.suffix in _PACKED else path.suffix)
     if named is not None:
         return named
     for line in lines:
-        if line.lstrip().startswith("{") and line.lstrip("{ \t\r\n").startswith('"'):
+        if _JSON.match(line):
             return Kind.LINES
-        if line.strip() and line.lstrip()[0] not in "#;%":
-            word = line.split()[0].rstrip(";")
+        if line.strip() and not REMARK.match(line):
+            label = LABEL.match(line)
+            word = line[label.end() if label else 0 :].split(maxsplit=1)[0].rstrip(";").casefold()
             return Kind.SUITE if word == "startpos" or word.count("/") == 7 else Kind.GAMES
     return Kind.SUITE
 
 
-def _check_out(file: str, out: str) -> None:
-    """Raise PsearchError for an output that cannot be written, or that is an input: the journal needs it unchanged."""
+def _check_out(file: str, out: str, is_merged: bool = False) -> None:
+    """Raise PsearchError for an output that cannot be written, or that is an input: the journal needs it unchanged.
+    is_merged: the file holds older results, which the output may replace when it is complete, but not before."""
     from psearch.batch.analysis.analysis_files import place_of
     from psearch.results import PsearchError
 
     try:
         place = place_of(out)
-        written = [] if place is None else [place, Path(f"{place}.part"), Path(f"{place}.journal")]
+        written = [] if place is None else [Path(f"{place}.part"), Path(f"{place}.journal")]
+        written += [] if place is None or is_merged else [place]
         same = any(one.exists() and Path(file).exists() and one.samefile(file) for one in written)
     except (OSError, ValueError) as error:
         raise PsearchError(f"cannot write {out}: {getattr(error, 'strerror', None) or error}") from None
     if same:
-        raise PsearchError(f"--out {out} would replace the input: choose another name")
+        what = f"--merge {file}" if is_merged else "the input"
+        raise PsearchError(f"--out {out} would replace {what}: choose another name")
