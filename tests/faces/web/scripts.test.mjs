@@ -80,4 +80,8 @@ test("recordings are read line by line, and a wrong line is named", () => {
   assert.throws(() => readRecordings(`${facts}\n{`), /^Error: line 2 is not one of a recording/);
   assert.throws(() => readRecordings(look), /^Error: line 1 /);
   assert.throws(() => readRecordings(facts), /^Error: the recording is empty/);
+  const sparse = '{"begin":0,"now":5,"tracks":[],"nodes":[{"id":"a","under_way":[{}]}],"events":[{"kind":"closed"}],"line":{}}';
+  const [{ looks: [filled] }] = readRecordings(`${facts}\n${sparse}\n`);
+  assert.deepEqual(filled.nodes, [{ id: "a", under_way: [{ san: "", workers: [] }], type: "", moves: [], words: [] }]);
+  assert.deepEqual([filled.events[0].type, filled.line.words], ["", []]);
 });

@@ -599,6 +599,13 @@ def test_a_move_is_made_before_its_turn_and_a_rematch_changes_colours(page: Any)
     until(page, says("play-state", "psearch is thinking"))
     click_move(page, "d2", "d4")
     page.wait_for_selector("cg-board square.current-premove")
+    page.click("#take-back")
+    until(page, says("play-state", "Your move"))
+    assert not moves(page) and page.locator("square.current-premove").count() == 0
+    click_move(page, "e2", "e4")
+    until(page, says("play-state", "psearch is thinking"))
+    click_move(page, "d2", "d4")
+    page.wait_for_selector("cg-board square.current-premove")
     page.focus("#moves .move")
     wait_for_moves(page, 3)
     assert moves(page)[::2] == ["e4", "d4"]
@@ -1004,7 +1011,7 @@ def test_the_move_on_the_board_is_seen_in_a_long_list(page: Any) -> None:
     load(page, " ".join(f"{number}. Nf3 Nf6 {number + 1}. Ng1 Ng8" for number in range(1, 200, 2)), 400)
     for button in ("last", "first", "last"):
         page.click(f"#go-{button}")
-        until(page, f"document.querySelector('#go-{button}').disabled")
+        until(page, f"document.querySelector('#go-{button}').ariaDisabled === 'true'")
         if button == "last":
             move, box = (page.locator(name).bounding_box() for name in ("#moves [aria-current]", "#moves"))
             assert box["y"] <= move["y"] and move["y"] + move["height"] <= box["y"] + box["height"]
@@ -1038,6 +1045,29 @@ def test_first_paint_and_ctrl_c(browser: Any) -> None:
         return float(seconds)
 
     assert least(first_paint, 0.5 * SPARE) < 0.5 * SPARE
+
+
+def test_headers_may_have_any_name(page: Any) -> None:
+    """Names of fields hide properties of a form."""
+    load(page, '[Event "x"]\n[elements "1"]\n[insertBefore "2"]\n\n1. e4 e5 *', 2)
+    load(page, '[Event "y"]\n\n1. d4 d5 2. c4 *', 3)
+    page.click("summary:has-text('Headers')")
+    until(page, "document.querySelector('#headers [name=Event]').value === 'y'")
+    assert page.locator("#headers [name=elements]").count() == 0
+
+
+def test_keys_stay_on_a_button_that_does_nothing_more(page: Any) -> None:
+    load(page, "1. e4 e5 *", 2)
+    page.focus("#go-forward")
+    for _ in range(4):
+        page.keyboard.press("Space")
+    wait_for_position(page, "1... e5")
+    assert page.evaluate("document.activeElement.id") == "go-forward"
+    page.click("#undo")
+    page.focus("#redo")
+    page.keyboard.press("Enter")
+    until(page, "document.querySelector('#redo').hidden")
+    assert page.evaluate("document.activeElement.id") == "undo"
 
 
 def test_headers_are_seen_and_changed(page: Any) -> None:

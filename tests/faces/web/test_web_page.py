@@ -25,6 +25,7 @@ pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install '.[de
 
 from psearch.faces.web import playing, reviewing
 from psearch.faces.web.connection import SHOW_S
+from psearch.faces.web.game_tree import outcome_text
 from psearch.text.marks import Scores, winning_chance
 
 Connect = Callable[..., Any]
@@ -587,6 +588,8 @@ def test_who_resigns_gets_no_time_back_and_time_runs_out(talk: Any) -> None:
     state = wait_for_the_end(talk)
     assert state["result"] == "Black wins on time"
     assert state["clocks"]["white"] == 0
+    talk.say("play.back")
+    assert "time has run out" in talk.hear_error()["text"]
 
 
 def test_a_move_is_taken_back(talk: Any) -> None:
@@ -598,6 +601,23 @@ def test_a_move_is_taken_back(talk: Any) -> None:
     assert len(talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 1)["nodes"]) == 1
     talk.say("play.back")
     assert "no move of yours" in talk.hear_error()["text"]
+
+
+def test_a_draw_is_that_of_the_position_on_the_board() -> None:
+    """No move that would allow a claim ends the game."""
+    board = chess.Board("6k1/5ppp/8/8/8/8/5PPP/3Q2K1 w - - 0 1")
+    for number, word in enumerate(["d1d2", "g8f8", "d2d1", "f8g8", "d1d2", "g8f8", "d2d1", "f8g8"]):
+        assert playing._outcome(board) is None, number
+        board.push_uci(word)
+    assert outcome_text(playing._outcome(board)) == "Draw by threefold repetition"
+    board = chess.Board("6k1/5ppp/8/8/8/8/5PPP/3Q2K1 w - - 98 80")
+    board.push_uci("d1d2")
+    assert playing._outcome(board) is None
+    board.push_uci("g8f8")
+    assert outcome_text(playing._outcome(board)) == "Draw by fifty moves"
+    board = chess.Board("6k1/5ppp/8/8/8/8/5PPP/3Q2K1 w - - 99 80")
+    board.push_uci("d1d8")
+    assert outcome_text(playing._outcome(board)) == "White wins by checkmate"
 
 
 # -- reviews -----------------------------------------------------------------------------------------------------------
@@ -617,6 +637,8 @@ def test_a_game_is_looked_through(talk: Any, monkeypatch: pytest.MonkeyPatch) ->
     pgn = exported(talk)
     assert "g4 $4" in pgn and "[%eval" in pgn and "psearch" in pgn
     assert drivers == ["auto"]  # as `psearch analyse` has it
+    talk.say("board.draw", id=3, shapes=["Ge2e4"])
+    assert talk.hear("review.state")["moves"] == review["moves"], "the page has new moves, without marks"
 
 
 def test_marks_are_those_of_the_command_and_final_when_they_are_shown(talk: Any) -> None:

@@ -52,6 +52,8 @@ def test_files_are_cut_as_the_reader_cuts_them(node: str, tmp_path: Path) -> Non
     texts = [path.read_text("utf-8") for path in sorted((REPOSITORY / "tests/data/games").glob("*.pgn"))]
     texts.append(lzma.decompress((REPOSITORY / "docs/measurements/games/toga2-5s-0.05s.pgn.xz").read_bytes()).decode())
     texts.append("1. e4 (1. d4 {1. c4} d5) e5\n\n1. d4 {open d5 *\n\n1. c4 1-0 1. b4 *\n")
+    within = "( { other } 1. d4 d5 ) 1... e5 ( $5 1... c5 ( 1... e6 ) 2. c3 ) ( ; x (\n 1. f4 ) 2. Nf3 *"
+    texts.append("".join(f'[Event "{number}"]\n\n1. e4 {within}\n\n' for number in range(4)))
     for text in texts:
         source = Source.of_text("a file", text)
         wanted = [source.text_between(game.begin, game.end) for game in split_games(source)]

@@ -110,6 +110,12 @@ def test_promote() -> None:
     assert [node.get("san") for node in tree.tree()["nodes"]] == [None, "e4", "c5", "Nf3", "e5"]
 
 
+def test_a_comment_before_a_variation_is_shown() -> None:
+    tree = GameTree.of_pgn("1. e4 { ok } ( { also [%csl Ge4] good } 1. d4 ) e5 *")[0]
+    facts = {node.get("san"): node for node in tree.tree()["nodes"]}
+    assert (facts["e4"].get("before"), facts["d4"].get("before")) == (None, "also good")
+
+
 def test_castling_is_a_move_of_the_king_to_either_square() -> None:
     board = chess.Board(CASTLING)
     assert {"c1", "g1", "a1", "h1"} <= set(destinations(board)["e1"])

@@ -70,6 +70,8 @@ class GameBoard:
         steps = {"undo": bool(self._former), "redo": bool(self._later)}
         self._page.send("board.tree", {**self.tree.tree(), "name": self.shown.name, **steps})
         self.send_position()
+        if self.review.get("moves"):
+            self._page.show("review.state", self.review)  # marks and better moves are not part of the tree
         if self._writing is None:
             wait_s = max(0.0, self._written_at - time.monotonic())
             self._writing = asyncio.get_running_loop().call_later(wait_s, self._send_pgn)

@@ -242,8 +242,10 @@ class GameTree:
             if isinstance(node, chess.pgn.ChildNode):
                 facts["main"] = node.is_main_variation()
                 facts["mark"] = next((_MARKS[nag] for nag in sorted(node.nags) if nag in _MARKS), "")
+            if node.starting_comment:
+                facts["before"] = _shown_comment(node.starting_comment)
             if node.comment:
-                facts["comment"] = " ".join(_COMMANDS.sub("", node.comment).split())[:_LONGEST_COMMENT]
+                facts["comment"] = _shown_comment(node.comment)
                 facts["shapes"] = [arrow.pgn() for arrow in node.arrows()]
             score = self.score_of(node)
             if score is not None:
@@ -352,6 +354,10 @@ def _targets(board: chess.Board, move: chess.Move) -> list[str]:
         rook = chess.square(7 if board.is_kingside_castling(move) else 0, chess.square_rank(move.to_square))
         targets.append(chess.square_name(rook))
     return targets
+
+
+def _shown_comment(text: str) -> str:
+    return " ".join(_COMMANDS.sub("", text).split())[:_LONGEST_COMMENT]
 
 
 def outcome_text(outcome: chess.Outcome) -> str:

@@ -139,6 +139,8 @@ class Match:
         """Undo the user's last move and the reply."""
         if self._last is None or not self._board.tree.has(self._last):
             raise PsearchError("there is no game in which to take back a move")
+        if self._left and self._left[self._human] <= 0:
+            raise PsearchError("your time has run out: no move can be taken back")
         node = self._last
         while isinstance(node, chess.pgn.ChildNode):
             node = node.parent
@@ -277,7 +279,7 @@ class Match:
         if not follows:
             tree.here = watched  # a user who looks at an earlier move stays there
         self._board.send_game()
-        outcome = self._last.board().outcome(claim_draw=True)
+        outcome = _outcome(self._last.board())
         if outcome is not None:
             self._end(outcome_text(outcome), outcome.result())
         else:
@@ -324,3 +326,12 @@ class Match:
         if self.is_running and self._since is not None and color == self._turn:
             used_s = asyncio.get_running_loop().time() - self._since
         return max(0.0, self._left[color] - used_s)
+
+
+def _outcome(board: chess.Board) -> chess.Outcome | None:
+    """Return the outcome of a game in which a draw needs no claim, but the position that allows one must be reached."""
+    if board.is_repetition(3):
+        return chess.Outcome(chess.Termination.THREEFOLD_REPETITION, None)
+    if board.is_fifty_moves():
+        return chess.Outcome(chess.Termination.FIFTY_MOVES, None)
+    return board.outcome()

@@ -55,11 +55,11 @@ class Review:
         if self._task is not None and not self._task.done():
             raise PsearchError("the game is already being analysed")
         looked_at = _MainLine(self._board.tree)
+        if len(list(self._board.tree.game.mainline_moves())) > _MOST_PLIES:
+            raise PsearchError(f"the game is longer than {_MOST_PLIES:,} plies")
         tasks = [Task.of_board(str(place.ply), place.board, limits, place.line) for place in positions(looked_at.work)]
         if not tasks:
             raise PsearchError("there are no moves to analyse: make some, or paste a PGN")
-        if len(tasks) > _MOST_PLIES:
-            raise PsearchError(f"the game is longer than {_MOST_PLIES:,} plies")
         self._task = self._page.begin("review", self._run(looked_at, tasks))
 
     def stop(self) -> None:

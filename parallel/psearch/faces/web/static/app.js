@@ -3,7 +3,7 @@
 import { Board } from "./board.js";
 import { Channel, OPENED_ELSEWHERE } from "./channel.js";
 import { Evaluation } from "./curves.js";
-import { byId, el, followTyping, isTyped, onSubmit, setText } from "./dom.js";
+import { byId, el, followTyping, guardClicks, isTyped, onSubmit, setText } from "./dom.js";
 import { Game } from "./game.js";
 import { Lines } from "./lines.js";
 import { Moves, Review } from "./moves.js";
@@ -27,6 +27,7 @@ const pageName = sessionStorage.getItem("psearch-page") ?? crypto.randomUUID().r
 sessionStorage.setItem("psearch-page", pageName);
 
 followTyping();
+guardClicks();
 const channel = new Channel(`ws://${location.host}/socket?page=${pageName}`);
 const game = new Game(channel);
 const board = new Board(channel, game);

@@ -67,7 +67,9 @@ export class Channel {
 
   announce(type, payload) {
     for (const name of [type, "*"]) {
-      for (const handler of this.handlers.get(name) ?? []) handler(payload, type);
+      for (const handler of this.handlers.get(name) ?? []) {
+        try { handler(payload, type); } catch (error) { reportError(error); } // the other parts of the page go on
+      }
     }
   }
 }

@@ -56,6 +56,22 @@ export const options = (values, chosen) =>
 
 export const byId = (id) => document.getElementById(id);
 
+// Disable a button, or enable it, without taking the focus from it: the next key would begin elsewhere.
+export const allow = (id, isAllowed) => byId(id).setAttribute("aria-disabled", String(!isAllowed));
+
+// Hide a button, or show it; its focus goes to another one.
+export function hide(id, isHidden, other) {
+  if (isHidden && document.activeElement === byId(id)) byId(other).focus();
+  byId(id).hidden = isHidden;
+}
+
+// Take no clicks on buttons that are not allowed.
+export function guardClicks() {
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.('[aria-disabled="true"]')) event.stopImmediatePropagation();
+  }, true);
+}
+
 // Set a text only if it has changed, since most texts do not change between updates.
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;

@@ -9,8 +9,8 @@ const MOST_LISTED = 300;
 const MOST_LISTS = 4; // kept, of all tabs
 const LONGEST_NAME = 40;
 const KEPT = "psearch-games"; // name of the cache; sessionStorage: name of the list
-// Comments and lines that are skipped, or else the tags of a game, or else the first move of a main line.
-const TOKEN = /\{[^{}]*\}|;.*|^%.*|((?:\[\s*\w[\w+#=:-]*\s*"[^\n\r]*?"\s*\]\s*)+)|1\s*\.(?!\s*\.)(?<=(?:^|\s)1\s*\.)(?<!\(\s*1\s*\.)/gm;
+// Comments and lines that are skipped, or else the tags of a game, a bracket of a variation, or a first move.
+const TOKEN = /\{[^{}]*\}|;.*|^%.*|((?:\[\s*\w[\w+#=:-]*\s*"[^\n\r]*?"\s*\]\s*)+)|[()]|1\s*\.(?!\s*\.)(?<=(?:^|\s)1\s*\.)/gm;
 const MOVES = /\d\s*\.|\*|1-0|0-1|1\/2/;
 
 // Return the texts of the games of a PGN. A game begins with tags after moves, or with another move 1.
@@ -18,12 +18,16 @@ export function cutGames(text) {
   const begins = [0];
   let from = 0; // end of the game's tags
   let hasFirst = false;
+  let depth = 0; // open variations
   for (const { 0: token, 1: tags, index } of text.matchAll(TOKEN)) {
     if (tags) {
       if (MOVES.test(text.slice(from, index))) begins.push(index);
       from = index + token.length;
       hasFirst = false;
-    } else if (token[0] === "1") {
+      depth = 0;
+    } else if (token === "(" || token === ")") {
+      depth = Math.max(0, depth + (token === "(" ? 1 : -1));
+    } else if (token[0] === "1" && !depth) {
       if (hasFirst) begins.push((from = index));
       hasFirst = true;
     }

@@ -1,6 +1,6 @@
 // The moves of the game with variations, marks and comments, their navigation, and the analysis of the game.
 
-import { byId, el, isTyped, setText } from "./dom.js";
+import { allow, byId, el, hide, isTyped, setText } from "./dom.js";
 import { MISTAKES, moveNumber } from "./game.js";
 
 const KEYS = { ArrowLeft: "back", ArrowRight: "forward", ArrowUp: "first", ArrowDown: "last", Home: "first", End: "last" };
@@ -65,7 +65,7 @@ export class Moves {
       parts.push(this.button(main, alone), ...comment(main));
       alone = Boolean(main.comment);
       for (const other of others) {
-        const inside = ["(", this.button(other, true), ...comment(other)];
+        const inside = ["(", ...comment({ comment: other.before }), this.button(other, true), ...comment(other)];
         if (level < 12) this.writeLine(other, inside, level + 1);
         inside.push(")");
         parts.push(el("span", { class: level ? "variation" : "variation own-line" }, inside));
@@ -120,13 +120,12 @@ export class Moves {
     while (named && !named.opening) named = this.game.nodes.get(named.parent);
     byId("opening").hidden = !named;
     setText(byId("opening"), named?.opening ?? "");
-    byId("undo").disabled = !this.game.canUndo;
-    byId("redo").hidden = !this.game.canRedo;
+    allow("undo", this.game.canUndo);
+    hide("redo", !this.game.canRedo, "undo");
     const node = this.game.node;
-    byId("go-back").disabled = byId("go-first").disabled = node?.parent === undefined;
-    byId("go-forward").disabled = byId("go-last").disabled = !node?.children.length;
-    byId("remove").disabled = byId("promote").disabled = node?.parent === undefined;
-    byId("promote").hidden = node?.main !== false;
+    for (const id of ["go-back", "go-first", "remove", "promote"]) allow(id, node?.parent !== undefined);
+    for (const id of ["go-forward", "go-last"]) allow(id, Boolean(node?.children.length));
+    hide("promote", node?.main !== false, "remove");
     const over = this.game.position?.over;
     if (node && this.game.position?.id === node.id) {
       const said = node.san ? `${moveNumber(node, true)}${node.san}` : "Initial position";

@@ -38,6 +38,7 @@ export class Play {
     for (const [id, type] of [["resign", "resign"], ["draw", "draw"], ["take-back", "back"]]) {
       byId(id).addEventListener("click", () => channel.send(`play.${type}`));
     }
+    byId("take-back").addEventListener("click", () => board.ground.cancelPremove()); // it answers a move that will be gone
   }
 
   takeElo([low, high]) {

@@ -119,7 +119,6 @@ export class Headers {
       this.draw(game.headers); // fields return to the accepted values
     });
     this.root.addEventListener("change", ({ target }) => send(target.name, target.value));
-    onSubmit(this.root, () => {});
     onSubmit(byId("header-form"), () => {
       this.isSent = true;
       send(byId("header-name").value.trim(), byId("header-value").value);
@@ -128,7 +127,8 @@ export class Headers {
 
   // Labels stay where they are, so that a field keeps its focus: psearch may move meanwhile.
   draw(headers) {
-    const labels = new Map([...this.root.elements].map((field) => [field.name, field.parentElement]));
+    // not a form: its fields, named by the PGN, would hide its own properties
+    const labels = new Map([...this.root.querySelectorAll("input")].map((field) => [field.name, field.parentElement]));
     for (const [name, label] of labels) if (!Object.hasOwn(headers, name)) label.remove();
     Object.entries(headers).forEach(([name, value], place) => {
       const label = labels.get(name) ?? el("label", { class: "field" }, el("span", {}, name),

@@ -39,8 +39,8 @@ const lineOf = (words) => (words ? words.join(" ") || "root" : null);
 function causeOf(event) {
   const by = event.outcome === "exhausted" ? "" : event.by ? ` by ${event.by}` : "";
   const cause = event.outcome === "cutoff" ? `cutoff${by}` : OUTCOMES[event.outcome] ?? event.outcome;
-  const helpers = `${event.helpers} ${event.helpers === 1 ? "helper" : "helpers"}`;
-  return `${cause}; ${helpers}${event.lost ? `, ${grouped(event.lost)} nodes lost` : ""}`;
+  const helpers = event.helpers === undefined ? null : `${event.helpers} ${event.helpers === 1 ? "helper" : "helpers"}`;
+  return [cause, helpers].filter(Boolean).join("; ") + (event.lost ? `, ${grouped(event.lost)} nodes lost` : "");
 }
 
 function sayEvent(event) {
@@ -97,7 +97,7 @@ export class Stage {
       .map((event) => ({ at: event.at, text: String(event.depth) }));
     this.tracks.show(pieces, { begin, end: Math.max(end, begin + 1), rows: last.tracks.length, first: last.first ?? 0, marks });
     this.drawLoad(last);
-    if (last.counters) this.drawCurves(samples);
+    if (last.counters) this.drawCurves(samples.filter(({ counters }) => counters));
     const line = last.line;
     this.best.textContent = line ? `depth ${line.depth}, ${scoreText(line.score)}, ${line.words.join(" ")}` : "";
     const step = Math.max(1, span / 1000);

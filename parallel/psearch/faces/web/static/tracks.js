@@ -65,7 +65,9 @@ export class TrackView {
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
     this.canvas.addEventListener("pointerleave", () => { this.says.textContent = ""; });
     new ResizeObserver(() => this.draw()).observe(root);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    const redraw = () => { if (root.isConnected) this.draw(); else scheme.removeEventListener("change", redraw); };
+    scheme.addEventListener("change", redraw);
   }
 
   show(pieces, range) {

@@ -22,6 +22,15 @@ const TOURS = [["all-node", "An ALL node, shared at once or after a wait"], ["cu
 const namedOptions = (pairs, chosen) =>
   pairs.map(([value, text]) => el("option", { value, selected: value === chosen }, text));
 
+/** Return a snapshot of a file with what may be missing. */
+function filledIn(look) {
+  const nodes = look.nodes?.map((node) => ({ ...node, type: node.type ?? "", moves: node.moves ?? [], words: node.words ?? [],
+    under_way: node.under_way?.map((place) => ({ ...place, san: place.san ?? "", workers: place.workers ?? [] })) }));
+  const events = look.events?.map((event) => ({ ...event, type: event.type ?? "" }));
+  const line = look.line && { ...look.line, words: look.line.words ?? [] };
+  return { ...look, nodes, events, line };
+}
+
 /** Return recordings [{facts, looks}] from the text of a file. Throws an Error in one line for anything else. */
 export function readRecordings(text) {
   const found = [];
@@ -30,7 +39,9 @@ export function readRecordings(text) {
     let value = null;
     try { value = JSON.parse(line); } catch { /* refused below */ }
     if (value?.psearch_recording === VERSION) found.push({ facts: value, looks: [] });
-    else if (found.length && Array.isArray(value?.tracks) && 0 <= value.begin && value.begin <= value.now) found.at(-1).looks.push(value);
+    else if (found.length && Array.isArray(value?.tracks) && 0 <= value.begin && value.begin <= value.now) {
+      found.at(-1).looks.push(filledIn(value));
+    }
     else throw new Error(`line ${number + 1} is not one of a recording of version ${VERSION}`);
   });
   if (!found.length || found.some(({ looks }) => !looks.length)) throw new Error("the recording is empty");
@@ -213,7 +224,7 @@ export class WorkersTab {
     const isAnother = last && (last.search !== snapshot.search || last.workers !== snapshot.workers
       || last.first !== snapshot.first || snapshot.now < last.now);
     if (isAnother) this.live = [];
-    this.live.push({ ...snapshot, policy: this.ownPolicy });
+    this.live.push({ ...snapshot, policy: snapshot.policy ?? this.ownPolicy });
     if (this.live.length > KEPT) this.live.shift();
     if (!this.frozen && this.isShown) this.later();
   }
@@ -272,7 +283,8 @@ export class WorkersTab {
   save() {
     const looks = this.frozen?.[0] ?? this.live;
     if (!looks.length) { this.tell("There is nothing to save yet."); return; }
-    const facts = { by: "psearch", policy: this.ownPolicy, driver: this.settings.driver, workers: looks[0].workers, clock: "real" };
+    const { policy, driver, workers } = looks.at(-1);
+    const facts = { by: "psearch", policy, driver: driver ?? this.settings.driver, workers, clock: "real" };
     download("search.jsonl", textOf(this.shown ?? [{ facts, looks }]), "application/jsonl");
   }
 
