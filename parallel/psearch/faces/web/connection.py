@@ -25,6 +25,8 @@ SHOW_S = 0.05
 """Least time between two updates of the same state, in seconds."""
 PATIENCE_S = 3.0
 """Time that a closed page has to return before its searches end, in seconds."""
+_CLOSE_S = 2.0
+"""Longest time that the long work of a page may take to end, in seconds."""
 _MOST_WAITING = 2_000
 """Most unsent messages of a page. With more it is closed, and gets the whole state when it returns."""
 _MOST_UNHANDLED = 32
@@ -132,8 +134,11 @@ class Connection(ABC):
         if self._leaving is not None:
             self._leaving.cancel()
         self.leave()
-        for task in self._tasks:
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
+        if tasks:  # their processes end before the program does, which would see them die
+            await asyncio.wait(tasks, timeout=_CLOSE_S)
 
     async def _write(self, socket: WebSocket) -> None:
         """Send messages, and states at most once per `SHOW_S`."""
