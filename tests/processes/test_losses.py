@@ -352,7 +352,7 @@ def test_a_move_at_once_wakes_no_worker(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_after_a_loss_short_searches_are_not_spent_on_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a nearly empty clock a move takes some milliseconds, and a new arena more than that."""
+    """A move takes some milliseconds on a nearly empty clock, a new arena more than that."""
     renewed: list[int] = []
     renew = Arena.renew
     monkeypatch.setattr(Arena, "renew", lambda *arguments: (renewed.append(1), renew(*arguments))[1])

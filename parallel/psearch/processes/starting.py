@@ -110,10 +110,13 @@ def _ready_server(may_start: Callable[[], bool] | None = None) -> ForkServer:
     from psearch.processes.fork_server import fork_server
 
     deadline = time.monotonic() + (SERVER_START_S if may_start is None else SERVER_SEARCH_S)
-    while not (server := fork_server()).is_ready(_LOOK_INTERVAL_S):
+    server = fork_server()
+    while not server.is_ready(_LOOK_INTERVAL_S):  # which raises if it has ended: another one would end, too
         check_time(may_start)
         if time.monotonic() > deadline:
             raise PsearchError("the process that starts workers is not ready")
+        if server.process.is_halted:
+            server = fork_server()
     return server
 
 

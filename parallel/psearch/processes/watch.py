@@ -135,10 +135,8 @@ class Watch:
         self.pool.begin()
 
     def _tell_deadline(self) -> None:
-        """Tell the workers when the search must stop: this process may have to wait for a core that they use. Processes
-        that begin late have the time of a first iteration, since they would stop at depth 1."""
-        least_s = self.begun_s + self.clock.budget.first_s if self.pool.are_processes else 0.0
-        deadline_ns = 1e9 * (self.since + max(self.clock.deadline_s(), least_s))
+        """Tell the workers when the search must stop: this process may have to wait for a core that they use."""
+        deadline_ns = 1e9 * (self.since + self.clock.deadline_s())
         set_deadline(self.pool.arena.context, round(deadline_ns) if deadline_ns < _LATEST_NS else 0)
 
     def _look(self) -> None:

@@ -25,6 +25,8 @@ _BURST = 1024
 _SPINS = 64
 _YIELDS = 256
 _NAP_US = 50
+_FIRST_REPORTS = 4
+"""Reports of each line before which no worker stops a search that begins late: a move of depth 1 may lose a piece."""
 
 
 @kernel(void(i64))
@@ -41,7 +43,7 @@ def wait_between_polls(rounds):
 
 @entry(void(i64, i64), SEARCH)
 def set_deadline(context, deadline):
-    """Let any worker stop the search at this time (`monotonic_ns`), once there are lines to answer with; 0: never.
+    """Let any worker stop the search at this time (`monotonic_ns`), after the first iterations; 0: never.
 
     The program would do so too, but it may wait for a core that the workers use.
     """
@@ -50,13 +52,13 @@ def set_deadline(context, deadline):
 
 @kernel(void(Context))
 def _keep_deadline(ctx):
-    """Stop the search when its time is over. Before there are lines to answer with, the program decides."""
+    """Stop the search when its time is over, but not before a few iterations: until then the program decides."""
     hd = header_of(ctx)
     deadline = atomic_load(deadline_of(hd))
     if deadline == 0 or atomic_load(stop_of(hd)) != 0:
         return
-    knows_lines = hd.first_depth > 1 or atomic_load(info_count_of(hd)) >= hd.multipv
-    if knows_lines and monotonic_ns() >= deadline:
+    has_begun = hd.first_depth > 1 or atomic_load(info_count_of(hd)) >= _FIRST_REPORTS * hd.multipv
+    if has_begun and monotonic_ns() >= deadline:
         stop_all(ctx)
 
 

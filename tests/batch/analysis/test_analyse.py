@@ -1135,7 +1135,7 @@ def test_marks_of_lichess_stay_or_are_replaced(fresh: bool) -> None:
 
 
 def test_what_a_person_wrote_of_a_mistake_stays() -> None:
-    """Only words with the scores of a program, or with its best move, are those of an earlier analysis."""
+    """Words of an earlier analysis have its scores or its best move."""
     words = "Blunder: loses to a trap. I knew it. Mistake. So was f4. No Inaccuracy. Best by test."
     board = chess.Board()
     answers = {0: replace(answer(board, "e2e4", cp=30), compared=compared("e2e4", "e7e5", cp=30, played=-400))}
