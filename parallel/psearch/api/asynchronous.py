@@ -355,7 +355,7 @@ class Started(Generic[C]):
                 try:
                     await in_thread(self._keep, self._stop)
                 except asyncio.CancelledError:
-                    if self._results is not None:  # nobody else may close them
+                    if self._results is not None:  # no caller has them to close
                         await in_thread(self._results.close)
                     raise
             return self._results

@@ -33,7 +33,7 @@ _MOST_COPIED = 1 << 32
 _LINE_ENDS = re.compile(rb"\n|\r+\n?")
 """Pattern of the end of a line; each carriage return without a line feed is an end."""
 _REMARK = re.compile("#")
-_LINE_END = re.compile("\r\n?|[\n\x0b\x0c\x1c-\x1e]")
+_ENDS_OF_TEXT = re.compile("\r\n?|[\n\x0b\x0c\x1c-\x1e]")
 """Pattern of the end of a line of positions: any that the text of a JSON object cannot contain."""
 
 Parsed = TypeVar("Parsed")
@@ -323,7 +323,7 @@ def _parsed(
         if whole is None:
             yield None
             continue
-        for line in _LINE_END.split(whole.removesuffix("\n").removesuffix("\r")):
+        for line in _ENDS_OF_TEXT.split(whole.removesuffix("\n").removesuffix("\r")):
             number += 1
             text = line.strip()
             if text and not remark.match(text):

@@ -71,6 +71,15 @@ def thrown_away(snapshots: list[dict[str, Any]]) -> list[Any]:
     return [one for snapshot in snapshots for track in snapshot["tracks"] for one in track if one[0] == ABORTED]
 
 
+@pytest.mark.parametrize(("policy", "driver"), [("lazy", "pvs"), ("ybw", "null")])
+def test_a_snapshot_says_how_the_engine_searches(policy: str, driver: str) -> None:
+    with psearch.Engine(policy=policy, driver=driver, threads=2, hash_mb=16, watched=True) as engine:
+        watcher = Watcher(engine)
+        engine.analyse(MIDDLE_GAME, chess.engine.Limit(depth=6))
+        last = watcher.look() or {}
+        assert (last["policy"], last["driver"]) == (policy, driver)
+
+
 def test_a_search_is_seen_as_it_runs() -> None:
     with psearch.Engine(threads=2, hash_mb=16, watched=True) as engine:
         watcher = Watcher(engine)

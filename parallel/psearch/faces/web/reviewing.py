@@ -13,7 +13,7 @@ import chess.engine
 import chess.pgn
 
 from psearch.api.asynchronous import in_thread
-from psearch.batch.analysis.games import MARK_NAMES, judge_game, positions
+from psearch.batch.analysis.games import MARK_NAMES, count_positions, judge_game, positions
 from psearch.batch.positions.position_pool import PositionPool, WorkerSettings, make_pool, rounds
 from psearch.batch.positions.task import Answer, Outcome, Task
 from psearch.defaults import DEFAULT_DRIVER, JOB_HASH_MB
@@ -55,7 +55,7 @@ class Review:
         if self._task is not None and not self._task.done():
             raise PsearchError("the game is already being analysed")
         looked_at = _MainLine(self._board.tree)
-        if len(list(self._board.tree.game.mainline_moves())) > _MOST_PLIES:
+        if count_positions(looked_at.work) > _MOST_PLIES:
             raise PsearchError(f"the game is longer than {_MOST_PLIES:,} plies")
         tasks = [Task.of_board(str(place.ply), place.board, limits, place.line) for place in positions(looked_at.work)]
         if not tasks:

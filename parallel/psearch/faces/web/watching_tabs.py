@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from psearch.api.asynchronous import in_thread
-from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH, MAX_THREADS, POLICY_NAMES, STUDY_DRIVERS
+from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH, MAX_THREADS, STUDY_DRIVERS
 from psearch.faces.web.connection import Connection
 from psearch.faces.web.game_board import GameBoard
 from psearch.faces.web.messages import Payload, choice_of, text_of, texts_of, whole_of
@@ -55,7 +55,6 @@ from psearch.settings import SPLITTING_POLICIES
 from psearch.text.values import counted
 from psearch.trace.recorder import Recorder
 from psearch_core import DEFAULT_PRUNING, PRUNING_MODES
-from psearch_core.toolchain.kernel_sets import STANDARD
 
 PERIOD_S = 0.05
 _MOST_UNSEEN = 3
@@ -142,18 +141,9 @@ class Watching:
         is_running = not snapshot["done"]
         if is_running or self._was_running:  # the last snapshot shows the end
             self._unseen += 1
-            self._page.send("workers.look", {**snapshot, **_how(engine)})
+            self._page.send("workers.look", snapshot)
         self._was_running = is_running
         return is_running
-
-
-def _how(engine: Watched) -> dict[str, str]:
-    """Return policy and driver of the present search; nothing if a user's file decides, which only its page knows."""
-    recorder = engine._recorder()
-    if recorder is None or recorder.arena.kernels != STANDARD:
-        return {}
-    options = recorder.arena.header[0]["options"]
-    return {"policy": POLICY_NAMES[int(options["policy"])], "driver": "null" if options["null_windows"] else "pvs"}
 
 
 class OwnGame:
@@ -304,20 +294,14 @@ class BackgroundWork:
         arguments = self._arguments(payload, policies)
         count = whole_of(payload, "positions", 1, _MOST_POSITIONS) if "positions" in payload else 1
         if count > 1:
-            moves = list(self._board.tree.game.mainline_moves())
-            board, places = self._board.tree.game.board(), list[int]()
-            for ply, move in enumerate(moves, 1):
+            board, fens = self._board.tree.game.board(), list[str]()
+            for move in self._board.tree.game.mainline_moves():
                 board.push(move)
                 if any(board.legal_moves):
-                    places.append(ply)
-            if len(places) < count:
-                raise PsearchError(f"the game has {counted(len(places), 'position')} after its moves: choose fewer")
-            wanted = {places[number * len(places) // count] for number in range(count)}
-            board, spread = self._board.tree.game.board(), []
-            for ply, move in enumerate(moves, 1):
-                board.push(move)
-                if ply in wanted:
-                    spread.append(board.fen())
+                    fens.append(board.fen())
+            if len(fens) < count:
+                raise PsearchError(f"the game has {counted(len(fens), 'position')} after its moves: choose fewer")
+            spread = [fens[number * len(fens) // count] for number in range(count)]
             arguments |= {"fen": spread[0], "others": tuple(spread[1:])}
         self._begin(arguments, "laboratory")
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from psearch.arena.arena import Arena
+from psearch.defaults import POLICY_NAMES
 from psearch.lab.watching.node_lines import NodeLine, NodeLines, chess_lines
 from psearch.lab.watching.open_nodes import Memory, read_open_nodes, score_or_none
 from psearch.lab.watching.tracks import IDLE, SEARCH, Clock, Track, packed
@@ -24,6 +25,7 @@ from psearch.scheduler.scheduler_entries import read_cycles
 from psearch.trace.recorder import BOUNDS, OUTCOMES, Event, Recorder, split_name
 from psearch_core.constants import BOUND_EXACT, STATE_IDLE, TYPE_NAMES
 from psearch_core.records import INFO_RING, MAX_PLY, TRACE_ABORT, TRACE_ROOT
+from psearch_core.toolchain.kernel_sets import STANDARD
 
 MOST_TRACKS = 64
 """Most workers with a track in a snapshot; of the others it has only the load."""
@@ -133,6 +135,7 @@ class WatchedSearch:
             "done": is_done,
             "depth": int(header["depth"]),
             "fen": None if self._lines is None else self._lines.root.fen,
+            **_how(arena),
             **seen,
         }
         self._before = counters
@@ -231,3 +234,11 @@ class WatchedSearch:
             known = spent > 0
             shares[known] = 1 - np.clip(idle[known] / spent[known], 0, 1)
         return "".join(f"{round(share * 15):x}" for share in shares.tolist())
+
+
+def _how(arena: Arena) -> dict[str, str]:
+    """Return policy and driver of the search; nothing if a user's file decides."""
+    if arena.kernels != STANDARD:
+        return {}
+    options = arena.header[0]["options"]
+    return {"policy": POLICY_NAMES[int(options["policy"])], "driver": "null" if options["null_windows"] else "pvs"}

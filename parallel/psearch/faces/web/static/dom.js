@@ -57,7 +57,7 @@ export const options = (values, chosen) =>
 export const byId = (id) => document.getElementById(id);
 
 // Disable a button, or enable it, without taking the focus from it: the next key would begin elsewhere.
-export const allow = (id, isAllowed) => byId(id).setAttribute("aria-disabled", String(!isAllowed));
+export const allow = (button, isAllowed) => button.setAttribute("aria-disabled", String(!isAllowed));
 
 // Hide a button, or show it; its focus goes to another one.
 export function hide(id, isHidden, other) {

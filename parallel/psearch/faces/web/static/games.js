@@ -3,7 +3,7 @@
 // The browser cuts a PGN into games, sends them to the server one at a time, and keeps them over a reload: in its cache
 // lies the PGN of a list, and beside it each game as the user left it. Games are named "list/number".
 
-import { byId, el, grouped, setText } from "./dom.js";
+import { allow, byId, el, grouped, setText } from "./dom.js";
 
 const MOST_LISTED = 300;
 const MOST_LISTS = 4; // kept, of all tabs
@@ -173,8 +173,8 @@ export class Games {
     const listed = this.shown.slice(first, first + MOST_LISTED);
     byId("games").replaceChildren(...listed.map((number) => el("option", { value: number }, `${number + 1}. ${this.titles[number]}`)));
     byId("games").value = this.here;
-    byId("games-back").disabled = place < 1;
-    byId("games-forward").disabled = place + 1 >= this.shown.length;
+    allow(byId("games-back"), place >= 1);
+    allow(byId("games-forward"), place + 1 < this.shown.length);
     setText(byId("games-count"), `${grouped(this.shown.length)} of ${grouped(this.titles.length)}`);
   }
 }

@@ -120,11 +120,11 @@ export class Moves {
     while (named && !named.opening) named = this.game.nodes.get(named.parent);
     byId("opening").hidden = !named;
     setText(byId("opening"), named?.opening ?? "");
-    allow("undo", this.game.canUndo);
+    allow(byId("undo"), this.game.canUndo);
     hide("redo", !this.game.canRedo, "undo");
     const node = this.game.node;
-    for (const id of ["go-back", "go-first", "remove", "promote"]) allow(id, node?.parent !== undefined);
-    for (const id of ["go-forward", "go-last"]) allow(id, Boolean(node?.children.length));
+    for (const id of ["go-back", "go-first", "remove", "promote"]) allow(byId(id), node?.parent !== undefined);
+    for (const id of ["go-forward", "go-last"]) allow(byId(id), Boolean(node?.children.length));
     hide("promote", node?.main !== false, "remove");
     const over = this.game.position?.over;
     if (node && this.game.position?.id === node.id) {

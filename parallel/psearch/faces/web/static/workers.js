@@ -4,7 +4,7 @@
 // page confirms each (`workers.seen`) after processing it, so that a slow page gets fewer. It keeps the last minute, so
 // that one can pause, step back and replay. A recording (docs/guides/recordings.md) is read, shown and written here.
 
-import { download, el, grouped, onSubmit, options, setField } from "./dom.js";
+import { allow, download, el, grouped, onSubmit, options, setField } from "./dom.js";
 import { Stage, saidShares } from "./stage.js";
 import { timeText, trackLegend } from "./tracks.js";
 
@@ -146,7 +146,7 @@ export class WorkersTab {
     // time
     this.pauseButton = button("Pause", () => this.pause());
     this.backButton = button("◀", () => this.step(-1), { "aria-label": "One step back", title: "One step back (←)" });
-    this.onButton = button("▶", () => this.step(1), { "aria-label": "One step forward", title: "One step forward (→)", disabled: true });
+    this.onButton = button("▶", () => this.step(1), { "aria-label": "One step forward", title: "One step forward (→)", "aria-disabled": "true" });
     this.playButton = button("Play", () => this.play(), { title: "Play from here (p)" });
     this.speed = select("Speed of play", SPEEDS, 0.1);
     this.spanChoice = select("Time shown", [...SPANS, [0, "zoomed"]], this.span, () => this.zoomTo(Number(this.spanChoice.value) || this.whole()));
@@ -426,13 +426,13 @@ export class WorkersTab {
     const [looks] = this.histories;
     const latest = looks.at(-1);
     this.pauseButton.textContent = this.shown ? "Close" : this.frozen ? "Resume" : "Pause";
-    if (!latest) { this.backButton.disabled = true; return; }
+    if (!latest) { allow(this.backButton, false); return; }
     const end = this.frozen ? this.at : latest.now;
     Object.assign(this.slider, { min: looks[0].now, max: this.whole() });
     this.slider.value = end;
     this.slider.setAttribute("aria-valuetext", timeText(end));
-    this.backButton.disabled = this.frozen !== null && end <= (looks.find(({ nodes }) => nodes) ?? looks[0]).now;
-    this.onButton.disabled = !this.frozen || end >= (looks.findLast(({ nodes }) => nodes) ?? latest).now;
+    allow(this.backButton, this.frozen === null || end > (looks.find(({ nodes }) => nodes) ?? looks[0]).now);
+    allow(this.onButton, this.frozen !== null && end < (looks.findLast(({ nodes }) => nodes) ?? latest).now);
     const found = this.stages.map((stage, number) => stage.show(this.histories[number],
       { end, span: this.span, isLive: !this.frozen, policy: this.histories[number].at(-1).policy }));
     const [{ last, withNodes, shares }] = found;
