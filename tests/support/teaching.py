@@ -49,7 +49,7 @@ def renewed_notebook(text: str) -> str:
 
     notebook = json.loads(text)
     names: dict[str, Any] = {"__name__": "__main__"}
-    with mock.patch.object(pyplot, "show"):
+    with mock.patch.object(pyplot, "show"), contextlib.ExitStack() as ended:
         for cell in notebook["cells"]:
             if cell["cell_type"] == "code":
                 printed = io.StringIO()
@@ -59,6 +59,7 @@ def renewed_notebook(text: str) -> str:
                 pyplot.close("all")
             elif template := cell["metadata"].get("template"):
                 cell["source"] = "".join(template).format_map(names).splitlines(keepends=True)
+        ended.push(names["FOLDER"])  # a reader's kernel removes it when it ends
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
