@@ -176,11 +176,12 @@ class Case:
     stop_after: int
     """Number of looks until the search is stopped; 0: it never is."""
     roots: int = 1
+    driver: str = "pvs"
 
     @property
     def is_perfect(self) -> bool:
-        """Nothing is opened that is cut off, so no node is searched in vain."""
-        return not self.shape.disorder
+        """Nothing is opened that is cut off, and one window is searched, so no node is searched in vain."""
+        return not self.shape.disorder and self.driver == "pvs"
 
 
 def case_of(seed: int) -> Case:
@@ -239,7 +240,7 @@ class Preemptive:
 
     def _begin(self, case: Case) -> None:
         self.arena.forget()
-        options = replace(SearchOptions.plain(case.policy, split_depth=1), roots=case.roots)
+        options = replace(SearchOptions.plain(case.policy, split_depth=1), roots=case.roots, driver=case.driver)
         set_up(self.arena, case.shape, options)
         switching = self._switching[0]
         switching["workers"], switching["random"], switching["outside"] = self.arena.workers, case.seed, 1
@@ -278,13 +279,13 @@ class Preemptive:
         self.arena.close()
 
 
-def hunt(group: Group, seeds: range) -> str:
+def hunt(group: Group, seeds: range, driver: str = "pvs") -> str:
     """Return what is wrong in the first of many searches that finds a mistake; empty if none does."""
     machines = [Preemptive(group, 2), Preemptive(group, 3), Preemptive(group, 4, stacks=5)]
     joins = failed = aborts = 0
     for seed in seeds:
         machine = machines[seed % len(machines)]
-        case = case_of(seed)
+        case = replace(case_of(seed), driver=driver)
         problem = machine.search(case)
         if problem:
             return f"seed {seed}: {problem}"

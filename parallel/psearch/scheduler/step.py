@@ -209,7 +209,7 @@ def _start_move(ctx, wk, frame):
     alpha = racing_alpha(node)  # read it once, since another worker may raise it
     full = visit.index == 0 and node.kannan_type == PV_NODE and node.pass_kind != PASS_SINGULAR
     stage = VISIT_FULL if full else VISIT_REDUCED if depth < visit.new_depth else VISIT_SCOUT
-    beta = node.beta if full else alpha + 1
+    beta = max(node.beta, alpha + 1) if full else alpha + 1  # not node.beta if another worker's cutoff came in between
     return _descend(ctx, wk, frame, node, stage, alpha, beta, depth)
 
 
