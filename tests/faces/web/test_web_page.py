@@ -56,7 +56,7 @@ def exported(talk: Any) -> str:
 
 
 def test_moves_are_made_and_seen(talk: Any) -> None:
-    talk.say("board.move", at=0, **{"from": "e2", "to": "e4"}, promotion="")
+    talk.say("board.move", at=0, **{"from": "e2", "to": "e4"}, promotion="", playing=False)
     assert [node.get("san") for node in talk.hear("board.tree")["nodes"]] == [None, "e4"]
     assert talk.hear("board.position")["turn"] == "black"
     talk.say("board.say", text="c5")
@@ -67,9 +67,9 @@ def test_moves_are_made_and_seen(talk: Any) -> None:
 
 
 def test_what_is_no_move_here_is_taken_back(talk: Any) -> None:
-    talk.say("board.move", at=7, **{"from": "e2", "to": "e4"}, promotion="")
+    talk.say("board.move", at=7, **{"from": "e2", "to": "e4"}, promotion="", playing=False)
     assert talk.hear("board.position")["id"] == 0
-    talk.say("board.move", at=0, **{"from": "e2", "to": "e6"}, promotion="")
+    talk.say("board.move", at=0, **{"from": "e2", "to": "e6"}, promotion="", playing=False)
     assert talk.hear("board.position")["id"] == 0
     assert talk.hear_error()["text"] == "e2e6 is not a legal move"
 
@@ -590,6 +590,10 @@ def test_who_resigns_gets_no_time_back_and_time_runs_out(talk: Any) -> None:
     assert state["clocks"]["white"] == 0
     talk.say("play.back")
     assert "time has run out" in talk.hear_error()["text"]
+    # a move for the game, sent before the page knew of its end
+    talk.say("board.move", at=0, **{"from": "e2", "to": "e4"}, promotion="", playing=True)
+    assert talk.hear("board.position")["id"] == 0
+    assert "e4" not in exported(talk)
 
 
 def test_a_move_is_taken_back(talk: Any) -> None:

@@ -17,7 +17,7 @@ from psearch.faces.web.analysing import PAGE_SETTINGS, Analyst
 from psearch.faces.web.connection import Connection
 from psearch.faces.web.game_board import GameBoard, Shown
 from psearch.faces.web.game_tree import GameTree, move_in_words, move_of
-from psearch.faces.web.messages import Payload, setting_facts, text_of, texts_of, whole_of
+from psearch.faces.web.messages import Payload, flag_of, setting_facts, text_of, texts_of, whole_of
 from psearch.faces.web.playing import Match
 from psearch.faces.web.reviewing import Review
 from psearch.faces.web.shared_engine import SharedEngine, SharedSettings
@@ -152,9 +152,10 @@ class Page(Connection):
         self.analyst.follow()
 
     def _move(self, payload: Payload) -> None:
-        """Move a piece: `from`, `to`, `promotion` (q, r, b, n or empty), in the position `at`."""
-        if _number(payload, "at") != self.board.tree.number:
-            self.board.send_position()  # the move was meant for another position
+        """Move a piece: `from`, `to`, `promotion` (q, r, b, n or empty), in the position `at`; `playing`: in a game
+        against psearch, which may have ended meanwhile."""
+        if _number(payload, "at") != self.board.tree.number or flag_of(payload, "playing") != self.match.is_running:
+            self.board.send_position()  # the move was meant for another position, or another state of the game
             return
         words = [text_of(payload, name, 2) for name in ("from", "to", "promotion")]
         try:

@@ -260,18 +260,20 @@ class Match:
         return 0.0 if left_s is not None and left_s <= _HURRY_S else _LEAST_S
 
     def _make(self, move: chess.Move) -> None:
+        """Make the move of the side to move, unless its time has run out."""
         mover = self._turn
         used_s = self._stop_clock()
+        if self._left:
+            self._left[mover] -= used_s
+            if self._left[mover] <= 0:
+                self._end_on_time(mover)
+                return
         tree = self._board.tree
         follows = tree.here is self._last
         watched, tree.here = tree.here, self._last or tree.game
         tree.play(move)
         self._last = tree.here
         if self._left:
-            self._left[mover] -= used_s
-            if self._left[mover] <= 0:
-                self._end_on_time(mover)
-                return
             assert self._terms is not None
             self._left[mover] += self._terms.increment_s
             assert isinstance(self._last, chess.pgn.ChildNode)

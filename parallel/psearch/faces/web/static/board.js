@@ -189,7 +189,7 @@ export class Board {
         return;
       }
     }
-    this.channel.send("board.move", { from, to, promotion, at: this.game.position.id });
+    this.channel.send("board.move", { from, to, promotion, at: this.game.position.id, playing: Boolean(this.isMine) });
   }
 
   // Offer four pieces over the board, the queen on the promotion square; a click elsewhere takes the move back.
