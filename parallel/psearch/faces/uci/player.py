@@ -150,11 +150,10 @@ class Player:
         self._is_closing = True
         self._put(self._close)
         self._put(None)
-        if not self._is_loaded.is_set():
-            deadline = time.monotonic() + _LOAD_TIMEOUT_S
-            while not self._is_compiling and thread.is_alive() and time.monotonic() < deadline:
-                if self._is_loaded.wait(0.05):
-                    break
+        deadline = time.monotonic() + _LOAD_TIMEOUT_S
+        while thread.is_alive() and not self._is_loaded.wait(0.05):
+            if not self._benches and (self._is_compiling or time.monotonic() > deadline):
+                break
         if self._is_loaded.is_set():
             thread.join(_STOP_TIMEOUT_S)
             # a `quit` does not discard a trace, unless the disk is too slow
