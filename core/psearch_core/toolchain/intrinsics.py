@@ -15,7 +15,6 @@ Addresses are int64; arrays are contiguous and have any alignment that their typ
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from functools import wraps
@@ -27,6 +26,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from psearch_core.toolchain.jit import CHECK
+from psearch_core.toolchain.kernel_cache import is_on
 
 _I8 = ir.IntType(8)
 _I32 = ir.IntType(32)
@@ -34,7 +34,7 @@ _I64 = ir.IntType(64)
 _VOID = ir.VoidType()
 
 _FEATURES = llvmlite.binding.get_host_cpu_features()
-HAS_PEXT = bool(_FEATURES.get("bmi2")) and not os.environ.get("PSEARCH_NO_PEXT")
+HAS_PEXT = bool(_FEATURES.get("bmi2")) and not is_on("PSEARCH_NO_PEXT")
 
 
 def process_triple() -> str:

@@ -12,7 +12,6 @@ lets Python call it.
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -20,11 +19,11 @@ from numba.core import sigutils
 from numba.core.registry import CPUDispatcher
 
 from psearch_core.toolchain.groups import Entry, Group, group_of
-from psearch_core.toolchain.kernel_cache import PlugInError
+from psearch_core.toolchain.kernel_cache import PlugInError, is_on
 
-CHECK = bool(os.environ.get("PSEARCH_CHECK"))
+CHECK = is_on("PSEARCH_CHECK")
 """Whether kernels are compiled with their assertions (`intrinsics.check`) and with checks of array bounds."""
-YIELDS = bool(os.environ.get("PSEARCH_YIELDS"))
+YIELDS = is_on("PSEARCH_YIELDS")
 """Whether kernels are compiled so that a worker sometimes yields its core between two steps that others can see."""
 
 # error_model="numpy": an integer division needs no zero check and half the code.

@@ -135,7 +135,20 @@ def open_folder(key: str, make: bool = False) -> str:
         raise refusal(path, "it is not a folder")
     if not _is_own(status):
         raise refusal(path, "it belongs to another user, or other users can write to it")
+    if make:
+        _check_writable(path)
     return path
+
+
+def _check_writable(path: str) -> None:
+    """Raise KernelError for a folder that nothing can be kept in, so that nothing is compiled for it."""
+    from tempfile import TemporaryFile  # a warm start does not come here
+
+    try:
+        with TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise refusal(path, error) from error
 
 
 def refusal(path: str, reason: OSError | str) -> KernelError:
@@ -196,10 +209,15 @@ def processor() -> str:
     return "\n".join(parts)
 
 
+def is_on(switch: str) -> bool:
+    """Tell whether an environment variable, one of `SWITCHES`, is set, to anything but 0."""
+    return os.environ.get(switch, "") not in ("", "0")
+
+
 def environment_key(processor: str) -> str:
     """Return the key of the folder for a processor, as `processor` describes it, and this environment."""
     digest = hashlib.sha256(_FORMAT)
-    for part in (sys.version, processor, *(os.environ.get(name, "") for name in SWITCHES)):
+    for part in (sys.version, processor, *("1" if is_on(name) else "" for name in SWITCHES)):
         digest.update(part.encode() + b"\0")
     for package in ("numba", "llvmlite", "numpy"):
         digest.update(_version_file(package) + b"\0")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -85,6 +87,18 @@ def test_a_folder_of_somebody_else_is_refused(folder, make):
     assert "it belongs to another user" in refused(make)
 
 
+def test_a_folder_that_nothing_can_be_written_to_is_refused_before_anything_is_compiled(folder, monkeypatch):
+    """The folder is there: an image has it, or the disk is full."""
+
+    def fail(dir):
+        assert dir == folder
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", fail)
+    assert kernel_cache.open_folder("0" * 24) == folder
+    assert "Read-only file system" in refused(True)
+
+
 def test_a_link_to_a_folder_is_refused(folder, home):
     """Whoever made the link may have chosen which."""
     Path(folder).rename(home / "elsewhere")
@@ -107,6 +121,9 @@ def test_the_key_covers_what_changes_the_machine_code(monkeypatch, name):
     before = kernel_cache.environment_key("a processor")
     assert kernel_cache.environment_key("a processor") == before
     assert kernel_cache.environment_key("another processor") != before
+    for off in ("", "0"):
+        monkeypatch.setenv(name, off)
+        assert kernel_cache.environment_key("a processor") == before and not kernel_cache.is_on(name)
     monkeypatch.setenv(name, "1")
     assert kernel_cache.environment_key("a processor") != before
 
