@@ -15,12 +15,13 @@ from timing import least
 from psearch.arena import setup
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
+from psearch.arena.shared_results import InfoRing, Record
 from psearch.arena.validate import leftovers
 from psearch.options import SearchOptions
 from psearch.processes import patience
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
-from psearch.processes.search_reports import centipawns, to_score
+from psearch.processes.search_reports import Reports, centipawns, to_score
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.time_manager import Budget, TimeManager
 from psearch.results import WON_CP, Info, Limits, PsearchError, Result
@@ -129,6 +130,22 @@ def assert_playable(board: chess.Board, line: list[chess.Move]) -> None:
     for move in line:
         assert board.is_legal(move)
         board.push(move)
+
+
+@pytest.mark.parametrize("lost", [range(2, 7), range(3, 6), range(4, 11), range(1, 4), range(7, 16)], ids=str)
+def test_lines_of_two_depths_are_never_shown_together(lost: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports that a slow reader lets be overwritten are missing at any place."""
+    arena, board = Arena(1, 1), chess.Board()
+    write_search(arena, board, Limits(depth=5), SearchOptions(), multipv=3)
+    moves = [from_chess_move(move, board) for move in list(board.legal_moves)[:3]]
+    sent = [Record(0, depth, depth, 0, BOUND_EXACT, line, -1, [moves[line]]) for depth in range(1, 6) for line in range(3)]
+    reports = Reports(arena, board, since=0.0)
+    monkeypatch.setattr(InfoRing, "unread", lambda ring: [one for n, one in enumerate(sent) if n not in lost])
+    shown = [lines for info in reports.read() if (lines := reports.complete(info))]
+    whole = {depth for depth in range(1, 6) if not {3 * depth - 3, 3 * depth - 2, 3 * depth - 1} & {*lost}}
+    assert [{line.depth for line in lines} for lines in shown] == [{depth} for depth in sorted(whole)]
+    assert all(len({line.pv[0] for line in lines}) == 3 for lines in shown)
+    arena.close()
 
 
 def test_every_depth_ends_with_an_exact_score_and_a_line(engine: Supervisor) -> None:

@@ -160,8 +160,11 @@ class Reports:
         else:
             if info.bound != "exact":
                 return []
-            if info.multipv == 1:
+            depths = {info.depth, *(line.depth for line in self._new_lines)}
+            if info.multipv != len(self._new_lines) + 1 or len(depths) > 1:
                 self._new_lines = []
+                if info.multipv > 1:
+                    return []  # lines before it were overwritten, unread: the next depth will be whole
             self._new_lines.append(info)
             if len(self._new_lines) < self.wanted_lines:
                 return []
