@@ -71,6 +71,8 @@ class Arena:
     """Whether this arena still owns the table, which moves to a renewed arena."""
     _is_table_taken = False
     """Whether earlier workers have taken the table's pages."""
+    _pruning: bytes | None = None
+    """Pruning parameters behind the values in the table; None: there are no values yet."""
 
     def __init__(
         self,
@@ -172,10 +174,13 @@ class Arena:
         renewed._check_memory(with_table=False)
         renewed._table = self._table
         renewed._is_table_taken = True
+        renewed._pruning = self._pruning
         renewed._take_control_block()
         if kernels != self.kernels:
             renewed.clear_table()
-        renewed.header["learning"] = self.header["learning"]
+        renewed._take_network(self._network)
+        for name in ("learning", "evaluated_by"):
+            renewed.header[name] = self.header[name]
         renewed.header["age"] = self.header["age"] % AGES
         self._has_table = False
         return renewed
@@ -230,17 +235,32 @@ class Arena:
         be running. A change clears the table and all that was learnt."""
         header = self.header[0]
         before, now = int(header["evaluated_by"]), 1 + is_used
-        is_other = network is not self._network
-        if is_other:
-            self._network = network
-            self.tables["network"] = network.record
-            self.worker["evaluation"]["network"]["accumulators"]["views"] = 0
+        is_other = self._take_network(network)
         if before and (before != now or (is_other and is_used)):
             self.forget()
         header["evaluated_by"] = now
 
+    def _take_network(self, network: EvaluationNetwork) -> bool:
+        """Tell whether the network is another one than before."""
+        if network is self._network:
+            return False
+        self._network = network
+        self.tables["network"] = network.record
+        self.worker["evaluation"]["network"]["accumulators"]["views"] = 0
+        return True
+
+    def use_pruning(self, pruning: np.void) -> None:
+        """Search with these parameters from now on. No search may be running. A change clears the table: a mode that
+        leaves nothing out would be cut by values of one that does."""
+        parameters = pruning.tobytes()
+        if self._pruning not in (None, parameters):
+            self.clear_table()
+        self._pruning = parameters
+        self.header[0]["options"]["pruning"] = pruning
+
     def clear_table(self) -> None:
         self._table.clear()
+        self._pruning = None
 
     def clear_learning(self) -> None:
         """Clear killers, histories, and the statistics of node types."""

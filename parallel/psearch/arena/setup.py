@@ -102,8 +102,8 @@ def write_search(
 
     Every worker must be idle, and the board must have a legal move. only: legal moves to choose from, None for all;
     multipv: number of lines to find, each without the first moves of the better ones; progress: state after which to
-    begin, at a depth within the limits. A change of network or evaluation clears the table. Raises PsearchError if the
-    network's file was replaced before it was read, and if these workers have other kernels than the options.
+    begin, at a depth within the limits. A change of network, evaluation or pruning clears the table. Raises PsearchError
+    if the network's file was replaced before it was read, and if these workers have other kernels than the options.
     """
     if not isinstance(board, chess.Board) and board.kernels.digest != arena.kernels.digest:
         raise PsearchError("a game of your own is searched by worker processes only, and there are none")
@@ -138,7 +138,7 @@ def write_search(
     record = header["options"]
     rules = options.rules
     arena.use_network(options.read_network(), is_used=bool(rules.network))
-    record["pruning"] = rules.record()
+    arena.use_pruning(rules.record())
     record["null_windows"] = PROVED_DEPTH if options.proves(arena.workers, int(header["multipv"])) else 0
     record["early_evaluation"] = bool(rules.network) and "evaluation_of" not in options.kernels.hooks.split()
     record["roots"] = options.root_count(arena.workers, int(header["multipv"]), to_depth=limits.depth is not None)
