@@ -111,6 +111,12 @@ def kernels_of(policy: str, with_: str = "") -> KernelSet:
     return rules
 
 
+def check_printable(path: str, kind: str) -> None:
+    """Raise PsearchError for a path that cannot be kept in the cache of kernels and shown in one line."""
+    if not path.isprintable():
+        raise PsearchError(f"the path of a {kind} must have only printable characters, not {shown(path)}")
+
+
 def _own_kernels(named: str, kind: str, group: str, wanted: str) -> KernelSet:
     """Return the kernels of a file, or of a declared name. kind: `policy` or `file`, for messages; group: its entry
     points; wanted: the valid names, for messages. Raises PsearchError."""
@@ -118,8 +124,7 @@ def _own_kernels(named: str, kind: str, group: str, wanted: str) -> KernelSet:
     file = os.path.abspath(named) if is_code_file(named) else _file_of(module) if module else None
     if file is None:
         raise PsearchError(f"{kind} must be {wanted}, not {shown(named)}")
-    if not file.isprintable():
-        raise PsearchError(f"the path of a {kind} must have only printable characters, not {shown(named)}")
+    check_printable(file, kind)
     try:
         content = read_plug_in(file)
         return KernelSet(file, module, content_hash(content), words_of(file, content), hooks_of(content))

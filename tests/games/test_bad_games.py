@@ -226,6 +226,41 @@ def test_what_a_game_prints_is_no_answer(tmp_path: Path, capfd: pytest.CaptureFi
     assert out == "" and "hello" in err
 
 
+def test_what_its_functions_print_is_no_answer_and_their_exit_ends_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = """def read_position(pos, text):
+    print("reading")
+    if text == "exit":
+        raise SystemExit(0)
+
+
+def board_text(pos):
+    print("drawing")
+    return "a board"
+
+
+def move_text(pos, move):
+    print("naming")
+"""
+    file = tmp_path / "talking.py"
+    file.write_text(GOOD.replace("def move_text(pos, move):\n", words))
+    game = Game(file)
+    position = game.read("here")
+    assert game.board_text(position) == "a board" and position.move_text(position.moves()[0])
+    out, err = capfd.readouterr()
+    assert out == "" and {"reading", "drawing", "naming"} <= {*err.split()}
+    with pytest.raises(PsearchError, match="talking.py:[0-9]+: read_position: SystemExit"):
+        game.read("exit")
+
+
+@pytest.mark.parametrize("name", ["line\nfeed.py", "\udce4.py"])
+def test_a_path_that_cannot_be_printed_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(GOOD)
+    with pytest.raises(PsearchError, match="the path of a game must have only printable characters"):
+        Game(tmp_path / name)
+
+
 def test_without_a_text_a_game_begins_at_its_start(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     words = "def read_position(pos, text):\n    raise ValueError\n\n\ndef move_text"

@@ -29,6 +29,7 @@ from psearch.games.game_file import (
     POSITION_BYTES,
     RULES,
     check_game,
+    mistake_of,
     move_text,
     place_of,
     record_of,
@@ -143,6 +144,8 @@ def play(module: ModuleType, file: str, functions: dict[str, Callable[..., Any]]
             _Games(module, file, functions, now).play()
         except PlugInError as wrong:
             os.write(theirs, str(wrong).encode())
+        except Exception as error:
+            os.write(theirs, str(mistake_of(error, file)).encode())
         finally:
             os._exit(0)
     os.close(theirs)

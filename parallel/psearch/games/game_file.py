@@ -6,8 +6,8 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from types import ModuleType
 from typing import Any
 
@@ -113,14 +113,8 @@ def run_file(file: str, source: bytes) -> ModuleType:
     if is_new:
         sys.path.append(folder)
     try:
-        with redirect_stdout(sys.stderr):  # what the file prints is no answer
+        with code_of(file):
             exec(compiled(source, file), made.__dict__)
-    except SyntaxError as error:
-        raise syntax_mistake(error, file) from error
-    except (PlugInError, KeyboardInterrupt):
-        raise
-    except BaseException as error:  # a user's code may raise anything
-        raise mistake_of(error, file) from error
     finally:
         if is_new and folder in sys.path:
             sys.path.remove(folder)
@@ -128,13 +122,26 @@ def run_file(file: str, source: bytes) -> ModuleType:
     return made
 
 
+@contextmanager
+def code_of(file: str) -> Iterator[None]:
+    """Run code of a user's file in this process: what it prints is no answer and goes to standard error, and whatever
+    it raises, `SystemExit` among it, becomes PlugInError."""
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    except SyntaxError as error:
+        raise syntax_mistake(error, file) from error
+    except (PlugInError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise mistake_of(error, file) from error
+
+
 def move_text(module: ModuleType, record: Any, move: int, file: str) -> str:
     """Return a move as text. record: the position. Raises PlugInError for an exception of the file's function, and for
     a text that cannot be separated from the next move."""
-    try:
+    with code_of(file):
         text = module.move_text(record, move)
-    except Exception as error:  # a user's code may raise anything
-        raise mistake_of(error, file) from error
     if not isinstance(text, str) or not text or " " in text or text.strip(BETWEEN) != text or not text.isprintable():
         raise PlugInError(f"{place_of(module.move_text)}: it must return a text without blanks, not {shown(text)}")
     return text

@@ -18,14 +18,14 @@ from psearch.games.game_file import (
     MISTAKES,
     POSITION_BYTES,
     RULES,
-    mistake_of,
+    code_of,
     move_text,
     place_of,
     record_of,
     run_file,
 )
 from psearch.games.rules_process import Rules, RulesProcess
-from psearch.options import RULE_HOOKS
+from psearch.options import RULE_HOOKS, check_printable
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.text.values import shown
@@ -41,15 +41,12 @@ _WIDEST = 60
 
 @contextmanager
 def _reported(file: str) -> Iterator[None]:
-    """Convert errors of a user's file, and exceptions of its code, to PsearchError."""
+    """Run code of a user's file, and convert what it raises to PsearchError."""
     try:
-        yield
-    except PsearchError:
-        raise
+        with code_of(file):
+            yield
     except PlugInError as error:
         raise PsearchError(str(error)) from error
-    except Exception as error:
-        raise PsearchError(str(mistake_of(error, file))) from error
 
 
 class Game:
@@ -68,6 +65,7 @@ class Game:
         except (OSError, ValueError) as error:  # ValueError: a null character
             reason = error.strerror if isinstance(error, OSError) else error
             raise PsearchError(f"cannot read the game {shown(name)}: {reason}") from None
+        check_printable(self.file, "game")
         self.kernels = KernelSet(self.file, "", content_hash(source), adapter=_ADAPTER)
         group = self.kernels.group(SEARCH)
         load_kernels(group, progress=progress)  # first: the compiler runs the file apart, and not for ever
@@ -97,12 +95,14 @@ class Game:
         one the initial position. Raises PsearchError."""
         position = self.start()
         if text.strip() and "read_position" in vars(self._module):
-            record = position.record
+            record, refused = position.record, None
             with _reported(self.file):
                 try:
                     self._module.read_position(record, text)
                 except ValueError as error:  # the game's way to refuse a text
-                    raise PsearchError(f"position {shown(text)}: {' '.join(str(error).split())}") from error
+                    refused = " ".join(str(error).split())
+            if refused is not None:
+                raise PsearchError(f"position {shown(text)}: {refused}")
             return GamePosition(self, record.tobytes().ljust(POSITION_BYTES, b"\0"))
         rest = text.lstrip(BETWEEN)
         while rest:
