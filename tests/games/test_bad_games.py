@@ -250,7 +250,7 @@ def move_text(pos, move):
     assert game.board_text(position) == "a board" and position.move_text(position.moves()[0])
     out, err = capfd.readouterr()
     assert out == "" and {"reading", "drawing", "naming"} <= {*err.split()}
-    with pytest.raises(PsearchError, match="talking.py:[0-9]+: read_position: SystemExit"):
+    with pytest.raises(PsearchError, match=r"talking\.py:[0-9]+: read_position: SystemExit"):
         game.read("exit")
 
 

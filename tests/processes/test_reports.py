@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator
@@ -138,7 +139,8 @@ def test_lines_of_two_depths_are_never_shown_together(lost: range, monkeypatch: 
     arena, board = Arena(1, 1), chess.Board()
     write_search(arena, board, Limits(depth=5), SearchOptions(), multipv=3)
     moves = [from_chess_move(move, board) for move in list(board.legal_moves)[:3]]
-    sent = [Record(0, depth, depth, 0, BOUND_EXACT, line, -1, [moves[line]]) for depth in range(1, 6) for line in range(3)]
+    places = itertools.product(range(1, 6), range(3))
+    sent = [Record(0, depth, depth, 0, BOUND_EXACT, line, -1, [moves[line]]) for depth, line in places]
     reports = Reports(arena, board, since=0.0)
     monkeypatch.setattr(InfoRing, "unread", lambda ring: [one for n, one in enumerate(sent) if n not in lost])
     shown = [lines for info in reports.read() if (lines := reports.complete(info))]

@@ -102,8 +102,9 @@ def write_search(
 
     Every worker must be idle, and the board must have a legal move. only: legal moves to choose from, None for all;
     multipv: number of lines to find, each without the first moves of the better ones; progress: state after which to
-    begin, at a depth within the limits. A change of network, evaluation or pruning clears the table. Raises PsearchError
-    if the network's file was replaced before it was read, and if these workers have other kernels than the options.
+    begin, at a depth within the limits. A change of network, evaluation or pruning clears the table. Raises
+    PsearchError if the network's file was replaced before it was read, and if these workers have other kernels than the
+    options.
     """
     if not isinstance(board, chess.Board) and board.kernels.digest != arena.kernels.digest:
         raise PsearchError("a game of your own is searched by worker processes only, and there are none")

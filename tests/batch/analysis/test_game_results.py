@@ -402,6 +402,13 @@ def test_a_game_of_chess960() -> None:
     assert sorted(older(game_row(text, 3)).of_game(game.board(), game.mainline_moves())) == [0, 1, 2]
 
 
+LINE = {"score": {"cp": 10, "mate": None, "bound": "exact"}, "depth": 5, "seldepth": 6, "pv": ["e2e4"]}
+
+
+def test_several_lines_are_a_result() -> None:
+    assert older({**row(5), "lines": [LINE, LINE]}).of_position(asked()) is not None
+
+
 @pytest.mark.parametrize(
     "bad",
     [
@@ -416,6 +423,10 @@ def test_a_game_of_chess960() -> None:
         {"time": -1},
         {"lines": []},
         {"lines": [3]},
+        {"lines": [LINE, {**LINE, "pv": ["e2e4", "zzzz"]}]},
+        {"lines": [LINE, {**LINE, "pv": ["e2e4", "e2e4"]}]},
+        {"pv": ["e2e4", "0000"]},
+        {"bestmove": "0000"},
         {"solution": {}},
         {"seldepth": "deep"},
     ],

@@ -233,12 +233,12 @@ class Answer:
                 raise ValueError("no move")
             return
         compared = () if self.compared is None else (self.compared,)
-        for word in (self.best, *(choice.move for choice in self.choices), *(one.best for one in compared)):
-            board.parse_uci(word)
-        for pv in (self.line.pv, *(one.pv for one in compared)):
+        first = [self.best, *(choice.move for choice in self.choices), *(one.best for one in compared)]
+        for pv in (*([word] for word in first), *(one.pv for one in (*self.lines, *compared))):
             walk = board.copy(stack=False)
             for word in pv:
-                walk.push_uci(word)
+                if not walk.push_uci(word):
+                    raise ValueError("a null move")
 
     def as_json(self, plies: int | None = None) -> dict[str, Any]:
         """Return the answer for programs: moves in UCI notation, times in seconds. plies: most moves of a line."""
