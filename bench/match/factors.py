@@ -46,6 +46,8 @@ _PAIRS_A_LOOK = 100
 _PER_SCORE = 4 * 400 / math.log(10)
 """Elo per point of score, near an even match"""
 _Z = 1.96
+_ALIKE = 1e-6
+"""A value that others can stand in for differs from one by more than rounding."""
 
 Task = tuple[Opening, list[int]]
 Changes = list[list[tuple[str, int, int]]]
@@ -92,13 +94,15 @@ def _table(names: Sequence[str], rows: Sequence[tuple[list[int], int]]) -> str:
         return f"{len(rows)} pairs: too few for {len(names)} values"
     matrix = np.array([signs for signs, _ in rows], float)
     score = np.array([(half_points - 2) / 4 for _, half_points in rows])
-    values = np.linalg.lstsq(matrix, score, rcond=None)[0]
+    values, _, rank, _ = np.linalg.lstsq(matrix, score, rcond=None)
     rest = score - matrix @ values
-    variance = rest @ rest / (len(rows) - matrix.shape[1])
+    variance = rest @ rest / (len(rows) - rank)
     errors = np.sqrt(np.diag(np.linalg.pinv(matrix.T @ matrix)) * variance)
+    known = np.diag(np.linalg.pinv(matrix) @ matrix) > 1 - _ALIKE
     lines = [f"{2 * len(rows)} games; Elo of high against low (95%)"]
-    for name, value, error in zip(names, values * _PER_SCORE, errors * _PER_SCORE, strict=True):
-        lines.append(f"{value:+7.1f} +- {_Z * error:5.1f}  {name}")
+    for name, value, error, is_known in zip(names, values * _PER_SCORE, errors * _PER_SCORE, known, strict=True):
+        figures = f"{value:+7.1f} +- {_Z * error:5.1f}" if is_known else "not told apart  "
+        lines.append(f"{figures}  {name}")
     return "\n".join(lines)
 
 

@@ -93,9 +93,12 @@ def fit(opponents: Array, pairs: Array) -> float:
     return float(brentq(lambda rating: games @ expit(_PER_ELO * (rating - opponents)) - points, low, high))
 
 
-def interval(opponents: Array, pairs: Array) -> tuple[float, float]:
-    """Return the 95% interval of a level's rating; arguments as for `fit`."""
+def interval(opponents: Array, pairs: Array) -> tuple[float, float] | None:
+    """Return the 95% interval of a level's rating; arguments as for `fit`. None where a match has one pair, or the
+    pairs of each match are all alike: drawn again they would be the same."""
     kinds = len(PAIR_SCORES)
+    if (pairs.sum(axis=1) < 2).any() or not (np.count_nonzero(pairs, axis=1) > 1).any():
+        return None
 
     def rating(*drawn: Array) -> float:
         return fit(opponents, np.array([np.bincount(match, minlength=kinds) for match in drawn]))
@@ -115,13 +118,14 @@ def run(words: Sequence[str] | None = None) -> int:
     for level in sorted({match.level for match in matches}):
         own = sorted((match for match in matches if match.level == level), key=lambda match: match.opponent)
         arrays = np.array([match.opponent for match in own], float), np.array([match.pairs for match in own])
-        low, high = interval(*arrays)
+        found = interval(*arrays)
+        between = "no interval" if found is None else f"{found[0]:.0f} to {found[1]:.0f}"
         totals = {
             opponent: np.sum([match.games for match in own if match.opponent == opponent], axis=0)
             for opponent in dict.fromkeys(match.opponent for match in own)
         }
         games = ", ".join(f"{opponent}: +{won} ={drawn} -{lost}" for opponent, (won, drawn, lost) in totals.items())
-        print(f"| {level} | {fit(*arrays):.0f} | {low:.0f} to {high:.0f} | {games} |")
+        print(f"| {level} | {fit(*arrays):.0f} | {between} | {games} |")
     print(f"\n{sum(sum(match.games) for match in matches)} games")
     return 0
 

@@ -104,25 +104,28 @@ def lines(path: Path, skip: int, positions: int, first: int, most: int) -> Itera
 async def _along(engine: Engine, line: Line, done: set[tuple[int, int, str]], keep: Callable[..., None]) -> None:
     spec = engine.spec
     board, limit = line.board.copy(), spec.limit.of_a_move()
-    for number, move in enumerate(line.moves[: line.asked[-1] + 1] if line.asked else ()):
-        if number in line.asked and (line.number, number, spec.name) not in done:
+    missing = {number for number in line.asked if (line.number, number, spec.name) not in done}
+    if not missing:
+        return
+    for number, move in enumerate(line.moves[: max(missing) + 1]):
+        if number in line.asked:  # also what was answered before a break, since the engine remembers it
             found = await engine.protocol.play(board, limit, game=line.number, info=chess.engine.INFO_ALL)
             if found.move is None:
                 raise MatchError(f"{spec.name} has no move in {board.fen()}")
             score = found.info.get("score")
-            keep(
-                {
-                    "game": line.number,
-                    "ply": number,
-                    "fen": board.fen(),
-                    "engine": spec.name,
-                    "move": found.move.uci(),
-                    "seconds": round(engine.protocol.answered_s - engine.protocol.asked_s, 4),
-                    "depth": found.info.get("depth"),
-                    "nodes": found.info.get("nodes"),
-                    "cp": None if score is None else score.relative.score(mate_score=32000),
-                }
-            )
+            answer = {
+                "game": line.number,
+                "ply": number,
+                "fen": board.fen(),
+                "engine": spec.name,
+                "move": found.move.uci(),
+                "seconds": round(engine.protocol.answered_s - engine.protocol.asked_s, 4),
+                "depth": found.info.get("depth"),
+                "nodes": found.info.get("nodes"),
+                "cp": None if score is None else score.relative.score(mate_score=32000),
+            }
+            if number in missing:
+                keep(answer)
         board.push(move)
 
 
@@ -207,7 +210,10 @@ def read_moves(paths: Sequence[Path]) -> tuple[list[str], dict[tuple[int, str], 
     answers: dict[tuple[int, str], dict[str, dict[str, Any]]] = defaultdict(dict)
     for path in paths:
         try:
-            for one in map(json.loads, _text(path).splitlines()):
+            for text in _text(path).splitlines(keepends=True):
+                if not text.endswith("\n"):  # a kill has cut it
+                    continue
+                one = json.loads(text)
                 if "moves" in one:
                     engines.update(dict.fromkeys(one["moves"]["engines"]))
                     continue

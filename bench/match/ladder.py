@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from match import run as play_match
-from matchplay.elo import strength
+from matchplay.elo import PAIR_SCORES, strength
 from matchplay.scripts import MatchError, Parser, run_script
 from matchplay.tally import elo_text
 
@@ -48,9 +48,15 @@ def _prefix(folder: Path, nodes: int) -> Path:
 def _summary(folder: Path, nodes: int) -> dict[str, Any]:
     """Return the summary of a rung so far, an empty one where nothing has been played."""
     path = _prefix(folder, nodes).with_name(f"{nodes}-nodes.json")
+    if not path.exists():
+        return {"games": 0, "pairs": []}
     try:
-        return json_object(path.read_text("utf-8")) if path.exists() else {"games": 0, "pairs": []}
-    except ValueError:
+        found = json_object(path.read_text("utf-8"))
+        wrong = [one for one in (found["games"], *found["pairs"]) if type(one) is not int or one < 0]
+        if wrong or len(found["pairs"]) != len(PAIR_SCORES):
+            raise ValueError("these are no counts")
+        return found
+    except (ValueError, LookupError, TypeError):
         raise MatchError(f"{path} is no summary of a match: delete it, and the rung goes on from its log") from None
 
 

@@ -27,10 +27,11 @@ import random
 import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from matchplay.in_process import add_arguments, openings_of
@@ -207,9 +208,18 @@ def run(words: Sequence[str] | None = None) -> int:
                 for place, half_points in answers:
                     yield missing[place][0], half_points
 
-    if options.table and not options.log.exists():
-        raise MatchError(f"cannot read {options.log}: there is no such file")
-    with Journal(options.log, b'{"spsa": ') as log:
+    with ExitStack() as ending:
+        path = options.log
+        if options.table:  # of a copy, since another run may be writing it
+            path = Path(ending.enter_context(TemporaryDirectory())) / path.name
+            try:
+                path.write_bytes(options.log.read_bytes())
+            except OSError as error:
+                raise MatchError(f"cannot read {options.log}: {error.strerror}") from None
+        try:
+            log = ending.enter_context(Journal(path, b'{"spsa": '))
+        except BlockingIOError:
+            raise MatchError(f"{path}: this tuning is under way") from None
         load_kernels()  # compiled once, not by every process
         try:
             for done in tune(course, pairs, options.batch, play, log, facts):

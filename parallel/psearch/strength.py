@@ -77,7 +77,7 @@ def choose_line(lines: Sequence[Info], elo: int, dice: random.Random) -> Info:
     if noise == 0 or len(lines) < 2 or (mate is not None and mate > 0):
         return lines[0]
     scores = [line.score.relative.score(mate_score=_MATE_CP) or 0 for line in lines]
-    weights = [math.exp((score - scores[0]) / noise) for score in scores]
+    weights = [math.exp(min(0, score - scores[0]) / noise) for score in scores]
     return dice.choices(list(lines), weights)[0]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import judge
 import pytest
@@ -21,17 +22,25 @@ def test_sides_alternate_and_positions_are_counted() -> None:
         list(judge.lines(GAMES, 0, 100_000, 3, 4))
 
 
-def test_what_is_kept_is_not_asked_again(tmp_path: Path) -> None:
+def test_a_run_that_goes_on_has_the_answers_of_an_unbroken_one(tmp_path: Path) -> None:
+    """The engine remembers what it was asked before the break."""
+
+    def entries() -> list[dict[str, Any]]:
+        return [json.loads(line) | {"seconds": 0} for line in log.read_bytes().splitlines()[1:]]
+
     log = tmp_path / "moves.jsonl"
-    words = ["moves", "--games", str(GAMES), "--engine", "name=a option.Hash=1", "--nodes", "300", "--positions", "6"]
+    words = ["moves", "--games", str(GAMES), "--engine", "name=a option.Hash=1", "--nodes", "3000", "--positions", "6"]
     assert judge.run([*words, "--out", str(log)]) == 0
-    whole = log.read_bytes()
-    entries = [json.loads(line) for line in whole.splitlines()[1:]]
-    assert len(entries) == 6 and all(entry["nodes"] <= 300 and entry["engine"] == "a" for entry in entries)
-    log.write_bytes(b"".join(whole.splitlines(True)[:4]))
-    assert judge.run([*words, "--out", str(log)]) == 0
-    again = [json.loads(line) for line in log.read_bytes().splitlines()[1:]]
-    assert [(one["ply"], one["fen"]) for one in again] == [(one["ply"], one["fen"]) for one in entries]
+    whole, unbroken = log.read_bytes(), entries()
+    assert len(unbroken) == 6 and all(entry["nodes"] <= 3000 and entry["engine"] == "a" for entry in unbroken)
+    for kept in (2, 4, 5):
+        lines = whole.splitlines(True)
+        log.write_bytes(b"".join(lines[:kept]) + lines[kept][:20])
+        assert judge.run([*words, "--out", str(log)]) == 0
+        assert entries() == unbroken
+    log.write_bytes(whole + b'{"game": 1')
+    assert sum(map(len, judge.read_moves([log])[1].values())) == 6
+    log.write_bytes(whole)
     with pytest.raises(MatchError, match="positions was 6, is 5"):
         judge.run([*words[:-1], "5", "--out", str(log)])
 

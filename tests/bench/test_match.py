@@ -494,6 +494,18 @@ def test_logs_of_different_changes_are_pooled(tmp_path: Path) -> None:
         assert half_width == pytest.approx(expected[name][1], abs=1.5)
 
 
+def test_changes_that_are_always_made_together_are_not_told_apart(tmp_path: Path) -> None:
+    dice = random.Random(5)
+    log = tmp_path / "log.jsonl"
+    lines: list[dict[str, object]] = [{"changes": ["probcut=0:1", "iid=0:1", "iir=0:1"], "first": "modern"}]
+    for _ in range(50):
+        one, other = dice.choice((-1, 1)), dice.choice((-1, 1))
+        lines.append({"signs": [one, other, other], "half_points": dice.randrange(5)})
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = script("factors", "--read", str(log))[1]
+    assert [line.startswith("not told apart") for line in out.splitlines()[1:]] == [False, False, True, True]
+
+
 def pairs_at(odds: float, level: float, doubling_elo: float, seed: int, number: int = 2000) -> list[int]:
     """Pairs of games without draws against a side that is `doubling_elo` stronger for each doubling beyond `level`."""
     score = 1 / (1 + 10 ** (doubling_elo * math.log2(odds / level) / 400))
@@ -531,9 +543,11 @@ def test_the_report() -> None:
 
 
 def test_without_mercy() -> None:
-    """One side wins everything: the fit has a place all the same."""
-    found = worth({1.0: [0, 0, 0, 0, 20], 16.0: [20, 0, 0, 0, 0]})
-    assert found is not None and found.odds == pytest.approx(4.0) and found.low == found.high == pytest.approx(4.0)
+    """One side wins everything: the fit has a place all the same, but nobody knows how certain it is."""
+    pairs = {1.0: [0, 0, 0, 0, 20], 16.0: [20, 0, 0, 0, 0]}
+    found = worth(pairs)
+    assert found is not None and found.odds == pytest.approx(4.0) and math.isnan(found.low) and math.isnan(found.high)
+    assert "x4 the time of b (no interval);" in report("a", "b", pairs)
 
 
 def test_games_go_on_where_they_were(kernels: None, book: Path, tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from pathlib import Path
 
 import ladder
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -218,6 +220,17 @@ def test_the_slope_of_a_ladder_is_that_of_its_rungs() -> None:
     assert slope([(10_000, even)]) is None
 
 
+def test_a_level_has_no_interval_where_nothing_differs() -> None:
+    pytest.importorskip("scipy")
+    from fit_strength import interval
+
+    opponents = np.array([1500.0, 1700.0])
+    assert interval(opponents, np.array([[0, 0, 3, 0, 0], [2, 0, 0, 0, 0]])) is None
+    assert interval(opponents, np.array([[1, 0, 2, 0, 0], [1, 0, 0, 0, 0]])) is None, "one pair"
+    low, high = interval(opponents, np.array([[2, 0, 3, 0, 2], [2, 1, 0, 1, 0]])) or (0, 0)
+    assert high - low > 50
+
+
 def test_a_ladder_continues_where_it_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     engine = f"cmd='{sys.executable} {SUPPORT / 'fake_engine.py'}'"
     words = [
@@ -239,3 +252,7 @@ def test_a_ladder_continues_where_it_ended(tmp_path: Path, capsys: pytest.Captur
     capsys.readouterr()
     assert ladder.run([*words, "--table"]) == 0
     assert [row.split(" | ")[1] for row in capsys.readouterr().out.splitlines()[2:4]] == ["4", "4"]
+    for bad in ({"a": 1}, {"games": 1, "pairs": 3}, {"games": 1, "pairs": [1]}, {"games": "1", "pairs": [0] * 5}):
+        (tmp_path / "20-nodes.json").write_text(json.dumps(bad))
+        with pytest.raises(MatchError, match="is no summary of a match"):
+            ladder.run([*words, "--table"])

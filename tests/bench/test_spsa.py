@@ -125,7 +125,12 @@ def test_games_are_played_and_go_on(kernels: None, tmp_path: Path) -> None:
     head, *rows = log.read_text().splitlines()
     assert sorted(json.loads(row)["half_points"] for row in rows) == [2, 2, 2]
     log.write_text("\n".join([head, rows[0], rows[1][:9]]))
-    assert run_bench(*words, "--table").stdout.startswith("0 games")
+    torn = log.read_bytes()
+    with Journal(log, b'{"spsa": '):  # another run writes it
+        assert run_bench(*words, "--table").stdout.startswith("0 games")
+        refused = run_bench(*words)
+        assert refused.returncode == EXIT_BAD_INPUT and "this tuning is under way" in refused.stderr
+    assert log.read_bytes() == torn
     assert run_bench(*words).stdout == done.stdout == run_bench(*words, "--table").stdout
     assert sorted(log.read_text().splitlines()[1:]) == sorted(rows)
     for bad, said in (

@@ -85,6 +85,8 @@ def worth(pairs: Mapping[float, Sequence[int]]) -> Worth | None:
     dice = np.random.default_rng(_SEED)
     drawn = np.stack([dice.multinomial(row.sum(), row / row.sum(), size=_DRAWN) for row in counts], axis=1)
     low, high = np.exp(np.percentile(_even(log_odds, drawn), (2.5, 97.5), method="nearest"))
+    if not (np.count_nonzero(counts, axis=1) > 1).any():  # all pairs alike: drawn again they are the same
+        low = high = math.nan
     slope = float(fit(log_odds, counts[None])[1][0])
     odds = math.exp(_even(log_odds, counts[None])[0]) if slope < 0 else math.nan
     return Worth(odds, float(low), float(high), -slope * _ELO_OF_A_DOUBLING)
@@ -106,6 +108,7 @@ def report(first: str, second: str, pairs: Mapping[float, Sequence[int]]) -> str
 def _sentence(first: str, second: str, found: Worth, played: Sequence[float]) -> str:
     if math.isnan(found.odds):
         return f"{first} against {second}: the games show no gain from more time"
-    text = f"{first} are worth x{found.odds:.2g} the time of {second} ({found.low:.2g} to {found.high:.2g});"
+    between = "no interval" if math.isnan(found.low) else f"{found.low:.2g} to {found.high:.2g}"
+    text = f"{first} are worth x{found.odds:.2g} the time of {second} ({between});"
     text += f" twice the time is worth {found.doubling_elo:.0f} Elo"
     return text if played[0] <= found.odds <= played[-1] else text + "; outside the odds played"
