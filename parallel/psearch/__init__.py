@@ -121,17 +121,17 @@ def search(
 ) -> Result:
     """Search one position and return its `Result`.
 
-    - position: `startpos`, a FEN (X-FEN and Shredder castling too) or a `chess.Board`, whose move stack counts as the
-      game's history.
+    - position: `startpos`, a FEN (X-FEN and Shredder castling too), a `chess.Board` or a node of a `chess.pgn` game;
+      earlier moves count as its history.
     - limit: limits as python-chess has them: time, depth, nodes, mate, or a clock, of which the search takes a suitable
-      part. It stands in place of the next ones.
+      part. Give either this, or depth, movetime_ms, nodes and mate.
     - threads: number of worker processes.
     - depth, movetime_ms, nodes: limits in plies, milliseconds and nodes of all workers. The first one reached ends the
       search; without any limit the search takes 5 seconds.
     - mate: stop when a mate in at most this many moves has been found.
     - hash_mb: size of the transposition table in MiB (None: 256).
     - multipv: number of best lines to find (`Result.lines`).
-    - root_moves: moves to choose from (None: all).
+    - root_moves: moves to choose from, as moves or text in UCI notation or SAN (None: all).
 
     The settings of the search are keywords, too:
 

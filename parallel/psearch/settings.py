@@ -287,9 +287,16 @@ class SearchSettings:
         "how to find the value: pvs (principal variation search), null (null windows), or auto (default): null for "
         f"one line with at least {PROVING_WORKERS} workers",
     )
-    split_depth: int = _spin("SplitDepth", 1, 1, MAX_DEPTH, "least depth of split nodes", faces=Face.UCI | Face.PYTHON)
+    split_depth: int = _spin(
+        "SplitDepth", 1, 1, MAX_DEPTH, "nodes of less depth, in plies, are never shared", faces=Face.UCI | Face.PYTHON
+    )
     elo: int | None = _spin(
-        "UCI_Elo", None, MIN_ELO, MAX_ELO, f"Elo of the play, {MIN_ELO} to {MAX_ELO}", faces=Face.PYTHON
+        "UCI_Elo",
+        None,
+        MIN_ELO,
+        MAX_ELO,
+        f"Elo of the play, {MIN_ELO} to {MAX_ELO} (default: full strength)",
+        faces=Face.PYTHON,
     )
     limit_strength: bool = _field(
         Option("UCI_LimitStrength", "check", True, words="False: full strength whatever elo says", faces=Face.PYTHON)

@@ -120,30 +120,33 @@ def _positions(work: PgnGame) -> Iterator[chess.Board]:
 
 @dataclass(frozen=True)
 class ReviewedMove:
-    """A move of the main line, with its verdict."""
+    """A move of the main line, with its verdict.
+
+    - move, mover: the move, and who made it.
+    - before, score: scores of the positions before and after it; None where that was not searched.
+    - wdl: chances to win, draw and lose after the move, or None.
+    - best_line: best line instead of the move: the comparison's, or the search's; it may begin with the move.
+    - is_best: True if the search would have played the move and it has no mark; its loss is 0, whatever the scores are.
+    - loss: loss by the rule, 0 to 1: by the comparison, less noise, if there is one; None where it is not known.
+    - compared: comparison with the best move, if the move may be a mistake; its scores decide about the mark.
+    - mark, words: ?!, ? or ??, or None; its reason: both scores, what the move does, and the best move.
+    - rule: rule of marks and accuracy: lichess or psearch.
+
+    `accuracy` and `loss_cp` are for moves with both scores.
+    """
 
     move: chess.Move
     mover: chess.Color
     before: chess.engine.PovScore | None
-    """Score of the position before the move; None where that was not searched."""
     score: chess.engine.PovScore | None
-    """Score of the position after the move; None where that was not searched."""
     wdl: chess.engine.PovWdl | None = None
-    """Chances to win, draw and lose after the move; None where that was not searched."""
     best_line: tuple[chess.Move, ...] = ()
-    """Best line instead of the move: the comparison's, or the search's; it may begin with the move."""
     is_best: bool = False
-    """True if the search would have played the move and it has no mark; its loss is 0, whatever the two scores are."""
     loss: float | None = None
-    """Loss by the rule, 0 to 1: by the comparison, less noise, if there is one; None where it is not known."""
     compared: Comparison | None = None
-    """Comparison with the best move, if the move may be a mistake; its scores decide about the mark."""
     mark: str | None = None
-    """Mark ?!, ? or ??."""
     words: str = ""
-    """Reason for the mark: both scores, what the move does, and the best move."""
     rule: str = "lichess"
-    """Rule of marks and accuracy, one of `psearch.settings.MARK_RULES`."""
 
     @property
     def _best_and_played_cp(self) -> tuple[int, int]:
@@ -170,30 +173,37 @@ class ReviewedMove:
 
 @dataclass(frozen=True)
 class PlayerSummary:
-    """Figures of one side in one game."""
+    """Figures of one side in one game.
+
+    - moves: number of judged moves; without one, both figures are None.
+    - accuracy: of the game, in percent: its worst moves weigh more than in the mean of its moves' accuracies.
+    - average_loss: in centipawns.
+    - marks: number of moves with each mark that occurs.
+    """
 
     moves: int
-    """Number of judged moves."""
     accuracy: float | None
-    """Accuracy in percent; None without a judged move."""
     average_loss: float | None
-    """Average loss in centipawns; None without a judged move."""
     marks: Mapping[str, int]
-    """Number of moves with each mark that occurs."""
 
 
 @dataclass(frozen=True)
 class GameReview:
-    """A game with its verdicts."""
+    """A game with its verdicts.
+
+    - work: the game as it was read: `game` (a `chess.pgn.Game`), `number` (from 1 in its file), `problem` or None.
+    - answers: answers of its positions, by the number of plies played before them.
+    - moves: a `ReviewedMove` for each move of the main line.
+    - players: a `PlayerSummary` for each color.
+    - problems: reasons why positions have no answer, by ply.
+    - annotator: the tag Annotator of the PGN.
+    """
 
     work: PgnGame
     answers: Mapping[int, Answer] = field(repr=False)
-    """Answers of its positions, by the number of plies played before them."""
     moves: list[ReviewedMove]
-    """Moves of the main line."""
     players: Mapping[chess.Color, PlayerSummary]
     problems: Mapping[int, str] = field(default_factory=dict)
-    """Reasons why positions have no answer, by ply."""
     annotator: str = f"psearch {__version__}"
 
     def to_pgn(self, fresh_marks: bool = False, shows_wdl: bool = False) -> str:
@@ -231,7 +241,8 @@ class GameReview:
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each move of the main line, for tables: numbers and text by name.
 
-        Scores (`cp_white`, `mate_white`; after the move) are from White's view. `loss` is 0 to 1, `win`, `draw` and
+        Scores (`cp_white`, `mate_white`; after the move) are from White's view. `accuracy` is that of the move, in
+        percent, `loss` is 0 to 1, `win`, `draw` and
         `lose` are White's chances per mille, `clock_s` is the time left by the game's `[%clk]`. The second of several
         lines before the move is in `cp_2`, `mate_2` (for the mover) and `pv_2`, and so on.
         """

@@ -364,7 +364,8 @@ def analyse_many(
     - ordered: return results in the order of the input, not as they are found.
     - reproducible: idle cores do not join the last searches, as they do by default. With one thread per position and a
       limit of depth or nodes every answer is then the same in each run.
-    - hash_mb: size of each worker's table in MiB (None: by the limit, see `useful_hash_mb`).
+    - hash_mb: size of each worker's table in MiB (None: what a search of this limit can use, at most
+      64; 16 if it has only a depth).
     - cluster: search on other machines by Ray (docs/guides/cluster.md): `auto`, `local`, `HOST:PORT` or
       `ray://HOST[:PORT]`. `workers` is then the most that are used (None: as many as there is room for), and idle cores
       join no searches. Lost machines are logged as warnings of the logger `psearch`.
@@ -441,7 +442,7 @@ def limits_of(limit: chess.engine.Limit | None) -> Limits:
         limit = chess.engine.Limit()
     limits = to_limits(limit)
     if limit.white_clock is not None or limit.black_clock is not None:
-        raise PsearchError("a limit of analyse_many has no clock: give time, depth, nodes or mate")
+        raise PsearchError("this limit has no clock: give time, depth, nodes or mate")
     time_s = bounded(limit, chess.WHITE).time
     return Limits(limits.depth, None if time_s is None else time_s * 1000, limits.nodes, limits.mate)
 

@@ -67,7 +67,8 @@ def _understood(words: list[str]) -> tuple[Command, argparse.Namespace]:
         command_list.check_position(words, first)
         if command_list.is_file(first):
             if first == "-" or os.path.exists(first):  # otherwise one error message is enough
-                output.complain(f"{'standard input' if first == '-' else first} is a file: running psearch {ANALYSE}")
+                what = "standard input is read as" if first == "-" else f"{first} is"
+                output.complain(f"{what} a file: running psearch {ANALYSE}")
             return _parsed(ANALYSE, words)
     return command, options
 

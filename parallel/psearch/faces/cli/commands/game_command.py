@@ -35,6 +35,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s [options] FILE [POSITION]"  # argparse would repeat both
     words = "file of the game, and the moves played so far"
     parser.add_argument("words", nargs="+", metavar="FILE [POSITION]", help=words)
     arguments.add_threads(parser)
