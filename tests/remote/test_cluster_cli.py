@@ -22,7 +22,7 @@ from timing import wait_for_ends, wait_until
 import psearch
 from psearch.processes.lifetime import open_pidfd
 from psearch.remote import cluster_processes
-from psearch.remote.cluster_processes import ClusterProcesses, cluster_address, share_out_on
+from psearch.remote.cluster_processes import ClusterProcesses, cluster_address, end_session, share_out_on
 from psearch.results import PsearchError, WorkerDied
 
 SUITE = """\
@@ -145,6 +145,22 @@ def test_after_ctrl_c_the_same_command_goes_on(fake_ray: Path, tmp_path: Path) -
     done = run(*words)
     assert done.returncode == 0 and "continuing from there" in done.stderr
     assert [row["line"] for row in map(json.loads, out.read_text().splitlines()[:-1])] == list(range(1, 401))
+
+
+def test_a_session_ends_with_processes_of_other_groups() -> None:
+    """Ray's workers have groups of their own, and would make their folders again after these are removed."""
+    both = "import subprocess, time; print(subprocess.Popen(['sleep', '60'], process_group=0).pid, flush=True)"
+    waiting = [sys.executable, "-c", f"{both}; time.sleep(60)"]
+    with subprocess.Popen(waiting, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        other = Path(f"/proc/{int(process.stdout.readline())}")
+        assert other.exists()
+        begin = time.monotonic()
+        end_session(process.pid, 0.3)
+        assert 0.3 <= time.monotonic() - begin < 2.0
+        assert not other.exists() or ") Z" in (other / "stat").read_text()
+        assert process.wait(10) == -signal.SIGKILL
+    end_session(process.pid, 60.0)
 
 
 @pytest.mark.slow

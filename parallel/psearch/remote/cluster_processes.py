@@ -53,6 +53,8 @@ _START_S = 60.0
 _SILENCE_S = 60.0
 """Seconds without a message after which the driver has stalled."""
 _CLOSE_S = 6.0
+_LEAVE_S = 2.0
+"""Seconds for the processes of a cluster on this machine to end after the driver."""
 _STARTED_BY = "PSEARCH_CONNECTING"
 """Environment variable of the driver: if its interpreter is the program itself, it must not start another driver."""
 _QUIET = {
@@ -62,6 +64,31 @@ _QUIET = {
     "PYTHONWARNINGS": "ignore",
 }
 """Environment variables that keep the driver from asking questions and printing advice."""
+
+
+def end_session(session: int, patience_s: float) -> None:
+    """Wait until a session has no processes, then kill them: a Ray worker that ends late makes its folders again. Ray
+    gives workers process groups of their own, but no sessions."""
+    end = time.monotonic() + patience_s
+    while left := _members(session):
+        late_s = time.monotonic() - end
+        if late_s > END_S:
+            return
+        for pid in left if late_s >= 0 else ():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
+
+
+def _members(session: int) -> list[int]:
+    """Return the processes of a session that have not ended."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, _, own, *_ = path.read_bytes().rpartition(b")")[2].split()
+            if int(own) == session and state not in (b"Z", b"X"):
+                found.append(int(path.parent.name))
+    return found
 
 
 class ClusterProcesses(BackEnd):
@@ -153,9 +180,8 @@ class ClusterProcesses(BackEnd):
         if is_well:
             self._put(None)
         self._driver.join(_CLOSE_S if is_well else 0.0)
-        if self._driver.is_alive():
-            os.killpg(self._driver.pid, signal.SIGKILL)  # with all that it has started on this machine
-            self._driver.join(END_S)
+        end_session(self._driver.pid, 0.0 if self._driver.is_alive() else _LEAVE_S)
+        self._driver.join(END_S)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._driver.close()
 
