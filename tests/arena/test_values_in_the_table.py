@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import chess
 import pytest
+from netfit.network import encoded
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
+from psearch_core.chess.evaluation.network_file import default_network
 from psearch_core.records.pruning_record import MODES
 
 # in the first, a search of 4 plies would find values that `modern` has left
@@ -57,6 +60,38 @@ def test_the_same_pruning_keeps_the_table_also_with_other_workers(arena: Arena) 
     renewed = arena.renew(1, arena.kernels)
     write_search(renewed, chess.Board(), Limits(depth=1), of_mode("modern"))
     assert renewed.tt[-1] == 1
-    write_search(renewed, chess.Board(), Limits(depth=1), replace(of_mode("modern"), evaluation="net"))
-    assert not renewed.tt.any()
     renewed.close()
+
+
+@pytest.mark.parametrize("changed", [{"evaluation": "net"}, {"net": "other.net"}, {}], ids=str)
+def test_another_evaluation_clears_what_was_learnt_also_with_other_workers(
+    arena: Arena, changed: dict[str, str], tmp_path: Path
+) -> None:
+    before = of_mode("modern")
+    if "net" in changed:
+        before = replace(before, evaluation="net")
+        changed = {"net": str(other_network(tmp_path / changed["net"]))}
+    value(arena, POSITIONS[0], before)
+    assert arena.header["learning"].tobytes().strip(b"\0")
+    renewed = arena.renew(1, arena.kernels)
+    write_search(renewed, chess.Board(), Limits(depth=1), replace(before, **changed))
+    for kept in (renewed.header["learning"].tobytes().strip(b"\0"), renewed.tt.any()):
+        assert bool(kept) == (not changed)
+    renewed.close()
+
+
+def test_other_workers_keep_the_network(arena: Arena, tmp_path: Path) -> None:
+    options = replace(of_mode("modern"), evaluation="net", net=str(other_network(tmp_path / "other.net")))
+    value(arena, POSITIONS[0], options)
+    renewed = arena.renew(1, arena.kernels)
+    assert renewed.tables["network"].tobytes() == arena.tables["network"].tobytes()
+    write_search(renewed, chess.Board(), Limits(depth=1), options)
+    assert renewed.tt.any()
+    renewed.close()
+
+
+def other_network(path: Path) -> Path:
+    """A network whose name is another one, by its notes."""
+    whole = default_network()
+    path.write_bytes(encoded(whole.record, {**whole.notes, "other": 1}))
+    return path

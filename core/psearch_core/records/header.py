@@ -77,7 +77,6 @@ header_dtype = record(
         ("multipv", "i8"),  # lines to find, 1 .. root_count
         ("legal_root_moves", "i8"),  # legal moves of the root; root_count may be less, if the caller has chosen some
         ("age", "i8"),  # age of this search's entries of the transposition table, 0 .. 63
-        ("evaluated_by", "i8"),  # evaluation behind the values in the table: 0 none yet, 1 handcrafted, 2 network
         ("options", options_dtype),
         ("root", position_dtype),
         ("root_count", "i8"),

@@ -71,6 +71,8 @@ class Arena:
     """Whether this arena still owns the table, which moves to a renewed arena."""
     _is_table_taken = False
     """Whether earlier workers have taken the table's pages."""
+    _evaluation: str | None = None
+    """Evaluation behind what was learnt: name of a network, empty for the handcrafted one; None: nothing was learnt."""
     _pruning: bytes | None = None
     """Pruning parameters behind the values in the table; None: there are no values yet."""
 
@@ -174,13 +176,12 @@ class Arena:
         renewed._check_memory(with_table=False)
         renewed._table = self._table
         renewed._is_table_taken = True
-        renewed._pruning = self._pruning
+        renewed._evaluation, renewed._pruning = self._evaluation, self._pruning
         renewed._take_control_block()
         if kernels != self.kernels:
             renewed.clear_table()
-        renewed._take_network(self._network)
-        for name in ("learning", "evaluated_by"):
-            renewed.header[name] = self.header[name]
+        renewed.take_network(self._network)
+        renewed.header["learning"] = self.header["learning"]
         renewed.header["age"] = self.header["age"] % AGES
         self._has_table = False
         return renewed
@@ -230,32 +231,24 @@ class Arena:
             part = 1.0 if self.workers <= usable_cores() else 1 / self.workers
             self._table.populate(_TAKE_S, behind=index / self.workers, part=part)
 
-    def use_network(self, network: EvaluationNetwork, is_used: bool) -> None:
-        """Evaluate with this network from now on or, unless it is used, with the handcrafted evaluation. No search may
-        be running. A change clears the table and all that was learnt."""
-        header = self.header[0]
-        before, now = int(header["evaluated_by"]), 1 + is_used
-        is_other = self._take_network(network)
-        if before and (before != now or (is_other and is_used)):
+    def take_network(self, network: EvaluationNetwork) -> None:
+        """Put a network in the place of the one before. No search may be running."""
+        if network is not self._network:
+            self._network = network
+            self.tables["network"] = network.record
+            self.worker["evaluation"]["network"]["accumulators"]["views"] = 0
+
+    def use_rules(self, network: EvaluationNetwork, pruning: np.void) -> None:
+        """Search with these parameters from now on, and evaluate with this network if they say so. No search may be
+        running. Another pruning clears the table, since a mode that leaves nothing out would be cut off by values from
+        one that does; another evaluation clears all that was learnt, too."""
+        evaluation, parameters = network.name if pruning["network"] else "", pruning.tobytes()
+        self.take_network(network)
+        if self._evaluation not in (None, evaluation):
             self.forget()
-        header["evaluated_by"] = now
-
-    def _take_network(self, network: EvaluationNetwork) -> bool:
-        """Tell whether the network is another one than before."""
-        if network is self._network:
-            return False
-        self._network = network
-        self.tables["network"] = network.record
-        self.worker["evaluation"]["network"]["accumulators"]["views"] = 0
-        return True
-
-    def use_pruning(self, pruning: np.void) -> None:
-        """Search with these parameters from now on. No search may be running. A change clears the table: a mode that
-        leaves nothing out would be cut by values of one that does."""
-        parameters = pruning.tobytes()
-        if self._pruning not in (None, parameters):
+        elif self._pruning not in (None, parameters):
             self.clear_table()
-        self._pruning = parameters
+        self._evaluation, self._pruning = evaluation, parameters
         self.header[0]["options"]["pruning"] = pruning
 
     def clear_table(self) -> None:

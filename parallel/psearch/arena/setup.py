@@ -138,8 +138,7 @@ def write_search(
     header["age"] = (int(header["age"]) + 1) % AGES
     record = header["options"]
     rules = options.rules
-    arena.use_network(options.read_network(), is_used=bool(rules.network))
-    arena.use_pruning(rules.record())
+    arena.use_rules(options.read_network(), rules.record())
     record["null_windows"] = PROVED_DEPTH if options.proves(arena.workers, int(header["multipv"])) else 0
     record["early_evaluation"] = bool(rules.network) and "evaluation_of" not in options.kernels.hooks.split()
     record["roots"] = options.root_count(arena.workers, int(header["multipv"]), to_depth=limits.depth is not None)

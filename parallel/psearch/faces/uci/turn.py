@@ -261,9 +261,8 @@ def count_moves(
 
 def evaluation_line(supervisor: Supervisor, board: chess.Board, options: SearchOptions) -> str:
     """Return the line that `eval` prints. Raises PsearchError."""
-    by_network = bool(options.rules.network)
-    supervisor.arena.use_network(options.read_network(), by_network)
-    value = static_evaluation(supervisor.arena.tables, board, by_network)
+    supervisor.arena.take_network(options.read_network())
+    value = static_evaluation(supervisor.arena.tables, board, bool(options.rules.network))
     if value is None:
         return "info string no static evaluation: in check"
     white = value if board.turn == chess.WHITE else -value
