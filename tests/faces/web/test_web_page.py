@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -9,7 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import chess
 import chess.engine
@@ -24,8 +26,10 @@ pytest.importorskip("starlette", reason="starlette is not installed (pip install
 pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install '.[dev]')")
 
 from psearch.faces.web import playing, reviewing
-from psearch.faces.web.connection import SHOW_S
-from psearch.faces.web.game_tree import outcome_text
+from psearch.faces.web.connection import SHOW_S, Connection
+from psearch.faces.web.game_board import GameBoard
+from psearch.faces.web.game_tree import GameTree, outcome_text
+from psearch.faces.web.playing import Match
 from psearch.text.marks import Scores, winning_chance
 
 Connect = Callable[..., Any]
@@ -593,7 +597,34 @@ def test_who_resigns_gets_no_time_back_and_time_runs_out(talk: Any) -> None:
     # a move for the game, sent before the page knew of its end
     talk.say("board.move", at=0, **{"from": "e2", "to": "e4"}, promotion="", playing=True)
     assert talk.hear("board.position")["id"] == 0
+    talk.say("board.say", text="e4", playing=True)
+    assert talk.hear_error()["text"] == "the game has ended"
     assert "e4" not in exported(talk)
+
+
+def test_a_move_that_comes_when_the_time_is_used_up_is_not_made() -> None:
+    """The move has overtaken the timer of the flag."""
+    sent: list[str] = []
+    tree: list[GameTree] = []
+    page = SimpleNamespace(handlers={}, send=lambda type, facts: sent.append(type))
+    board = SimpleNamespace(
+        tree=GameTree(),
+        keep=lambda: None,
+        put=lambda shown: tree.append(shown.tree),
+        send_game=lambda: sent.append("game"),
+    )
+    match = Match(cast(Connection, page), cast(GameBoard, board))
+
+    async def play() -> None:
+        match.start({"color": "white", "elo": None, "clock": 1, "increment": 0, "delays": False, "fromHere": False})
+        board.tree = tree[0]
+        match._left[chess.WHITE] = 0.001
+        time.sleep(0.01)
+        match.take_move(chess.Move.from_uci("e2e4"))
+
+    asyncio.run(play())
+    assert match.facts["result"] == "Black wins on time" and match.facts["clocks"]["white"] == 0
+    assert not board.tree.game.variations and board.tree.game.headers["Result"] == "0-1"
 
 
 def test_a_move_is_taken_back(talk: Any) -> None:

@@ -176,6 +176,7 @@ MALFORMED = [
     "[" * 100_000,
     '{"type": "board.move"}',
     '{"type": "board.move", "payload": {"at": 0, "from": "e2", "to": "e5", "promotion": ""}}',
+    '{"type": "board.move", "payload": {"at": 0, "from": "e2", "to": "e4", "promotion": "", "playing": 1}}',
     '{"type": "board.move", "payload": {"at": 0, "from": "e22", "to": "e4", "promotion": ""}}',
     '{"type": "board.say", "payload": {"text": "\\ud800"}}',
     '{"type": "board.say", "payload": {"text": 5}}',

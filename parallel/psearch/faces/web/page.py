@@ -56,9 +56,7 @@ class Page(Connection):
             "play.start": self._start_game,
             "play.back": self._take_back,
             "board.move": self._move,
-            "board.say": lambda payload: self._play(
-                move_in_words(self.board.tree.board(), text_of(payload, "text", 20))
-            ),
+            "board.say": self._say,
             "board.go": self._go,
             "board.line": self._line,
             "board.peek": self._peek,
@@ -151,11 +149,21 @@ class Page(Connection):
         self.board.send_game()
         self.analyst.follow()
 
+    def _is_late(self, payload: Payload) -> bool:
+        """Tell whether a move was meant for a game against psearch (`playing`) that has ended meanwhile."""
+        return "playing" in payload and flag_of(payload, "playing") and not self.match.is_running
+
+    def _say(self, payload: Payload) -> None:
+        """Make the move that a user has typed: `text`; `playing` as for `_move`."""
+        if self._is_late(payload):
+            raise PsearchError("the game has ended")
+        self._play(move_in_words(self.board.tree.board(), text_of(payload, "text", 20)))
+
     def _move(self, payload: Payload) -> None:
         """Move a piece: `from`, `to`, `promotion` (q, r, b, n or empty), in the position `at`; `playing`: in a game
-        against psearch, which may have ended meanwhile."""
-        if _number(payload, "at") != self.board.tree.number or flag_of(payload, "playing") != self.match.is_running:
-            self.board.send_position()  # the move was meant for another position, or another state of the game
+        against psearch."""
+        if _number(payload, "at") != self.board.tree.number or self._is_late(payload):
+            self.board.send_position()  # the move was meant for another position, or for a game that has ended
             return
         words = [text_of(payload, name, 2) for name in ("from", "to", "promotion")]
         try:

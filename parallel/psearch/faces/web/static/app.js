@@ -105,7 +105,7 @@ const say = byId("say");
 let isSaid = false;
 onSubmit(byId("say-form"), () => {
   isSaid = true;
-  channel.send("board.say", { text: say.value });
+  channel.send("board.say", { text: say.value, playing: board.isMine !== null });
 });
 say.addEventListener("input", () => say.setCustomValidity(""));
 channel.on("game.moved", () => {

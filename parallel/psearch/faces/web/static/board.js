@@ -181,6 +181,7 @@ export class Board {
   async moved(from, to, { premove } = {}) {
     if (this.isEdited) return;
     const piece = this.ground.state.pieces.get(to);
+    const meant = { at: this.game.position.id, playing: this.isMine !== null };
     let promotion = "";
     if (piece?.role === "pawn" && (to[1] === "8" || to[1] === "1")) {
       promotion = premove ? "q" : await this.askPromotion(piece.color, to);
@@ -189,7 +190,7 @@ export class Board {
         return;
       }
     }
-    this.channel.send("board.move", { from, to, promotion, at: this.game.position.id, playing: Boolean(this.isMine) });
+    this.channel.send("board.move", { from, to, promotion, ...meant });
   }
 
   // Offer four pieces over the board, the queen on the promotion square; a click elsewhere takes the move back.
