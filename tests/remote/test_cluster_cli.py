@@ -17,7 +17,7 @@ from pathlib import Path
 import cluster_tasks
 import pytest
 from programs import run_bench
-from timing import wait_for_ends, wait_until
+from timing import has_ended, wait_for_ends, wait_until
 
 import psearch
 from psearch.processes.lifetime import open_pidfd
@@ -153,12 +153,11 @@ def test_a_session_ends_with_processes_of_other_groups() -> None:
     waiting = [sys.executable, "-c", f"{both}; time.sleep(60)"]
     with subprocess.Popen(waiting, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
-        other = Path(f"/proc/{int(process.stdout.readline())}")
-        assert other.exists()
+        other = int(process.stdout.readline())
         begin = time.monotonic()
         end_session(process.pid, 0.3)
-        assert 0.3 <= time.monotonic() - begin < 2.0
-        assert not other.exists() or ") Z" in (other / "stat").read_text()
+        assert time.monotonic() - begin >= 0.3
+        assert has_ended(other)
         assert process.wait(10) == -signal.SIGKILL
     end_session(process.pid, 60.0)
 

@@ -53,7 +53,7 @@ _START_S = 60.0
 _SILENCE_S = 60.0
 """Seconds without a message after which the driver has stalled."""
 _CLOSE_S = 6.0
-_LEAVE_S = 2.0
+_LATE_S = 2.0
 """Seconds for the processes of a cluster on this machine to end after the driver."""
 _STARTED_BY = "PSEARCH_CONNECTING"
 """Environment variable of the driver: if its interpreter is the program itself, it must not start another driver."""
@@ -66,16 +66,19 @@ _QUIET = {
 """Environment variables that keep the driver from asking questions and printing advice."""
 
 
-def end_session(session: int, patience_s: float) -> None:
-    """Wait until a session has no processes, then kill them: a Ray worker that ends late makes its folders again. Ray
-    gives workers process groups of their own, but no sessions."""
+def end_session(session: int, patience_s: float, spared: int = 0) -> None:
+    """Wait at most `patience_s` seconds for all processes of a session to end but one, then kill those that are left. A
+    Ray worker, which has a process group of its own but no session, would make its folders again.
+
+    spared: process that may go on.
+    """
     end = time.monotonic() + patience_s
-    while left := _members(session):
+    while left := [pid for pid in _members(session) if pid != spared]:
         late_s = time.monotonic() - end
         if late_s > END_S:
             return
         for pid in left if late_s >= 0 else ():
-            with suppress(ProcessLookupError):
+            with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.02)
 
@@ -177,10 +180,12 @@ class ClusterProcesses(BackEnd):
             return
         self._is_open = False
         is_well = self._is_connected and self._failure is None
+        was_there = not self._driver.has_hung_up  # else its number may be another process' by now
         if is_well:
             self._put(None)
         self._driver.join(_CLOSE_S if is_well else 0.0)
-        end_session(self._driver.pid, 0.0 if self._driver.is_alive() else _LEAVE_S)
+        if was_there:
+            end_session(self._driver.pid, 0.0 if self._driver.is_alive() else _LATE_S)
         self._driver.join(END_S)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._driver.close()
@@ -230,6 +235,7 @@ class ClusterProcesses(BackEnd):
                     self._messages.append(message)
         if self._driver.has_hung_up and self._failure is None:
             self._driver.join(END_S)
+            end_session(self._driver.pid, 0.0)
             last = self._stderr().strip().rpartition("\n")[2][-200:] or f"its driver {self._driver.ending}"
             self._failure = PsearchError(f"the connection to the cluster is lost: {last}")
 

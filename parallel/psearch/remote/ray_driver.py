@@ -24,7 +24,7 @@ from psearch.arena.control_groups import usable_cores
 from psearch.processes.patience import BEAT_S
 from psearch.processes.tasks import Alive, one_line
 from psearch.remote import task_actor
-from psearch.remote.cluster_processes import LOCAL, check_reachable, explain
+from psearch.remote.cluster_processes import LOCAL, check_reachable, end_session, explain
 from psearch.remote.ray_actors import RayActors, Wanted
 from psearch.results import PsearchError
 
@@ -100,9 +100,10 @@ def _connect(wanted: Wanted) -> Any:
 
 
 def _end(folder: str) -> None:
-    """Kill this process group at once: this process, and a cluster that it has started."""
+    """End at once, after a cluster that this process has started, which would make the folder again."""
+    end_session(os.getsid(0), 0.0, os.getpid())
     shutil.rmtree(folder, ignore_errors=True)
-    os.killpg(0, signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":
