@@ -142,10 +142,9 @@ def play(module: ModuleType, file: str, functions: dict[str, Callable[..., Any]]
             end_with(compiler)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             _Games(module, file, functions, now).play()
-        except PlugInError as wrong:
-            os.write(theirs, str(wrong).encode())
         except Exception as error:
-            os.write(theirs, str(mistake_of(error, file)).encode())
+            wrong = error if isinstance(error, PlugInError) else mistake_of(error, file)
+            os.write(theirs, str(wrong).encode(errors="backslashreplace"))
         finally:
             os._exit(0)
     os.close(theirs)

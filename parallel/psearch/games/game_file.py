@@ -108,13 +108,16 @@ def run_file(file: str, source: bytes) -> ModuleType:
     """Run a file in this process, for its functions that stay Python, and return its module. Raises PlugInError."""
     made = ModuleType("game_of_a_user")
     made.__file__ = file
+    vars(made)["print"] = _tell
     folder = os.path.dirname(file)
     is_new = folder not in sys.path
     if is_new:
         sys.path.append(folder)
     try:
-        with code_of(file):
+        with code_of(file), redirect_stdout(sys.stderr):
             exec(compiled(source, file), made.__dict__)
+    except SyntaxError as error:
+        raise syntax_mistake(error, file) from error
     finally:
         if is_new and folder in sys.path:
             sys.path.remove(folder)
@@ -122,15 +125,16 @@ def run_file(file: str, source: bytes) -> ModuleType:
     return made
 
 
+def _tell(*values: object, file: Any = None, **how: Any) -> None:
+    """Print, in a user's functions: by default to standard error, since it is no answer."""
+    print(*values, file=sys.stderr if file is None else file, **how)
+
+
 @contextmanager
 def code_of(file: str) -> Iterator[None]:
-    """Run code of a user's file in this process: what it prints is no answer and goes to standard error, and whatever
-    it raises, `SystemExit` among it, becomes PlugInError."""
+    """Run code of a user's file in this process; whatever it raises, even `SystemExit`, becomes PlugInError."""
     try:
-        with redirect_stdout(sys.stderr):
-            yield
-    except SyntaxError as error:
-        raise syntax_mistake(error, file) from error
+        yield
     except (PlugInError, KeyboardInterrupt):
         raise
     except BaseException as error:
