@@ -47,7 +47,7 @@ _PER_SCORE = 4 * 400 / math.log(10)
 """Elo per point of score, near an even match"""
 _Z = 1.96
 _ALIKE = 1e-6
-"""A value that others can stand in for differs from one by more than rounding."""
+"""Rounding error of a share that is one: the share of a value that the pairs determine"""
 
 Task = tuple[Opening, list[int]]
 Changes = list[list[tuple[str, int, int]]]

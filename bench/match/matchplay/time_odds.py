@@ -84,9 +84,9 @@ def worth(pairs: Mapping[float, Sequence[int]]) -> Worth | None:
     counts = np.array([pairs[odds] for odds in played])
     dice = np.random.default_rng(_SEED)
     drawn = np.stack([dice.multinomial(row.sum(), row / row.sum(), size=_DRAWN) for row in counts], axis=1)
-    low, high = np.exp(np.percentile(_even(log_odds, drawn), (2.5, 97.5), method="nearest"))
-    if not (np.count_nonzero(counts, axis=1) > 1).any():  # all pairs alike: drawn again they are the same
-        low = high = math.nan
+    low = high = math.nan  # where all pairs are alike, and drawn again would be the same
+    if (counts.sum(axis=1) > 1).all() and (np.count_nonzero(counts, axis=1) > 1).any():
+        low, high = np.exp(np.percentile(_even(log_odds, drawn), (2.5, 97.5), method="nearest"))
     slope = float(fit(log_odds, counts[None])[1][0])
     odds = math.exp(_even(log_odds, counts[None])[0]) if slope < 0 else math.nan
     return Worth(odds, float(low), float(high), -slope * _ELO_OF_A_DOUBLING)

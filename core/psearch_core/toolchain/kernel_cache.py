@@ -145,8 +145,8 @@ def _check_writable(path: str) -> None:
     from tempfile import TemporaryFile  # a warm start does not come here
 
     try:
-        with TemporaryFile(dir=path):
-            pass
+        with TemporaryFile(dir=path) as file:
+            file.write(bytes(4096))
     except OSError as error:
         raise refusal(path, error) from error
 
@@ -210,7 +210,7 @@ def processor() -> str:
 
 
 def is_on(switch: str) -> bool:
-    """Tell whether an environment variable, one of `SWITCHES`, is set, to anything but 0."""
+    """Tell whether an environment variable, one of `SWITCHES`, is set to anything but nothing or 0."""
     return os.environ.get(switch, "") not in ("", "0")
 
 

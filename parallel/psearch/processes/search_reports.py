@@ -164,7 +164,7 @@ class Reports:
             if info.multipv != len(self._new_lines) + 1 or len(depths) > 1:
                 self._new_lines = []
                 if info.multipv > 1:
-                    return []  # lines before it were overwritten, unread: the next depth will be whole
+                    return []  # lines before it were overwritten, unread: wait for the next whole depth
             self._new_lines.append(info)
             if len(self._new_lines) < self.wanted_lines:
                 return []

@@ -129,7 +129,8 @@ class ReviewedMove:
     - is_best: True if the search would have played the move and it has no mark; its loss is 0, whatever the scores are.
     - loss: loss by the rule, 0 to 1: by the comparison, less noise, if there is one; None where it is not known.
     - compared: comparison with the best move, if the move may be a mistake; its scores decide about the mark.
-    - mark, words: ?!, ? or ??, or None; its reason: both scores, what the move does, and the best move.
+    - mark: ?!, ?, ?? or None.
+    - words: reason for the mark: both scores, what the move does, and the best move.
     - rule: rule of marks and accuracy: lichess or psearch.
 
     `accuracy` and `loss_cp` are for moves with both scores.
