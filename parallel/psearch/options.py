@@ -111,10 +111,11 @@ def kernels_of(policy: str, with_: str = "") -> KernelSet:
     return rules
 
 
-def check_printable(path: str, kind: str) -> None:
-    """Raise PsearchError for a path that cannot be kept in the cache of kernels and shown in one line."""
+def check_printable(path: str, kind: str, named: str) -> None:
+    """Raise PsearchError for a path that cannot be kept in the cache of kernels and shown in one line. kind, named:
+    what it is the path of, and how the user gave it."""
     if not path.isprintable():
-        raise PsearchError(f"the path of a {kind} must have only printable characters, not {shown(path)}")
+        raise PsearchError(f"the path of a {kind} must have only printable characters, not {shown(named)}")
 
 
 def _own_kernels(named: str, kind: str, group: str, wanted: str) -> KernelSet:
@@ -124,7 +125,7 @@ def _own_kernels(named: str, kind: str, group: str, wanted: str) -> KernelSet:
     file = os.path.abspath(named) if is_code_file(named) else _file_of(module) if module else None
     if file is None:
         raise PsearchError(f"{kind} must be {wanted}, not {shown(named)}")
-    check_printable(file, kind)
+    check_printable(file, kind, named)
     try:
         content = read_plug_in(file)
         return KernelSet(file, module, content_hash(content), words_of(file, content), hooks_of(content))

@@ -65,7 +65,7 @@ class Game:
         except (OSError, ValueError) as error:  # ValueError: a null character
             reason = error.strerror if isinstance(error, OSError) else error
             raise PsearchError(f"cannot read the game {shown(name)}: {reason}") from None
-        check_printable(self.file, "game")
+        check_printable(self.file, "game", name)
         self.kernels = KernelSet(self.file, "", content_hash(source), adapter=_ADAPTER)
         group = self.kernels.group(SEARCH)
         load_kernels(group, progress=progress)  # first: the compiler runs the file apart, and not for ever
