@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 
 from psearch.arena.system_calls import Owner
 from psearch.processes.child import spawned
+from psearch.processes.lifetime import process_state
 from psearch.processes.patience import END_S, TASK_TRIES
 from psearch.processes.task_processes import share_out_to
 from psearch.processes.tasks import Alive, BackEnd, Give, ProcessJoined
@@ -86,11 +87,10 @@ def end_session(session: int, patience_s: float, spared: int = 0) -> None:
 def _members(session: int) -> list[int]:
     """Return the processes of a session that have not ended."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
+    for pid in (int(path.name) for path in Path("/proc").glob("[0-9]*")):
         with suppress(OSError):
-            state, _, _, own, *_ = path.read_bytes().rpartition(b")")[2].split()
-            if int(own) == session and state not in (b"Z", b"X"):
-                found.append(int(path.parent.name))
+            if os.getsid(pid) == session and process_state(pid) not in (None, "Z"):
+                found.append(pid)
     return found
 
 
