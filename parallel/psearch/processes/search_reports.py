@@ -160,11 +160,11 @@ class Reports:
         else:
             if info.bound != "exact":
                 return []
-            depths = {info.depth, *(line.depth for line in self._new_lines)}
-            if info.multipv != len(self._new_lines) + 1 or len(depths) > 1:
+            if info.multipv == 1:
                 self._new_lines = []
-                if info.multipv > 1:
-                    return []  # lines before it were overwritten, unread: wait for the next whole depth
+            elif info.multipv != len(self._new_lines) + 1 or info.depth != self._new_lines[0].depth:
+                self._new_lines = []
+                return []  # lines before it were overwritten, unread: wait for the next whole depth
             self._new_lines.append(info)
             if len(self._new_lines) < self.wanted_lines:
                 return []
