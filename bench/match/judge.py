@@ -210,10 +210,9 @@ def read_moves(paths: Sequence[Path]) -> tuple[list[str], dict[tuple[int, str], 
     answers: dict[tuple[int, str], dict[str, dict[str, Any]]] = defaultdict(dict)
     for path in paths:
         try:
-            for text in _text(path).splitlines(keepends=True):
-                if not text.endswith("\n"):  # a kill has cut it
-                    continue
-                one = json.loads(text)
+            # a last line without its end was cut by a kill
+            whole = (line for line in _text(path).splitlines(keepends=True) if line.endswith("\n"))
+            for one in map(json.loads, whole):
                 if "moves" in one:
                     engines.update(dict.fromkeys(one["moves"]["engines"]))
                     continue

@@ -604,20 +604,13 @@ def test_who_resigns_gets_no_time_back_and_time_runs_out(talk: Any) -> None:
 
 def test_a_move_that_comes_when_the_time_is_used_up_is_not_made() -> None:
     """The move has overtaken the timer of the flag."""
-    sent: list[str] = []
-    tree: list[GameTree] = []
-    page = SimpleNamespace(handlers={}, send=lambda type, facts: sent.append(type))
-    board = SimpleNamespace(
-        tree=GameTree(),
-        keep=lambda: None,
-        put=lambda shown: tree.append(shown.tree),
-        send_game=lambda: sent.append("game"),
-    )
+    page = SimpleNamespace(handlers={}, send=lambda type, facts: None)
+    board = SimpleNamespace(tree=GameTree(), keep=lambda: None, send_game=lambda: None)
+    board.put = lambda shown: setattr(board, "tree", shown.tree)
     match = Match(cast(Connection, page), cast(GameBoard, board))
 
     async def play() -> None:
         match.start({"color": "white", "elo": None, "clock": 1, "increment": 0, "delays": False, "fromHere": False})
-        board.tree = tree[0]
         match._left[chess.WHITE] = 0.001
         time.sleep(0.01)
         match.take_move(chess.Move.from_uci("e2e4"))
