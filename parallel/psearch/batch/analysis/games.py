@@ -243,9 +243,9 @@ class GameReview:
         """Return a row for each move of the main line, for tables: numbers and text by name.
 
         Scores (`cp_white`, `mate_white`; after the move) are from White's view. `accuracy` is that of the move, in
-        percent, `loss` is 0 to 1, `win`, `draw` and
-        `lose` are White's chances per mille, `clock_s` is the time left by the game's `[%clk]`. The second of several
-        lines before the move is in `cp_2`, `mate_2` (for the mover) and `pv_2`, and so on.
+        percent, `loss` is 0 to 1, `win`, `draw` and `lose` are White's chances per mille, `clock_s` is the time left by
+        the game's `[%clk]`. The second of several lines before the move is in `cp_2`, `mate_2` (for the mover) and
+        `pv_2`, and so on.
         """
         rows: list[dict[str, Any]] = []
         if not self.work.readable:

@@ -364,8 +364,8 @@ def analyse_many(
     - ordered: return results in the order of the input, not as they are found.
     - reproducible: idle cores do not join the last searches, as they do by default. With one thread per position and a
       limit of depth or nodes every answer is then the same in each run.
-    - hash_mb: size of each worker's table in MiB (None: what a search of this limit can use, at most
-      64; 16 if it has only a depth).
+    - hash_mb: size of each worker's table in MiB (None: what a search of this limit can use, at most 64;
+      16 if it has only a depth).
     - cluster: search on other machines by Ray (docs/guides/cluster.md): `auto`, `local`, `HOST:PORT` or
       `ray://HOST[:PORT]`. `workers` is then the most that are used (None: as many as there is room for), and idle cores
       join no searches. Lost machines are logged as warnings of the logger `psearch`.
