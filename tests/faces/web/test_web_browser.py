@@ -974,7 +974,7 @@ def test_nothing_is_cut_off_on_a_telephone(sized: Any) -> None:
 
 def test_keys_and_the_mouse_on_a_line(page: Any) -> None:
     """The mouse shows where a line leads, until it leaves, a move is typed or a key pressed; at rest it shows none."""
-    set_up(page, "8/P6k/8/8/8/8/8/K7 w - - 0 1", 3)
+    set_up(page, "8/P7/8/8/8/6p1/8/5k1K w - - 0 1", 4)  # the best line begins with a8=Q at every depth
     page.click("#tab-analysis")
     page.click("#analyse")
     until(page, "document.querySelector('#lines .move')?.textContent.includes('a8=Q')")
@@ -990,9 +990,9 @@ def test_keys_and_the_mouse_on_a_line(page: Any) -> None:
     page.wait_for_selector("#shown:visible")
     page.keyboard.press("m")
     assert not page.locator("#shown").is_visible()  # it would lie over the field
-    page.keyboard.type("Kb2")
+    page.keyboard.type("a8=N")
     page.keyboard.press("Enter")
-    wait_for_position(page, "1. Kb2")
+    wait_for_position(page, "1. a8=N")
     until(page, "document.querySelector('#lines tr:not([hidden]) .move')?.textContent.startsWith('1...')")
     time.sleep(0.5)  # what comes to the mouse comes soon
     assert not page.locator("#shown").is_visible()
