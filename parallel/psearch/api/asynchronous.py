@@ -12,25 +12,14 @@ import inspect
 import threading
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Concatenate,
-    Generic,
-    NoReturn,
-    ParamSpec,
-    Protocol,
-    Self,
-    TypeVar,
-    Unpack,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar, Unpack, overload
 
 import chess
 import chess.engine
 
 from psearch.api.blocking import CallKeywords, Described, Engine, keep_latest
 from psearch.api.question import Place, Question, ask
+from psearch.closing import Closing
 from psearch.options import Settings
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
@@ -41,7 +30,7 @@ if TYPE_CHECKING:
     from psearch.trace.recorder import Recorder
 
 T = TypeVar("T")
-C = TypeVar("C", bound="_Closable")
+C = TypeVar("C", bound=Closing)
 P = ParamSpec("P")
 
 
@@ -314,10 +303,6 @@ async def in_thread(function: Callable[[], T], stop: Callable[[], None] | None =
             stop()
             await asyncio.wait([done])
         raise
-
-
-class _Closable(Protocol):
-    def close(self) -> None: ...
 
 
 class Started(Generic[C]):
