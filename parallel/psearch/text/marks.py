@@ -13,19 +13,14 @@ from typing import NamedTuple
 
 import chess
 import chess.engine
-import chess.pgn
 
 from psearch.results import WON_CP, relative_text
 from psearch.text.wdl import expected_points
 
 LEAST_LOSS = 0.05
 """Least loss (0 to 1) that gets a mark."""
-MARKS = (
-    (0.15, chess.pgn.NAG_BLUNDER, "??"),
-    (0.10, chess.pgn.NAG_MISTAKE, "?"),
-    (LEAST_LOSS, chess.pgn.NAG_DUBIOUS_MOVE, "?!"),
-)
-"""Marks, the worst first: least loss (0 to 1), NAG and symbol. The thresholds are those of lichess.org (0.3, 0.2 and
+MARKS = ((0.15, "??"), (0.10, "?"), (LEAST_LOSS, "?!"))
+"""Marks, the worst first, each after its least loss (0 to 1). The thresholds are those of lichess.org (0.3, 0.2 and
 0.1 on its scale from -1 to 1)."""
 MARK_NAMES = {"?!": "inaccuracies", "?": "mistakes", "??": "blunders"}
 """Names of the marks on lichess.org."""
@@ -90,7 +85,7 @@ class Scores(NamedTuple):
         loss = self.loss(board, rule)
         if rule == "lichess" and (self.best.is_mate() or self.played.is_mate()):
             return self.mates
-        return next((mark for least, _, mark in MARKS if loss >= least), None)
+        return next((mark for least, mark in MARKS if loss >= least), None)
 
     def seeming_loss(self, board: chess.Board) -> float:
         """Return the larger loss of both rules, at least `LEAST_LOSS` for a mate that is lost or allowed."""

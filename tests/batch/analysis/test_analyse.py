@@ -52,6 +52,12 @@ from psearch_core.records import MAX_HISTORY
 
 ABOUT = {"input": "abc", "depth": 7}
 START = chess.STARTING_FEN
+NAGS = {
+    None: set(),
+    "?!": {chess.pgn.NAG_DUBIOUS_MOVE},
+    "?": {chess.pgn.NAG_MISTAKE},
+    "??": {chess.pgn.NAG_BLUNDER},
+}
 
 
 def source(text: str) -> Source:
@@ -402,7 +408,7 @@ def test_marks_follow_the_loss_of_expected_points(
     game, tally = annotated(
         text, {0: replace(answer(board, "d2d4", cp=300), compared=better), 1: answer(board, "e7e5", cp=0)}
     )
-    assert game.next().nags == ({nag for _, nag, name in MARKS if name == mark})
+    assert game.next().nags == NAGS[mark]
     assert [name for name, count in tally.marks.items() if count] == ([mark] if mark else [])
     variations = game.variations[1:]
     assert [variation.move.uci() for variation in variations] == (["d2d4"] if mark else [])
@@ -433,7 +439,7 @@ def test_a_mark_needs_two_scores_of_one_depth_that_differ_by_more_than_noise(
     board = chess.Board()
     first = with_bound(answer(board, "d2d4", cp=400), "lower", compared=found)
     game, _ = annotated('[Result "*"]\n\n1. e4 *\n', {0: first, 1: answer(board, "e7e5", cp=400)})
-    assert game.next().nags == {nag for _, nag, name in MARKS if name == mark}
+    assert game.next().nags == NAGS[mark]
 
 
 @pytest.mark.parametrize(("played", "mark"), [(0, "??"), (250, None)])

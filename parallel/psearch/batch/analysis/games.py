@@ -28,7 +28,8 @@ import numpy as np
 
 from psearch.batch.positions.comparing import MOST_BEHIND, scores_around, sure_scores
 from psearch.batch.positions.task import Answer, Comparison, answer_object, uci_words
-from psearch.text.marks import MARK_NAMES, MARKS, Scores, capped_cp, win_percent
+from psearch.text.marks import MARK_NAMES, Scores, capped_cp, win_percent
+from psearch.text.moves import MARK_NAGS
 from psearch.text.pgn_text import PgnGame
 from psearch.text.report import finished_result, side_name, terminal_kind
 from psearch.text.values import counted
@@ -47,7 +48,6 @@ _WEIGHTS = (0.5, 12.0)
 """Least and largest weight of a move: the standard deviation, in percent, of the chances around it."""
 _LEAST_IN_HARMONIC_MEAN = 1.0
 """Least accuracy, in percent, that counts in the harmonic mean, so that a single move does not decide everything."""
-_NAGS = {mark: nag for _, nag, mark in MARKS}
 _LINE_PLIES = 10
 """Most plies of a variation that shows a better line."""
 _ASSESSMENTS = frozenset(range(chess.pgn.NAG_GOOD_MOVE, chess.pgn.NAG_DUBIOUS_MOVE + 1))
@@ -227,7 +227,7 @@ class GameReview:
                 child.comment = _WORDS.sub("", child.comment)
             if found.mark is not None and found.compared is not None:
                 if not child.nags & _ASSESSMENTS:
-                    child.nags.add(_NAGS[found.mark])
+                    child.nags.add(MARK_NAGS[found.mark])
                     child.comment = f"{_WORDS.sub('', child.comment)} {found.words}".strip()
                 _add_line(node, found)
             if found.score is not None:

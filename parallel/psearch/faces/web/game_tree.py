@@ -19,7 +19,7 @@ import chess.svg
 from psearch.results import PsearchError, relative_text
 from psearch.text.fen import parse_position
 from psearch.text.marks import winning_chance
-from psearch.text.moves import read_move
+from psearch.text.moves import MARK_NAGS, read_move
 from psearch.text.openings import opening_of
 from psearch.text.pgn_text import Where, read_games
 from psearch.text.source import Source
@@ -29,14 +29,7 @@ MOST_NODES = 4_000
 """Most nodes of a tree; each takes about 200 bytes in a message."""
 _LONGEST_COMMENT = 1_000
 """Longest comment that is shown, in characters."""
-_MARKS = {
-    chess.pgn.NAG_GOOD_MOVE: "!",
-    chess.pgn.NAG_MISTAKE: "?",
-    chess.pgn.NAG_BRILLIANT_MOVE: "!!",
-    chess.pgn.NAG_BLUNDER: "??",
-    chess.pgn.NAG_SPECULATIVE_MOVE: "!?",
-    chess.pgn.NAG_DUBIOUS_MOVE: "?!",
-}
+_MARKS = {nag: mark for mark, nag in MARK_NAGS.items() if nag <= chess.pgn.NAG_DUBIOUS_MOVE}
 _EVAL = re.compile(r"\[%eval [^\]]*\](?: at (?:least|most) [-+#][-\d.]+)?")
 """Pattern of an evaluation in a comment, with the words that psearch adds for a bound."""
 _COMMANDS = re.compile(rf"{_EVAL.pattern}|\[%[a-z]+ [^\]]*\]")
