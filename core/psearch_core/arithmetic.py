@@ -4,8 +4,6 @@ Random numbers come from splitmix64 (Steele, Lea, Flood 2014). The state of a ge
 `state += SPLITMIX_STEP`, then `splitmix64(state)`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.constants import MATE_IN_MAX_PLY

@@ -3,8 +3,6 @@
 Bitboards and keys must be combined only with uint64 constants: in numba `uint64 op int64` is silently signed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 WHITE, BLACK = 0, 1

@@ -22,8 +22,6 @@ share without a lock. It returns `DO_RETURN` (the value is in `wk.value`), `DO_M
 `DO_CHILD` or `DO_CUTOFF`.
 """
 
-from __future__ import annotations
-
 from psearch_core.chess.ordering.movepick import PICK_QUIETS as PICK_QUIETS
 from psearch_core.chess.search.children import child_depth as chess_child_depth
 from psearch_core.chess.search.children import make_child as chess_make_child

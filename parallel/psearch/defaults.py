@@ -1,7 +1,5 @@
 """Limits and defaults that several rooms share: plain numbers and names, without imports."""
 
-from __future__ import annotations
-
 MAX_THREADS = 1024
 MAX_DEPTH = 100
 """Largest nominal depth of a search or of perft, in plies."""

@@ -1,7 +1,5 @@
 """Chess kernels that Python calls as machine code, without numba."""
 
-from __future__ import annotations
-
 from psearch_core.toolchain.groups import Group
 
 CHESS = Group(

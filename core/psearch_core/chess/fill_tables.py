@@ -1,7 +1,5 @@
 """Computes the tables that depend only on the rules of chess: attacks, Zobrist keys, king and pawn against king."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.arithmetic import SPLITMIX_STEP, splitmix64

@@ -3,8 +3,6 @@
 Another game keeps its own position in the first 128 bytes of a chess position, before `key`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.records.layout import (

@@ -1,7 +1,5 @@
 """Records that all workers share: options, root, the answer so far, learning, reports; and the addresses of all."""
 
-from __future__ import annotations
-
 from psearch_core.records.chess import position_dtype
 from psearch_core.records.layout import CLAIM_SLOTS, INFO_RING, MAX_HISTORY, MAX_MOVES, record
 from psearch_core.records.node_record import info_dtype

@@ -1,7 +1,5 @@
 """Records of a stack, which holds one line from the root downwards, and of its frames: node, visit and position."""
 
-from __future__ import annotations
-
 from psearch_core.records.chess import position_dtype
 from psearch_core.records.layout import CACHE_LINE, MAX_MOVES, MAX_PLY, record
 

@@ -1,7 +1,5 @@
 """Records of a simulation in virtual time; one tick is a picosecond."""
 
-from __future__ import annotations
-
 from psearch_core.records.layout import MAX_WORKERS, record
 from psearch_core.records.worker_record import counters_dtype
 

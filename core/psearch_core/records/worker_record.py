@@ -1,7 +1,5 @@
 """Records of one worker: counters, observations for the prediction of node types, its log for a trace."""
 
-from __future__ import annotations
-
 from psearch_core.records.chess import evaluation_dtype
 from psearch_core.records.layout import CACHE_LINE, MAX_PLY, offset_of, record
 from psearch_core.records.pruning_record import TECHNIQUES

@@ -10,8 +10,6 @@ Moves of a game count from 0, those of the search from 1. A position's `key` is 
 game is written into the last word of the plug-in's memory and ends the search.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch.games.game_file import (

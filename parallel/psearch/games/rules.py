@@ -5,8 +5,6 @@ nothing here is called. The first `POSITION_BYTES` of a position's record belong
 """
 # mypy: disable-error-code="name-defined, misc"
 
-from __future__ import annotations
-
 from typing import cast
 
 import numba

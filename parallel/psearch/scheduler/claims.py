@@ -9,8 +9,6 @@ Locks: none for claims. A claim is one word, read and written atomically. If two
 lost. A move of an open node is deferred under the node's lock.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch.scheduler.splitting import acquire, leave, release

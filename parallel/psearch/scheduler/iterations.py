@@ -13,8 +13,6 @@ Locks: none. A root's stack is written by the worker that runs it, the answer in
 stack 0, or after a vote by the last worker. The words of `words.py` change atomically.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch.defaults import MAX_DEPTH

@@ -17,8 +17,6 @@
   its subtree is big enough.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch.scheduler.prediction import expected_gain, finished_moves, join_cost, p_next_move_needed, subtree_size

@@ -12,8 +12,6 @@ read while it is open.
 Locks: `may_open` reads a node that only its owner can reach yet; `open_priority` reads an open node under its lock.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch.defaults import MAX_DEPTH, POLICY_NAMES

@@ -14,8 +14,6 @@ Locks: none for counters, since each worker writes its own. Predictions for an o
 Only `merge_outcomes` changes the tables, in one worker at a time; workers at other roots may read them meanwhile.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.constants import BOUND_EXACT, BOUND_NONE, CUT_NODE

@@ -12,8 +12,6 @@ the value is then the last proved lower bound. Mates are searched without a wind
 Locks: none; a root's stack is written only by the worker that runs it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.arithmetic import is_mate_bound

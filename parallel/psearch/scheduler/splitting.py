@@ -24,8 +24,6 @@ if it has changed, walks up its chain of open ancestors; a closed one means that
 matters: `closed` is written before the epoch rises, and a worker that joins always walks its chain once.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch.scheduler.policy import open_priority

@@ -8,8 +8,6 @@ Locks: a handler takes the lock of an open node, and gives it back before it end
 never returns from `step` with a lock held.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch.scheduler.claims import begin_move, end_move

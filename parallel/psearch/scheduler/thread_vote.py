@@ -9,8 +9,6 @@ the mate would lose, too.
 Locks: none, since the vote is held after all roots have ended.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.constants import BOUND_LOWER, BOUND_UPPER, INFINITE, MATE_IN_MAX_PLY

@@ -26,8 +26,6 @@ then corrects the times of the turn's events.
 Locks: each log is written only by its worker. Number and times of an open node are in its frame, under its lock.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch.scheduler.scheduler_entries import SEARCH

@@ -3,8 +3,6 @@
 Only atomic operations may access these words. `splitting.py` says which of them change only under a node's lock.
 """
 
-from __future__ import annotations
-
 from psearch_core.toolchain.intrinsics import atomic_load, check, field_address
 from psearch_core.toolchain.jit import kernel, memory
 from psearch_core.views import Context, Header, Node, Stack, header_of, i64

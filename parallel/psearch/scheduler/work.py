@@ -1,7 +1,5 @@
 """Loop of a worker process around `step`: search, wait for work, notice the end. Takes no lock."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch.scheduler.scheduler_entries import SEARCH

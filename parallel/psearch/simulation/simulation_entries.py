@@ -1,7 +1,5 @@
 """Compiled entries of the driver in virtual time, which Python calls without numba."""
 
-from __future__ import annotations
-
 from psearch_core.toolchain.groups import Group
 
 VIRTUAL = Group(

@@ -10,8 +10,6 @@ notices within one node. A worker that finds no work falls asleep instead of pol
 outcome cannot change before a node is opened. Each opened node wakes one sleeper, each successful join two more.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch.scheduler.splitting import stop_all

@@ -4,8 +4,6 @@ Attacks of sliders are looked up by pext if the processor has it, else by magic 
 made when the kernels are compiled.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.chess.board.magics import BISHOP_MAGICS, ROOK_MAGICS

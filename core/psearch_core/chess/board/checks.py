@@ -4,8 +4,6 @@ The search for a mate starts at the attacked king. It tries all moves that give 
 promotions to rook or bishop. Most checks are refuted by the first square to which the king can step.
 """
 
-from __future__ import annotations
-
 from psearch_core.chess.board.attacks import (
     attackers_to,
     bishop_attacks,

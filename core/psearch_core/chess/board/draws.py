@@ -1,7 +1,5 @@
 """Draws by rule: fifty moves, repetition, insufficient material."""
 
-from __future__ import annotations
-
 from psearch_core.chess.board.movegen import generate_captures, generate_quiets
 from psearch_core.chess.board.position import find_pins, insufficient_material
 from psearch_core.constants import U0

@@ -4,8 +4,6 @@ Moves are legal by construction: a mask has the squares that answer a check, pin
 king step, castling and en passant capture is tested for attacks.
 """
 
-from __future__ import annotations
-
 from psearch_core.chess.board.attacks import (
     bit,
     forward,

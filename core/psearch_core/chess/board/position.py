@@ -1,7 +1,5 @@
 """Positions: copy-make, null moves, checks, pins, and incremental updates (key, piece-square sums, phase)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.chess.board.attacks import (

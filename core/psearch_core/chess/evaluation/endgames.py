@@ -6,8 +6,6 @@ about a millisecond. There White has the pawn, on files a to d; other positions 
 side to move, the square of the pawn and that of White's king; its bits are the squares of Black's king.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.chess.board.attacks import bit, distance, move_from, move_kind, move_to

@@ -6,8 +6,6 @@ a quiet position; sound futility relies on this. Mirrored positions must get mir
 zero.
 """
 
-from __future__ import annotations
-
 from psearch_core.chess.chess_entries import CHESS
 from psearch_core.chess.evaluation.endgames import SCALING_PHASE, drive, has_bare_king, known_scale_of, scale, scaled
 from psearch_core.chess.evaluation.network import network_value

@@ -10,8 +10,6 @@ of the squares that differ. Moves, stacks and frames do not depend on the sums. 
 searched the plies before, since each is stored with its board.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.chess.board.position import king_square, occupied

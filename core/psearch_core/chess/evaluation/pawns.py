@@ -3,8 +3,6 @@
 Each side is evaluated as if it were White; one instruction flips Black's bitboards.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.chess.board.attacks import bit, distance, pawn_attacks_east, pawn_attacks_west

@@ -4,8 +4,6 @@ The attacks of each piece are looked up once and go into the maps of its side (`
 and threats use afterwards.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.chess.board.attacks import (

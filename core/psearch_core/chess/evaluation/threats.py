@@ -1,7 +1,5 @@
 """Terms that need the attack maps of both sides: danger to a king, threats, passed pawns, space."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.chess.board.attacks import (

@@ -3,8 +3,6 @@
 All workers share the histories without locks; a lost update changes the order of moves a little (docs/decisions/004).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.chess.board.attacks import move_from, move_kind, move_to

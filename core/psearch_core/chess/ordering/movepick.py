@@ -4,8 +4,6 @@ Its state is part of the node, so at an open node any worker that holds the lock
 holds `score << 16 | move`, so that the best move is the greatest entry.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.chess.board.attacks import move_from, move_kind

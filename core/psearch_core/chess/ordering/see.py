@@ -3,8 +3,6 @@
 Pins are ignored; a king captures only if nothing can recapture.
 """
 
-from __future__ import annotations
-
 from psearch_core.chess.board.attacks import (
     attackers_to,
     bishop_attacks,

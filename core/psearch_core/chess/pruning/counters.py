@@ -1,7 +1,5 @@
 """Counts what the techniques of selective search do; `psearch_core.techniques` has their numbers."""
 
-from __future__ import annotations
-
 from psearch_core.records import OWN_RULE
 from psearch_core.toolchain.jit import kernel
 from psearch_core.views import Worker, i64, void

@@ -3,8 +3,6 @@
 A move is pruned before it is made, at an open node under its lock. `node_pruning.py` names the sources.
 """
 
-from __future__ import annotations
-
 from psearch_core.arithmetic import clear_of_mates, is_mate_bound
 from psearch_core.chess.board.attacks import move_from, move_kind, move_to
 from psearch_core.chess.board.checks import gives_check_at

@@ -6,8 +6,6 @@ Sources: futility, extended futility, limited razoring and adaptive null move ar
 futility is from H. G. Muller; the others are common to today's engines.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.arithmetic import clear_of_mates, is_mate_bound

@@ -8,8 +8,6 @@ several gates. Each has a bit, so that tests can show that it fails without the 
 The idea is Heinz's (2000, "scalable search in computer chess", futility pruning at frontier nodes, `max_posn_score`).
 """
 
-from __future__ import annotations
-
 from psearch_core.chess.board.attacks import bit, move_from, move_kind, move_to
 from psearch_core.chess.board.checks import gives_check
 from psearch_core.chess.board.draws import repeats

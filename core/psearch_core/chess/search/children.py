@@ -1,7 +1,5 @@
 """Sets up the child of a move or of a null move: its position, window, depth and line."""
 
-from __future__ import annotations
-
 from psearch_core.chess.board.attacks import move_to
 from psearch_core.chess.board.position import make_move, make_null
 from psearch_core.chess.evaluation.network import prefetch_rows

@@ -8,8 +8,6 @@ All workers share the tables without locks, like the histories; a lost update ch
 (docs/decisions/004). An entry that does not change is not written, so that its cache line stays shared.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.arithmetic import clear_of_mates, is_mate_bound

@@ -4,8 +4,6 @@ Each calls the kernel of the package, which costs nothing, since LLVM inlines it
 docs/guides/own-rule.md say what a user's file may read and write.
 """
 
-from __future__ import annotations
-
 from psearch_core.chess.evaluation.evaluate import evaluate, evaluate_by_network
 from psearch_core.chess.pruning.move_pruning import expected_cutoffs
 from psearch_core.chess.pruning.move_pruning import extension_of as package_extension_of

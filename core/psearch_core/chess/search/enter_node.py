@@ -7,8 +7,6 @@ The search is negamax, fail-soft, with principal variation search: the first mov
 others a null window and, if they beat alpha, the full one.
 """
 
-from __future__ import annotations
-
 from psearch_core.chess.board.draws import has_legal_move, is_draw
 from psearch_core.chess.ordering.history import learn_cutoff
 from psearch_core.chess.ordering.movepick import PICK_CAPTURES, PICK_QUIETS

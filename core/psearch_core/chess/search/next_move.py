@@ -4,8 +4,6 @@ This is step 7 of a node. The picker's state is part of the node, so any worker 
 continue where the last one stopped.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.chess.board.movegen import count_legal

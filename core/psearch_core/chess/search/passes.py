@@ -5,8 +5,6 @@ capture may refute the node (ProbCut); the table's move may be the only good one
 node's own frame, one after another, and each may be split: the worker that finishes a pass begins the next.
 """
 
-from __future__ import annotations
-
 from psearch_core.arithmetic import is_mate_bound
 from psearch_core.chess.board.attacks import attacks_of
 from psearch_core.chess.board.movegen import is_legal

@@ -6,8 +6,6 @@ depend on window, order of moves or worker, and the tree is not much larger than
 smaller than its number of captures stands pat.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.chess.board.movegen import generate_captures, generate_quiets

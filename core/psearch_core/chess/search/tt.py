@@ -7,8 +7,6 @@ aborted subtrees are never stored.
 data, from the low end: move 16 bits, score 16, static evaluation 16, depth 8, bound 2, age 6.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from psearch_core.arithmetic import clear_of_mates, is_mate_bound, score_from_table, score_to_table

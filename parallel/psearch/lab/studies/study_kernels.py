@@ -7,8 +7,6 @@ then has a `shadow_dtype` for each worker, followed by a `shadow_visit_dtype` fo
 the artificial tree of `uniform_tree.py`, and counts what each rule predicts.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 import numba
