@@ -82,6 +82,7 @@ def opened(browser: Any, server: Server, **context: Any) -> Iterator[Any]:
     found.goto(server.address)
     found.wait_for_selector("cg-board piece")
     until(found, "document.documentElement.dataset.engine === 'ready'", 60)
+    until(found, "document.querySelector('#said').textContent !== ''")  # the position is there
     yield found
     made.close()
     assert server.process.poll() is not None or not [text for text in wrong if not text.startswith("data:")]

@@ -349,7 +349,7 @@ def test_two_policies_one_above_the_other(browser: Any, recorded_runs: dict[str,
         assert page.locator("canvas.tracks").count() == 1 and heads() == [""]
         assert page.locator("canvas.tracks").evaluate("one => one.clientHeight") == 0, "no search: none is shown"
         page.get_by_label("Recording").set_input_files(path)
-        page.wait_for_timeout(300)
+        until(page, "document.querySelectorAll('.stage-head').length === 2")
         assert heads() == wanted
         path.write_text('{"psearch_recording": 1}\nnonsense')
         page.get_by_label("Recording").set_input_files(path)
@@ -514,9 +514,9 @@ def test_workers_are_seen_moving(page: Any) -> None:
     # pause, back, a node on the board
     page.locator(".tracks-root").focus()
     page.keyboard.press("Space")
-    for _ in range(5):
+    for _ in range(40):
         page.keyboard.press("ArrowLeft")
-        if page.evaluate(ROWS) > 1:
+        if page.evaluate(ROWS):
             break
     assert status(page).startswith("paused")
     stood = status(page)

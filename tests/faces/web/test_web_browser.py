@@ -363,6 +363,7 @@ def test_a_game_outlives_the_server(browser: Any, tmp_path: Path) -> None:
             wait_for_position(page, move)
         page.click("#go-back")
         wait_for_position(page, "1... c5")
+        until(page, "Boolean(JSON.parse(sessionStorage.getItem('psearch-game'))?.text.includes('Nf3'))")
         server.kill()
         page.wait_for_selector("#connection:visible")
         paste(page, "1. d4 d5")
@@ -379,7 +380,8 @@ def test_a_game_outlives_the_server(browser: Any, tmp_path: Path) -> None:
         other = page.context.new_page()
         other.goto(server.address)
         other.wait_for_selector("cg-board piece")
-        page.wait_for_selector("#connection", state="hidden")
+        until(page, "document.querySelector('#notes').textContent.includes('Your game was restored')")
+        assert not page.locator("#connection").is_visible()
         wait_for_moves(page, 3)
         wait_for_position(page, "1... c5")
         assert moves(page) == ["e4", "c5", "Nf3"]
@@ -695,7 +697,7 @@ def test_a_game_is_looked_through(page: Any) -> None:
     page.locator("#mistakes button").first.click()
     page.wait_for_selector("#moves [aria-current]")
     scores = page.locator("#moves > .move .score").all_inner_texts()
-    assert len(scores) == 33 and all(re.fullmatch(r"[-+]\d+\.\d\d|-?#\d+|", score.strip()) for score in scores)
+    assert len(scores) == 33 and all(re.fullmatch(r"[-+]\d+\.\d\d|#-?\d+|won|lost|", score.strip()) for score in scores)
     assert all(scores[:32]) and not scores[32]  # which is mate
     picture(page, "game")
 
@@ -766,6 +768,8 @@ def test_a_collection_that_no_message_holds(page: Any, tmp_path: Path) -> None:
     page.click("#games-forward")
     until(page, f"{name} === 'White 1235'")
     wait_for_moves(page, 2)
+    kept = "caches.match('/' + sessionStorage.getItem('psearch-games') + '/1233')"
+    until(page, f"{kept}.then((game) => game?.text()).then((text) => Boolean(text?.includes('Nf3')))")
     page.reload()
     until(page, says("games-count", f"{number:,} of {number:,}"))
     until(page, "document.querySelector('#games').value === '1234'")
@@ -1064,6 +1068,7 @@ def test_keys_stay_on_a_button_that_does_nothing_more(page: Any) -> None:
     wait_for_position(page, "1... e5")
     assert page.evaluate("document.activeElement.id") == "go-forward"
     page.click("#undo")
+    page.wait_for_selector("#redo:visible")
     page.focus("#redo")
     page.keyboard.press("Enter")
     until(page, "document.querySelector('#redo').hidden")
@@ -1139,7 +1144,7 @@ def test_arrows_that_are_drawn_are_kept_in_the_pgn(page: Any) -> None:
     page.click("#go-forward")
     until(page, f"{shapes} === 0")
     page.reload()
-    page.wait_for_selector("cg-board piece")
+    wait_for_position(page, "1... e5")
     page.click("#go-back")
     until(page, f"{shapes} === 2")
 

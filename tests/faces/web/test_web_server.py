@@ -347,7 +347,7 @@ def test_a_connection_without_the_cookie_ends_soon(said: bytes, monkeypatch: pyt
 
 def test_a_connection_with_the_cookie_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though another one ends meanwhile, and there are many others."""
-    monkeypatch.setattr(server_module, "_STRANGER_S", 0.2)
+    monkeypatch.setattr(server_module, "_STRANGER_S", 1.0)
     with serving() as access, socket.create_connection(("127.0.0.1", access.port), 60) as mine:
         cookie = access.cookie.partition(";")[0]
         asked = f"GET /app.js HTTP/1.1\r\nHost: 127.0.0.1:{access.port}\r\nCookie: {cookie}\r\n\r\n".encode()
@@ -357,7 +357,7 @@ def test_a_connection_with_the_cookie_stays(monkeypatch: pytest.MonkeyPatch) -> 
             socket.create_connection(("127.0.0.1", access.port), 60) as other,
             contextlib.suppress(ConnectionResetError),
         ):
-            assert other.recv(1) == b""  # 0.2 s later
+            assert other.recv(1) == b""  # 1 s later
         mine.sendall(asked)
         mine.shutdown(socket.SHUT_WR)
         answers = b""

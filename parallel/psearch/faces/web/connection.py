@@ -23,7 +23,7 @@ from psearch.text.values import shown
 
 SHOW_S = 0.05
 """Least time between two updates of the same state, in seconds."""
-PATIENCE_S = 3.0
+PATIENCE_S = 10.0
 """Time that a closed page has to return before its searches end, in seconds."""
 _CLOSE_S = 2.0
 """Longest time that the long work of a page may take to end, in seconds."""
