@@ -17,6 +17,7 @@ import pytest
 from example_games import NaiveConnectFour, NaiveOthello, naive_negamax, plain_game
 from paths import DATA, REPOSITORY
 from programs import descendants
+from timing import wait_for_ends
 
 from psearch.arena import setup
 from psearch.defaults import POLICY_NAMES
@@ -24,6 +25,7 @@ from psearch.games import Game, GamePosition, search
 from psearch.games.searching import options_for, search_with, supervisor_for
 from psearch.processes import pool
 from psearch.processes.supervisor import Supervisor
+from psearch.processes.watch import Watch
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
@@ -220,17 +222,21 @@ def refuse(*arguments: object) -> None:
     raise PsearchError("no more processes")
 
 
-def test_a_lost_worker_is_replaced(tic_tac_toe: Game) -> None:
+def test_a_lost_worker_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     position = Game(TAKE_AWAY).start()
+    begin = Watch._begin
+    killed: list[int] = []
+
+    def lose_one(watch: Watch) -> None:
+        begin(watch)
+        if not killed:
+            killed.append(watch.pool.workers[1].pid)
+            watch.pool.workers[1].kill()
+            wait_for_ends(killed)  # it is noticed even if the search is over by then
+
+    monkeypatch.setattr(Watch, "_begin", lose_one)
     with supervisor_for(position, 2, 1) as supervisor:
-        killed: list[int] = []
-
-        def kill(info: object) -> None:
-            if not killed:
-                killed.append(1)
-                supervisor.pool.workers[1].kill()
-
-        found = search_with(supervisor, position, Limits(depth=24), on_info=kill)
+        found = search_with(supervisor, position, Limits(depth=24))
     assert found.depth == 24
     assert found.score == negamax(position, 24, {})
     assert len(found.notes) == 1 and "worker 1" in found.notes[0]

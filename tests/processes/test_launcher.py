@@ -236,7 +236,10 @@ def test_a_death_between_searches_is_noticed_at_the_next() -> None:
         assert result.notes == ["worker 0 was killed by signal 9; it has been replaced"]
 
 
-def test_when_the_fork_server_is_killed_its_workers_end_and_the_next_engine_gets_a_new_one() -> None:
+def test_when_the_fork_server_is_killed_its_workers_end_and_the_next_engine_gets_a_new_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("psearch.processes.starting.SERVER_SEARCH_S", 60.0)  # a busy machine starts slowly
     with Supervisor(2, 1, start_method="forkserver") as engine:
         pids = [worker.pid for worker in engine.pool.workers]
         server = fork_server().process

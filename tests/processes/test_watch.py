@@ -15,7 +15,7 @@ from multiprocessing.connection import Pipe
 
 import chess
 import pytest
-from timing import least, seconds_of
+from timing import least, seconds_of, wait_until
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import Progress, write_search
@@ -273,6 +273,7 @@ def test_workers_end_a_search_whose_program_is_held_up() -> None:
 
         def take(info: Info) -> None:
             if not seen:
+                wait_until(lambda: engine.arena.header["stop"][0] == 1)  # by a worker: this thread is here
                 nodes = []
                 for _ in range(2):
                     time.sleep(0.3)

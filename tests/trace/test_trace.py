@@ -698,6 +698,7 @@ def test_a_killed_worker_leaves_a_trace(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     process = searching(["--threads", "2", "--movetime", "1500", "--trace", str(path), KIWIPETE])
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    time.sleep(0.3)  # the trace is to be without this time
     os.kill(int(children[-1]), signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0

@@ -23,7 +23,7 @@ import pytest
 from paths import DATA
 from programs import PIPES, PSEARCH, assert_gone, run_here
 from terminals import CONTROL, line_before, on_terminal
-from timing import least
+from timing import least, wait_until
 
 from psearch.batch.positions.position_pool import make_pool
 
@@ -529,9 +529,12 @@ def test_workers_that_are_lost_cost_no_position(tmp_path: Path, number: signal.S
     out = tmp_path / "out"
     words = ["--movetime", "600", "--threads", "2", "--out", str(out), MIXED]
     with start(*words) as running:
+        lost = 0
         for done in (2, 4):
             wait_for_lines(Path(f"{out}.journal"), done)
-            os.kill(children_of(running.pid)[-1], number)
+            wait_until(lambda before=lost: children_of(running.pid)[-1:] not in ([], [before]))  # the next one is there
+            lost = children_of(running.pid)[-1]
+            os.kill(lost, number)
         _, err = running.communicate(timeout=TIMEOUT_S)
     assert running.returncode == 0
     words = "is replaced: it was killed by signal 9" if number == signal.SIGKILL else "is replaced: it was stopped"

@@ -336,8 +336,7 @@ def test_two_policies_one_above_the_other(browser: Any, recorded_runs: dict[str,
         page.locator("canvas.tracks").first.hover()
         shown = page.locator("canvas.tracks").first.get_attribute("aria-label")
         page.mouse.wheel(0, -100)
-        page.wait_for_timeout(100)
-        assert page.locator("canvas.tracks").first.get_attribute("aria-label") != shown
+        until(page, f"document.querySelector('canvas.tracks').getAttribute('aria-label') !== {json.dumps(shown)}")
         with page.expect_download() as download:
             page.get_by_role("button", name="Save").click()
         path = tmp_path / "search.jsonl"
