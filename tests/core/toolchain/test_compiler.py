@@ -143,7 +143,7 @@ def test_another_group_compiles_only_what_is_new(builds, two_at_once):
     ("file", "old", "new", "is_known"),
     [
         ("psearch_core/chess/board/movegen.py", '"""', '"""Another word. ', False),
-        ("psearch_core/chess/board/movegen.py", "from __future__", "# a comment\n\n\nfrom __future__", False),
+        ("psearch_core/chess/board/movegen.py", "from psearch", "# a comment\n\n\nfrom psearch", False),
         ("psearch_core/chess/evaluation/weights.py", "PHASE = (0, 1, 1, 2, 4, 0)", "PHASE = (0, 1, 1, 2, 4, 1)", True),
     ],
 )
