@@ -139,7 +139,6 @@ def test_the_table_and_the_histories_survive() -> None:
 def test_a_halted_worker_holds_up_neither_this_answer_nor_the_next(victims: int) -> None:
     with Supervisor(2, 16) as engine:
         late: dict[int, list[float]] = {200: [], 100: []}
-        missed: dict[int, list[float]] = {200: [], 100: []}  # depths below 3: workers may have to start first
         for _ in range(3):
             halted = [worker.pid for worker in engine.pool.workers[:victims]]
 
@@ -154,12 +153,10 @@ def test_a_halted_worker_holds_up_neither_this_answer_nor_the_next(victims: int)
                     SearchRequest(KIWIPETE, Limits(movetime_ms=milliseconds), on_info=halt, on_note=notes.append)
                 )
                 times.append(time.monotonic() - start - milliseconds / 1000)
-                assert result.bestmove == result.info.pv[0]
-                missed[milliseconds].append(max(0, 3 - result.info.depth))
+                assert result.bestmove == result.info.pv[0] and result.info.depth >= 3
             notes += engine.restore()
             assert any("did not answer" in note for note in notes)
         assert all(usual(times) < SLACK_S for times in late.values()), late
-        assert all(usual(depths) == 0 for depths in missed.values()), missed
 
 
 def test_a_worker_that_cannot_be_killed_is_waited_for_once(freeze: Callable[[int], None]) -> None:

@@ -87,6 +87,7 @@ def virtual(workers: int, percent: int, seed: int) -> VirtualSample:
         return simulator.search("x", chess.Board(MIDDLE_GAME), 11, options, history=seed)
 
 
+@pytest.mark.timeout(600)  # two minutes on a quiet machine, in the build with checks
 def test_moves_under_way_count_in_part() -> None:
     """One worker has none; with many the tree is smaller when they count (decision 004)."""
     assert virtual(1, 0, 1).nodes == virtual(1, 100, 1).nodes

@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import chess
 import pytest
@@ -339,8 +339,11 @@ def test_what_compiles_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         assert talk.ready() == ["info string compiling kernels", told, "readyok"]
 
 
+Go: TypeAlias = Callable[[str], tuple[list[dict[str, str]], float]]
+
+
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[list[dict[str, str]], float]]:
+def slow(monkeypatch: pytest.MonkeyPatch) -> Go:
     """Return an engine's lines about its first `go`, whose kernels take a second to load, and the seconds it took."""
 
     def load_slowly(progress: Callable[[str], None]) -> float:
@@ -359,7 +362,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[list[dict[str
     return go
 
 
-def test_loading_is_no_thinking(slow: Callable[[str], tuple[list[dict[str, str]], float]]) -> None:
+def test_loading_is_no_thinking(slow: Go) -> None:
     def milliseconds() -> float:
         lines, _ = slow("movetime 600")
         assert int(lines[-1]["depth"]) >= 5
@@ -368,9 +371,7 @@ def test_loading_is_no_thinking(slow: Callable[[str], tuple[list[dict[str, str]]
     assert 300 <= least(milliseconds, 650) <= 650
 
 
-def test_the_clock_of_a_game_runs_while_kernels_are_loaded(
-    slow: Callable[[str], tuple[list[dict[str, str]], float]],
-) -> None:
+def test_the_clock_of_a_game_runs_while_kernels_are_loaded(slow: Go) -> None:
     def seconds() -> float:
         lines, taken = slow("wtime 2000 btime 2000 movestogo 1")
         assert int(lines[-1]["depth"]) >= 5
